@@ -1,0 +1,78 @@
+"""A number per head as dots above its layer: how a behaviour moves through the depth of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from headscope.figures import colour, style
+from headscope.figures.fonts import drawable
+
+
+def scatter_by_layer(
+    values: NDArray[np.floating],  # layers heads
+    label: str,
+    mean_line: bool = True,
+    reference: float | Mapping[str, float] | None = None,  # dashed level(s), with their names
+    *,
+    title: str | None = None,
+    width: float = 3.4,
+    height: float = 2.3,
+) -> Figure:
+    """One dot per head; the line joins the means of the layers."""
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 2:
+        raise ValueError(
+            f"scatter_by_layer needs a layers × heads array, not one of shape {values.shape}."
+        )
+    layers, heads = values.shape
+    with style.drawing():
+        figure = style.new_figure(width, height)
+        axes = figure.add_subplot()
+        across = np.repeat(np.arange(layers), heads)
+        axes.scatter(
+            across, values.ravel(), s=9, color=colour.POSITIVE, alpha=0.55, linewidths=0, zorder=3
+        )
+        if mean_line:
+            means = np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in values])
+            axes.plot(
+                np.arange(layers),
+                means,
+                color=colour.INK,
+                linewidth=1.1,
+                zorder=4,
+                label="mean of the layer",
+            )
+        levels = (
+            {"": float(reference)} if isinstance(reference, int | float) else dict(reference or {})
+        )
+        for name, level in levels.items():
+            axes.axhline(
+                level,
+                color=colour.NEGATIVE,
+                linewidth=0.8,
+                linestyle=(0, (4, 3)),
+                zorder=2,
+                label=drawable(name) or None,
+            )
+        axes.set_xticks(range(0, layers, 1 if layers <= 16 else 2 if layers <= 32 else 5))
+        axes.set_xlim(-0.6, layers - 0.4)
+        axes.set_xlabel("layer")
+        axes.set_ylabel(drawable(label))
+        axes.grid(axis="y")
+        axes.set_axisbelow(True)
+        if title:
+            axes.set_title(drawable(title), parse_math=False)
+        if mean_line or any(levels):
+            axes.legend(
+                loc="upper left",
+                bbox_to_anchor=(0, -0.24),
+                ncols=2,
+                handlelength=1.6,
+                borderaxespad=0,
+            )
+        figure.subplots_adjust(left=0.15, right=0.98, top=0.88, bottom=0.26)
+    return figure

@@ -1,0 +1,72 @@
+"""Fonts for tokens of any script: the installed families that together draw the most text.
+
+Matplotlib falls back from family to family glyph by glyph; what no installed family can draw is
+shown as a box here, so that a rare character costs a box and not a page of warnings.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+from matplotlib import font_manager
+from matplotlib.ft2font import FT2Font
+
+_WANTED = (
+    "Inter",
+    "Helvetica Neue",
+    "Arial",
+    "Liberation Sans",
+    "DejaVu Sans",
+    "Noto Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Devanagari",
+    "Noto Emoji",
+    "Segoe UI Symbol",
+)
+_BOX = "\u25a1"
+
+
+@lru_cache
+def families() -> tuple[str, ...]:
+    """Installed families, best first; DejaVu Sans comes with matplotlib and is always there."""
+    installed = set(font_manager.get_font_names())
+    return tuple(name for name in _WANTED if name in installed) or ("DejaVu Sans",)
+
+
+@lru_cache
+def _faces() -> tuple[FT2Font, ...]:
+    paths = [font_manager.findfont(name, fallback_to_default=True) for name in families()]
+    return tuple(font_manager.get_font(path) for path in dict.fromkeys(paths))
+
+
+@lru_cache(maxsize=8192)
+def _drawable(character: str) -> bool:
+    return any(face.get_char_index(ord(character)) for face in _faces())
+
+
+def drawable(text: str) -> str:
+    """The text with control characters made visible and undrawable characters boxed."""
+    return "".join(_one(character) for character in text)
+
+
+def _one(character: str) -> str:
+    code = ord(character)
+    if code < 32:
+        return chr(0x2400 + code)  # the control pictures: a newline shows as its symbol
+    if code == 127:
+        return "\u2421"
+    if (
+        unicodedata.category(character) in ("Cf", "Cs", "Co", "Cn", "Cc")
+        or 0xFE00 <= code <= 0xFE0F
+    ):
+        return ""  # joiners, direction marks, variation selectors, halves of pairs: nothing to draw
+    return character if _drawable(character) else _BOX

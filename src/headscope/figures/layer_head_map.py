@@ -1,0 +1,130 @@
+"""A number per head as a map: layers down, heads across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.colors import Normalize, TwoSlopeNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from headscope.figures import colour, style
+from headscope.figures.fonts import drawable
+
+
+def layer_head_map(
+    values: NDArray[np.floating],  # layers heads; NaN where there is nothing to show
+    title: str,
+    label: str,
+    diverging: bool = False,
+    mark: Sequence[tuple[int, int]] | None = None,  # (layer, head) cells to outline
+    *,
+    numbers: bool | None = None,  # print the value in each cell; None: when the map is small
+    limits: tuple[float, float] | None = None,
+    layers: Sequence[int] | None = None,  # row labels when not 0, 1, 2, …
+) -> Figure:
+    """Draw the map with its colour scale; `diverging` centres the scale on zero."""
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 2:
+        raise ValueError(
+            f"layer_head_map needs a layers × heads array, not one of shape {values.shape}."
+        )
+    rows, columns = values.shape
+    show_numbers = (rows * columns <= 200) if numbers is None else numbers
+    cell = 0.30 if show_numbers else max(0.10, min(0.24, 4.6 / columns))
+    norm = _norm(values, diverging, limits)
+    with style.drawing():
+        figure = style.new_figure(cell * columns + 1.5, cell * rows + 0.9)
+        axes = figure.add_axes(
+            (
+                0.55 / figure.get_figwidth(),
+                0.5 / figure.get_figheight(),
+                cell * columns / figure.get_figwidth(),
+                cell * rows / figure.get_figheight(),
+            )
+        )
+        scale = colour.diverging() if diverging else colour.sequential()
+        axes.set_facecolor("#ececef")  # shows through where a value is missing
+        image = axes.imshow(
+            np.ma.masked_invalid(values),
+            cmap=scale,
+            norm=norm,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        _ticks(axes.xaxis, columns, range(columns), cell)
+        _ticks(axes.yaxis, rows, layers if layers is not None else range(rows), cell)
+        axes.set_xlabel("head")
+        axes.set_ylabel("layer")
+        axes.set_title(drawable(title), parse_math=False)
+        axes.tick_params(length=0)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        axes.set_xticks(np.arange(0.5, columns - 1), minor=True)
+        axes.set_yticks(np.arange(0.5, rows - 1), minor=True)
+        axes.grid(which="minor", color=colour.PAPER, linewidth=0.6 if cell > 0.14 else 0.3)
+        axes.tick_params(which="minor", length=0)
+        if show_numbers:
+            _write_numbers(axes, values, image)
+        for layer, head in mark or ():
+            axes.add_patch(
+                Rectangle(
+                    (head - 0.5, layer - 0.5), 1, 1, fill=False, edgecolor=colour.INK, linewidth=1.2
+                )
+            )
+        bar_axes = figure.add_axes(
+            (
+                1 - 0.78 / figure.get_figwidth(),
+                axes.get_position().y0,
+                0.09 / figure.get_figwidth(),
+                axes.get_position().height,
+            )
+        )
+        bar = figure.colorbar(image, cax=bar_axes)
+        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+        bar.set_label(drawable(label))
+        bar.ax.tick_params(length=2)
+    return figure
+
+
+def _norm(
+    values: NDArray[np.floating], diverging: bool, limits: tuple[float, float] | None
+) -> Normalize:
+    finite = values[np.isfinite(values)]
+    low, high = limits or (
+        (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    )
+    if diverging:
+        reach = max(abs(low), abs(high)) or 1.0
+        return TwoSlopeNorm(0.0, -reach, reach)
+    if limits is None and 0 <= low and high <= 1.0:
+        low = 0.0  # shares start at nothing, so that two maps can be compared
+    return Normalize(low, high if high > low else low + 1.0)
+
+
+def _ticks(axis, count: int, names: Sequence[int] | range, cell: float) -> None:  # pyright: ignore
+    step = next(s for s in (1, 2, 4, 5, 8, 10, 16, 20, 50, 100) if s * cell >= 0.17 or s == 100)
+    axis.set_ticks(range(0, count, step), [str(names[i]) for i in range(0, count, step)])
+
+
+def _write_numbers(axes, values, image) -> None:  # pyright: ignore
+    largest = np.nanmax(np.abs(values)) if np.isfinite(values).any() else 0.0
+    pattern = "{:.2f}" if largest < 10 else "{:.0f}"
+    for (layer, head), value in np.ndenumerate(values):
+        if not np.isfinite(value):
+            continue
+        red, green, blue, _ = image.cmap(image.norm(value))
+        dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
+        text = pattern.format(value)
+        text = text.replace("0.", ".", 1) if largest < 1.0 else text
+        axes.text(
+            head,
+            layer,
+            text,
+            ha="center",
+            va="center",
+            fontsize=5.2,
+            color="white" if dark else colour.INK,
+        )

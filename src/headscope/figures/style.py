@@ -1,0 +1,98 @@
+"""The house style of static figures: calm, dense, exact, fit for print.
+
+Figures are made without pyplot, so that importing headscope never chooses a backend or keeps
+figures alive. `drawing` applies the style while a figure is built, `save` while it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from headscope.figures.colour import INK, PAPER, QUIET, RULE
+from headscope.figures.fonts import drawable, families
+
+DPI = 200
+BODY, SMALL, TINY = 8.0, 7.0, 6.0  # points
+
+
+def _parameters() -> dict[str, Any]:
+    return {
+        "font.family": list(families()),
+        "font.size": BODY,
+        "axes.titlesize": BODY + 1,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.titlepad": 8,
+        "axes.labelsize": BODY,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": QUIET,
+        "axes.linewidth": 0.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.unicode_minus": False,
+        "text.color": INK,
+        "text.parse_math": False,  # a token "$x$" is text, never mathematics
+        "xtick.color": QUIET,
+        "ytick.color": QUIET,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "xtick.labelsize": SMALL,
+        "ytick.labelsize": SMALL,
+        "xtick.major.width": 0.6,
+        "ytick.major.width": 0.6,
+        "xtick.major.size": 2.5,
+        "ytick.major.size": 2.5,
+        "legend.frameon": False,
+        "legend.fontsize": SMALL,
+        "grid.color": RULE,
+        "grid.linewidth": 0.5,
+        "figure.facecolor": PAPER,
+        "savefig.facecolor": PAPER,
+        "savefig.dpi": DPI,
+        "svg.fonttype": "path",  # the same letters on machines without our fonts
+        "svg.hashsalt": "headscope",  # the same figure gives the same bytes
+        "pdf.fonttype": 42,  # TrueType: what publishers ask for
+    }
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Apply the house style to what is drawn inside."""
+    with matplotlib.rc_context(_parameters()):  # pyright: ignore[reportArgumentType]
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure in inches, in house style; call inside `drawing`."""
+    figure = Figure(figsize=(width, height), dpi=DPI)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def caption(figure: Figure, text: str, *, x: float = 0.0, y: float = 0.0) -> None:
+    """The quiet line under a figure: model, text, layer, head."""
+    figure.text(
+        x, y, drawable(text), fontsize=TINY, color=QUIET, ha="left", va="bottom", parse_math=False
+    )
+
+
+def bare(axes: Axes) -> None:
+    """No frame and no ticks: the marks stand alone."""
+    axes.set_axis_off()
+
+
+def save(figure: Figure, path: str | Path, file_format: str | None = None) -> None:
+    """Write SVG, PNG or PDF by the path's ending, trimmed to what was drawn."""
+    kind = file_format or Path(path).suffix.lstrip(".").lower()
+    # without a date the same figure gives the same bytes
+    metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    with drawing():
+        figure.savefig(path, format=kind, bbox_inches="tight", pad_inches=0.08, metadata=metadata)
