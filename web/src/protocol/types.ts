@@ -1,0 +1,365 @@
+/**
+ * The contract between Python and the browser: one container, one state, one host.
+ *
+ * Container, little endian: bytes 0-3 "HSV1"; uint32 header length; header JSON (utf-8);
+ * zero padding to 8; buffers back to back, each starting at a multiple of 8. `offset` in the
+ * buffer table counts from the end of the padded header.
+ *
+ * In an HTML page the same container is one element:
+ *
+ *   <div data-headscope>
+ *     <script type="application/json" data-header>{…, every "<" written as \u003c}</script>
+ *     <script type="application/octet-stream" data-buffer="w0">base64 of the stored bytes</script>
+ *   </div>
+ *   <script type="module" nonce="…">the bundle, which mounts every [data-headscope] by itself</script>
+ *
+ * The app's page is <div data-headscope-app></div> and the same bundle.
+ */
+
+export type Kind = "encoder" | "decoder" | "cross";
+export type ViewName = "head" | "model" | "neuron" | "matrix" | "headmap";
+export type Theme = "auto" | "light" | "dark";
+
+/** Layers and heads are 0-indexed everywhere. */
+export interface Header {
+  version: 1;
+  view: ViewName;
+  /** Tabs offered beside `view`; absent: every view the data can fill. */
+  views?: ViewName[];
+  model: string;
+  /** One line under the picture: model, text, what was asked. */
+  caption?: string;
+  theme?: Theme;
+  /** Initial selection; anything absent takes its default (state/state.ts). */
+  state?: Partial<State>;
+  parts: Part[];
+  /** A second reading of equal shape: the matrix view then offers this one, the other, and the difference. */
+  other?: { model: string; caption?: string; parts: Part[] } | null;
+  /** What the head map colours by; absent: only the pooled thumbnails' labels. */
+  table?: HeadTable | null;
+  buffers: Record<string, BufferEntry>;
+}
+
+export interface Part {
+  kind: Kind;
+  /** Layer numbers present; per_layer, thumbnails and maps follow this order. */
+  layers: number[];
+  heads: number;
+  /** Key/value heads: query head h reads key head floor(h / (heads / groups)). */
+  groups: number;
+  /** Neurons per head; 0 when q and k are absent. */
+  dim: number;
+  query: Tokens;
+  /** null: the same tokens as query. */
+  key: Tokens | null;
+  encoding: "maps" | "qk";
+  per_layer: Layer[];
+  /** uint8 (layers, heads, rows, columns), max-pooled, 255 = weight 1; rows = min(28, t), columns = min(28, s). */
+  thumbnails?: { buffer: string; size: [number, number] } | null;
+  labels?: Label[];
+  /** A sentence for the neuron view when q and k cannot be read. */
+  why_no_qk?: string | null;
+  /** q and k were rotated: neuron i and its partner turn together (see rotary_pairing). */
+  rotary?: boolean;
+  /** "halves": neuron i pairs with i + dim/2 (Llama); "neighbours": 2i with 2i+1 (GPT-J). Default halves. */
+  rotary_pairing?: "halves" | "neighbours";
+  /** Neurons that are rotated, counted from 0; absent: all of dim. */
+  rotary_dim?: number;
+}
+
+/** One layer of a part. `maps`, `q` and `k` all null: not here, the host fetches it. */
+export interface Layer {
+  scaling: number;
+  mask: Mask;
+  /** Added to the scaled score. */
+  bias?: Bias | null;
+  /** score = softcap * tanh(score / softcap), after scaling, before bias and mask. */
+  softcap?: number | null;
+  /** float32 (heads,): one extra logit per head that takes mass and is not a key. */
+  sinks?: { buffer: string } | null;
+  /** uint16 | uint8 | float16 | float32 (heads, t, s), weight = code * scale. Preferred when both are here. */
+  maps?: { buffer: string } | null;
+  /** float16 | float32 | int8 (heads, t, dim), after rotary. */
+  q?: { buffer: string } | null;
+  /** float16 | float32 | int8 (groups, s, dim), after rotary, not repeated. */
+  k?: { buffer: string } | null;
+}
+
+/**
+ * With d = i + (s - t) - j, the distance back from query i to key j:
+ *   "causal"                     visible when d >= 0
+ *   {window: w, causal: true}    visible when 0 <= d < w
+ *   {window: w, causal: false}   visible when |d| < w
+ *   {buffer}                     bit (t, s) or (heads, t, s), 1 = may attend, numpy packbits(bitorder="little")
+ *                                of the whole array flattened, no padding at row ends
+ */
+export type Mask = "none" | "causal" | { window: number; causal: boolean } | { buffer: string };
+
+/**
+ * dense: (heads | 1, t, s). relative: (heads | 1, t + s - 1), bias of query i and key j at
+ * index j - i + t - 1.
+ */
+export interface Bias {
+  buffer: string;
+  form: "dense" | "relative";
+}
+
+/** All arrays have one entry a token. */
+export interface Tokens {
+  text: string[];
+  /** 0 CLS, 1 SEP, 2 other special, 3 punctuation, 4 word. */
+  class: number[];
+  /** 0 sentence A, 1 sentence B. */
+  segment: number[];
+  /** Word number, -1 for specials. */
+  word: number[];
+  /** 1: continues the word of the token before. */
+  continues: number[];
+}
+
+export interface Label {
+  layer: number;
+  head: number;
+  text: string;
+  score: number;
+}
+
+/** Layers × heads of numbers for the head map. */
+export interface HeadTable {
+  kind: Kind;
+  layers: number[];
+  heads: number;
+  columns: TableColumn[];
+}
+
+export interface TableColumn {
+  name: string;
+  /** What the menu shows; default: name with spaces. */
+  title?: string;
+  /** float32 (layers, heads); NaN = not measured. */
+  buffer: string;
+  scale: "sequential" | "diverging";
+  /** Ends of the colour scale; absent: the data's own. */
+  range?: [number, number];
+  /** One sentence of what the number means. */
+  note?: string;
+}
+
+export interface BufferEntry {
+  dtype: "uint16" | "uint8" | "int8" | "float16" | "float32" | "bit";
+  shape: number[];
+  offset: number;
+  /** Length as stored, that is after compression. */
+  bytes: number;
+  /** deflate = raw deflate (RFC 1951, zlib wbits=-15). */
+  codec: "raw" | "deflate";
+  /** value = code * scale; default 1. */
+  scale?: number;
+  /** Multi-byte items stored as planes: all low bytes, then all high bytes (before compression). */
+  planes?: boolean;
+}
+
+export type Filter = "all" | "aa" | "ab" | "ba" | "bb";
+
+/** Everything that is on screen and can be linked to. Token numbers are those of Tokens, whatever the unit. */
+export interface State {
+  view: ViewName;
+  kind: Kind;
+  layer: number;
+  /** Heads switched on in the head view; null = all of them. */
+  heads: number[] | null;
+  /** The head in hand: neuron and matrix view, the app's panel. */
+  head: number;
+  /** Pinned query token, or null. */
+  query: number | null;
+  /** Pinned key token, or null. */
+  key: number | null;
+  filter: Filter;
+  specials: "shown" | "hidden" | "renormalised";
+  unit: "tokens" | "words";
+  /** Lines below this weight are left out. */
+  minimum: number;
+  scale: "linear" | "sqrt";
+  layout: "vertical" | "horizontal";
+  direction: "auto" | "ltr" | "rtl";
+  theme: Theme;
+  /** Model view: what a thumbnail shows. */
+  thumbnails: "maps" | "lines";
+  /** Model view and chips: heads by number, or strongest label first. */
+  order: "number" | "label";
+  /** Model view: only heads whose label contains this. */
+  find: string;
+  /** Neuron view. */
+  sort: "number" | "contribution";
+  wrap: boolean;
+  /** Neurons of an explanation, to be marked. */
+  marked: number[];
+  /** Head map: name of the column in use ("" = first). */
+  column: string;
+  /** Matrix view: which of two readings. */
+  reading: "this" | "other" | "difference";
+}
+
+/** What a host gives a mounted view. Page, widget and app each have one. */
+export interface Source {
+  header: Header;
+  /** Stored bytes of a buffer named in header.buffers (still compressed). */
+  buffer(name: string): Promise<Uint8Array>;
+  /** A whole container whose single part holds that single layer. */
+  fetchLayer?(kind: Kind, layer: number): Promise<ArrayBuffer | Uint8Array>;
+}
+
+export interface MountOptions {
+  /** Called after the user changed something. */
+  onState?(state: State): void;
+  /** false: no tabs, the view stays what header.view says. */
+  tabs?: boolean;
+  /** Pixels the stage may fill; default: the width and 3/4 of the window. */
+  height?: number;
+}
+
+/** mount(element, container | Source, options): what the bundle exports, and element.headscope. */
+export interface Mounted {
+  readonly state: State;
+  /** Change what is on screen, as a click would. */
+  set(change: Partial<State>): void;
+  /** The weight as the page has it, whole tokens, specials shown. `head` may be any head of the layer. */
+  weight(kind: Kind, layer: number, head: number, query: number, key: number): Promise<number>;
+  /** Resolves when the first picture is painted (two animation frames after its marks were drawn). */
+  readonly ready: Promise<void>;
+  /** Counts pictures painted; each counted two animation frames after its marks were drawn. */
+  readonly paints: number;
+  /** Resolves when nothing is waiting to be drawn: the state now set is on screen. */
+  painted(): Promise<void>;
+  /** What the line under the picture says, e.g. "showing 1,240 of 262,144 lines, 93 % of the mass". */
+  readonly status: string;
+  unmount(): void;
+}
+
+/**
+ * The live widget (anywidget). Traits: `container` (Bytes, the container, layers may be absent),
+ * `state` (Dict, synced both ways; a partial State may be set from Python).
+ * Custom messages: browser → kernel {type: "layer", id, kind, layer};
+ * kernel → browser {type: "layer", id} with buffers[0] = container, or {type: "error", id, message}.
+ */
+export interface WidgetRequest {
+  type: "layer";
+  id: number;
+  kind: Kind;
+  layer: number;
+}
+export type WidgetReply =
+  | { type: "layer"; id: number }
+  | { type: "error"; id: number; message: string };
+
+/* ---- the app's routes; errors are {error: "one sentence"} with status 4xx/5xx ---- */
+
+/** A head switched off. */
+export type OffHead = [kind: Kind, layer: number, head: number];
+
+/** GET /api/models */
+export interface ModelsReply {
+  models: ModelEntry[];
+  /** Id of the model to open with. */
+  default: string;
+  examples: Example[];
+  /** Longest text accepted, in characters. */
+  max_characters: number;
+}
+export interface ModelEntry {
+  id: string;
+  title: string;
+  layers: Partial<Record<Kind, number>>;
+  heads: Partial<Record<Kind, number>>;
+  causal: boolean;
+  encoder_decoder: boolean;
+  max_length: number | null;
+  /** Can name masked words or the next token. */
+  predicts: boolean;
+}
+export interface Example {
+  title: string;
+  text: string;
+  text_pair?: string | null;
+  /** For encoder–decoder models: the decoder's text travels as text_pair. */
+  model?: string | null;
+  state?: Partial<State>;
+}
+
+/**
+ * POST /api/read → application/octet-stream: a container with tokens, thumbnails, labels, the head
+ * table, and the layer in state.layer if given (else the one header.state.layer names); other layers are fetched. header.id is
+ * the reading's id. Too long: status 413 and ReadError with `tokens` and `limit`.
+ */
+export interface ReadRequest {
+  model: string;
+  text: string;
+  text_pair: string | null;
+  off: OffHead[];
+  layer?: number | null;
+}
+export interface AppHeader extends Header {
+  id: string;
+}
+export interface ReadError {
+  error: string;
+  tokens?: number;
+  limit?: number;
+}
+
+/** GET /api/reading/{id}/layer/{kind}/{layer} → container with that layer: q and k where they can be read, else maps. */
+
+/** GET /api/reading/{id}/head/{kind}/{layer}/{head} */
+export interface HeadFacts {
+  /** Best pattern, or null: "no clear pattern". */
+  label: string | null;
+  score: number | null;
+  /** Every pattern measured on this input, strongest first. */
+  patterns: { name: string; score: number; lift?: number | null; labelled?: boolean }[];
+  /** Name, value, and a sentence saying what it is. */
+  statistics: { name: string; value: number; unit?: string; note?: string }[];
+  why: { text: string; marked: number[]; share?: number | null } | null;
+  /** Why there is no explanation, when why is null. */
+  why_not?: string | null;
+}
+
+/** POST /api/predict */
+export interface PredictRequest {
+  id: string;
+  off: OffHead[];
+}
+export interface PredictReply {
+  /** One entry a masked word, or one for the next token. */
+  places: {
+    title: string;
+    /** Token position predicted at (next token: the last). */
+    position: number;
+    before: Prediction[];
+    after: Prediction[];
+  }[];
+  /** Said when the model has no such output or the text no mask. */
+  note?: string | null;
+}
+export interface Prediction {
+  token: string;
+  probability: number;
+}
+
+/** POST /api/importance */
+export interface ImportanceRequest {
+  id: string;
+  off: OffHead[];
+}
+export interface ImportanceReply {
+  /** Strongest first. */
+  heads: { kind: Kind; layer: number; head: number; importance: number }[];
+  /** What importance means here, one sentence. */
+  note: string;
+}
+
+/**
+ * GET /api/reading/{id}/export?format=svg|png|pdf|html|safetensors&<state as in the URL>
+ * answers with Content-Disposition: attachment. State in the URL: see state/url.ts (view, kind,
+ * layer, heads=0.3.5, head, query, key, …).
+ */
+export type ExportFormat = "svg" | "png" | "pdf" | "html" | "safetensors";
