@@ -1,0 +1,1 @@
+"""Edits: attention changed while the model runs, and what that does to its answers."""

@@ -1,0 +1,115 @@
+"""Disable heads and layers: an edit that gives chosen heads other weights while the model runs.
+
+The edit is a small frozen object. Called with a call it returns the replaced weights, or None
+for layers it leaves alone, so edits compose by being applied one after another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Kind
+from headscope.edits.modes import mode as find_mode
+from headscope.errors import BadInput
+
+
+class Edit(Protocol):
+    """Anything that changes attention: the replaced weights (b h t s), or None for no change."""
+
+    def __call__(self, call: Call) -> Tensor | None: ...
+
+
+class Shape(Protocol):
+    """What must be known of a model to name its heads; every scope knows it."""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]: ...
+    @property
+    def layers(self) -> Mapping[Kind, int]: ...
+    @property
+    def heads(self) -> Mapping[Kind, int]: ...
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """Chosen heads of one kind of attention get other weights."""
+
+    kind: Kind
+    heads: tuple[tuple[int, int], ...]  # (layer, head), sorted
+    mode: str
+    weights: object = None
+
+    def __call__(self, call: Call) -> Tensor | None:
+        if call.kind != self.kind:
+            return None
+        off = [head for layer, head in self.heads if layer == call.layer]
+        if not off:
+            return None
+        instead = find_mode(self.mode, self.weights)(call, self.weights)
+        chosen = torch.zeros(call.heads, dtype=torch.bool, device=call.weights.device)
+        chosen[off] = True
+        return torch.where(chosen[None, :, None, None], instead, call.weights)
+
+
+def disable(
+    shape: Shape,
+    heads: Iterable[tuple[int, int]] | None = None,
+    layers: Iterable[int] | None = None,
+    mode: str = "uniform",
+    kind: Kind | None = None,
+    weights: object = None,
+) -> Disabled:
+    """The edit that disables these heads, given as (layer, head), and all heads of these layers.
+
+    Of a model with several kinds of attention the encoder's is meant unless `kind` says otherwise.
+    `weights` given without a mode are the weights to attend with.
+    """
+    kind = chosen_kind(shape, kind)
+    if weights is not None and mode == "uniform":
+        mode = "given"
+    find_mode(mode, weights)
+    off = {_known_head(shape, kind, head) for head in heads or ()}
+    for layer in layers or ():
+        known = _known_layer(shape, kind, layer)
+        off |= {(known, head) for head in range(shape.heads[kind])}
+    if not off:
+        raise BadInput("Say what to disable: heads=[(layer, head), ...] or layers=[...].")
+    return Disabled(kind, tuple(sorted(off)), mode, weights)
+
+
+def chosen_kind(shape: Shape, kind: Kind | None) -> Kind:
+    """The kind meant: the one asked for, or the model's first (the encoder's if it has one)."""
+    if kind is None:
+        return "encoder" if "encoder" in shape.kinds else shape.kinds[0]
+    if kind not in shape.kinds:
+        raise BadInput(
+            f"This model has no {kind} attention; it has {' and '.join(shape.kinds)} attention."
+        )
+    return kind
+
+
+def _known_layer(shape: Shape, kind: Kind, layer: object) -> int:
+    count = shape.layers[kind]
+    if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer < count:
+        raise BadInput(
+            f"There is no {kind} layer {layer!r}; this model's layers are 0 to {count - 1}."
+        )
+    return layer
+
+
+def _known_head(shape: Shape, kind: Kind, head: object) -> tuple[int, int]:
+    if not isinstance(head, tuple | list) or len(head) != 2:  # pyright: ignore[reportUnknownArgumentType]
+        raise BadInput(f"Give a head as (layer, head), such as (2, 0), not {head!r}.")
+    layer, number = head  # pyright: ignore[reportUnknownVariableType]
+    known = _known_layer(shape, kind, layer)
+    count = shape.heads[kind]
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < count:
+        raise BadInput(
+            f"There is no head {number!r} in layer {known}; its heads are 0 to {count - 1}."
+        )
+    return known, number
