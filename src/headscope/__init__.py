@@ -1,0 +1,64 @@
+"""See, measure and explain what every attention head of a Transformer does.
+
+    import headscope as hs
+    reading = hs.load().read("I went to the store.", "At the store, I bought fresh strawberries.")
+    hs.head_view(reading)
+
+Names load what they need on first use, so that `import headscope` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from headscope._version import __version__
+
+if TYPE_CHECKING:
+    from headscope import studies as studies
+    from headscope.edits.compare import compare as compare
+    from headscope.errors import BadInput as BadInput
+    from headscope.errors import HeadscopeError as HeadscopeError
+    from headscope.reading import Reading as Reading
+    from headscope.reading import Scope as Scope
+    from headscope.reading import load as load
+    from headscope.statistics import Survey as Survey
+    from headscope.statistics import survey as survey
+    from headscope.surfaces import head_map as head_map
+    from headscope.surfaces import head_view as head_view
+    from headscope.surfaces import matrix_view as matrix_view
+    from headscope.surfaces import model_view as model_view
+    from headscope.surfaces import neuron_view as neuron_view
+
+_HOMES = {
+    "BadInput": "headscope.errors",
+    "HeadscopeError": "headscope.errors",
+    "Reading": "headscope.reading",
+    "Scope": "headscope.reading",
+    "Survey": "headscope.statistics",
+    "compare": "headscope.edits.compare",
+    "head_map": "headscope.surfaces",
+    "head_view": "headscope.surfaces",
+    "load": "headscope.reading",
+    "matrix_view": "headscope.surfaces",
+    "model_view": "headscope.surfaces",
+    "neuron_view": "headscope.surfaces",
+    "studies": "headscope.studies",
+    "survey": "headscope.statistics",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'headscope' has no attribute {name!r}")
+    module = importlib.import_module(home)
+    value = module if home.rpartition(".")[2] == name and name == "studies" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

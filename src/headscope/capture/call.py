@@ -1,0 +1,125 @@
+"""A call: one attention computation seen while a model runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Kind = Literal["encoder", "decoder", "cross"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Returned by a sink that computed the attention output itself."""
+
+    tensor: Tensor  # b t h d
+
+
+@dataclass
+class Lazy:
+    """A tensor made when first asked for; `value` stays None while nobody has asked."""
+
+    make: Callable[[], Tensor | None]
+    value: Tensor | None = None
+    made: bool = False
+
+    def get(self) -> Tensor | None:
+        if not self.made:
+            self.value, self.made = self.make(), True
+        return self.value
+
+    @staticmethod
+    def of(value: Tensor | None) -> Lazy:
+        return Lazy(make=lambda: value, value=value, made=True)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One attention computation: everything that went into its weights, and the weights.
+
+    `q`, `k` and `v` are what the model multiplied (after rotary embedding); they are None for
+    families that can only be read at their softmax. `k` and `v` keep their own head count
+    (grouped queries): head h of q belongs to group `h // (heads // groups)`.
+    """
+
+    kind: Kind
+    layer: int  # 0-based, per kind, in the order of computation
+    module: nn.Module
+    q: Tensor | None  # b h t d
+    k: Tensor | None  # b g s d
+    v: Tensor | None  # b g s d
+    scaling: float | None
+    bias: Tensor | None  # b|1 h t s, positional bias added to the scores; the mask is not in it
+    softcap: float | None
+    sinks: Tensor | None  # h, logits that take part in the softmax and are then dropped
+    window: int | None
+    causal: bool
+    lazy_mask: Lazy = field(repr=False)
+    lazy_weights: Lazy = field(repr=False)
+    lazy_valid: Callable[[], tuple[Tensor, Tensor]] = field(repr=False)
+
+    @property
+    def weights(self) -> Tensor:
+        """b h t s, after softmax: the model's own numbers, part of its autograd graph."""
+        weights = self.lazy_weights.get()
+        assert weights is not None
+        return weights
+
+    @property
+    def mask(self) -> Tensor | None:
+        """b|1 1|h t s, additive: 0 where a query may look at a key, very negative elsewhere."""
+        return self.lazy_mask.get()
+
+    @property
+    def valid_queries(self) -> Tensor:
+        """b t, True for real tokens; padded query rows are meaningless."""
+        return self.lazy_valid()[0]
+
+    @property
+    def valid_keys(self) -> Tensor:
+        """b s, True for keys that some query may look at."""
+        return self.lazy_valid()[1]
+
+    @property
+    def heads(self) -> int:
+        return self.q.shape[1] if self.q is not None else self.weights.shape[1]
+
+    @property
+    def groups(self) -> int:
+        return self.k.shape[1] if self.k is not None else self.heads
+
+    def with_weights(self, weights: Tensor) -> Call:
+        """The same call as the next sink sees it once an edit has replaced the weights."""
+        return dataclasses.replace(self, lazy_weights=Lazy.of(weights))
+
+
+Sink = Callable[[Call], "Tensor | Output | None"]
+
+
+def allowed(mask: Tensor) -> Tensor:
+    """Where an additive (or boolean) mask lets a query look: a boolean tensor of its shape."""
+    if mask.dtype == torch.bool:
+        return mask
+    return mask > torch.finfo(mask.dtype).min / 2
+
+
+def valid_from_mask(
+    mask: Tensor | None, batch: int, queries: int, keys: int, device: torch.device, cross: bool
+) -> tuple[Tensor, Tensor]:
+    """Which queries (b t) and keys (b s) are real, as far as the mask tells.
+
+    A key is real when some query may look at it. In self-attention the queries are the last
+    tokens of the keys, so they share their fate; a cross mask says nothing of the queries.
+    """
+    if mask is None:
+        every = torch.ones(batch, max(queries, keys), dtype=torch.bool, device=device)
+        return every[:, :queries], every[:, :keys]
+    real_keys = allowed(mask).any(dim=1).any(dim=1).expand(batch, keys)
+    if cross or queries > keys:
+        return torch.ones(batch, queries, dtype=torch.bool, device=device), real_keys
+    return real_keys[:, keys - queries :], real_keys

@@ -1,0 +1,32 @@
+"""Families whose attention needs translating: one file each, found by looking in this folder.
+
+A family file has `taps(module) -> context manager | None`: what to do, for the length of a
+capture, to one module of a model; None when the module is not of its family.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+from collections.abc import Generator
+
+from torch import nn
+
+
+@contextlib.contextmanager
+def taps(model: nn.Module) -> Generator[None]:
+    with contextlib.ExitStack() as undo:
+        for family in _families():
+            for module in model.modules():
+                tap = family.taps(module)
+                if tap is not None:
+                    undo.enter_context(tap)
+        yield
+
+
+def _families() -> list[object]:
+    return [
+        importlib.import_module(f"{__name__}.{entry.name}")
+        for entry in pkgutil.iter_modules(__path__)
+    ]

@@ -1,0 +1,206 @@
+"""The first rung: the attention function registered with transformers.
+
+The weights are always the model's own: its file's eager function makes them, so soft-caps,
+sinks and whatever a family adds stay exact. We only look at them, or put others in their place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import active
+from headscope.capture.call import Call, Lazy, Output, valid_from_mask
+from headscope.errors import HeadscopeError
+
+NAME = "headscope"  # a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
+
+Eager = Callable[..., tuple[Tensor, Tensor | None]]
+
+
+def register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(NAME, attention)
+    # without a mask function of the same name the model silently runs unmasked
+    AttentionMaskInterface.register(NAME, make_mask)
+
+
+def make_mask(**arguments: Any) -> Tensor | None:
+    """The eager mask; while every door is lazy, sdpa's, which is None where it can be implied."""
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    if active.every_open_door_is_lazy():
+        return sdpa_mask(**arguments)
+    return eager_mask(**arguments)
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    **extras: Any,
+) -> tuple[Tensor, Tensor | None]:
+    eager = _own_eager_function(module)
+    doors = active.doors_of(module)
+
+    def dense_mask() -> Tensor | None:
+        return _dense(attention_mask, module, query, key, extras)
+
+    def run_eager() -> tuple[Tensor, Tensor | None]:
+        active.stack.inside_interface = True
+        try:
+            return eager(module, query, key, value, dense_mask(), **extras)
+        finally:
+            active.stack.inside_interface = False
+
+    if not doors:
+        return run_eager()
+
+    lazy_result: list[tuple[Tensor, Tensor | None]] = []
+
+    def own_weights() -> Tensor | None:
+        lazy_result.append(run_eager())
+        return lazy_result[0][1]
+
+    weights = Lazy(own_weights)
+    mask = Lazy(dense_mask)
+    base = Call(
+        kind="encoder",
+        layer=0,
+        module=module,
+        q=query,
+        k=key,
+        v=value,
+        scaling=_scaling(module, query, extras),
+        bias=extras.get("position_bias"),
+        softcap=extras.get("softcap"),
+        sinks=extras.get("s_aux"),
+        window=_window(module, extras),
+        causal=_is_causal(module, extras),
+        lazy_mask=mask,
+        lazy_weights=weights,
+        lazy_valid=lambda: (_ for _ in ()).throw(AssertionError),  # replaced by each door
+    )
+    seen = base
+    output: Tensor | None = None
+    for door in doors:
+        call = door.placed(seen, _valid(attention_mask, query, key))
+        if not door.lazy:
+            weights.get()
+        answer = door.show(call)
+        if isinstance(answer, Output):
+            output = answer.tensor
+        elif answer is not None:
+            seen, output = seen.with_weights(answer), None
+    if output is not None:
+        return output, weights.value
+    if seen.lazy_weights is not weights:
+        return apply(seen.weights, value), seen.weights
+    if lazy_result:
+        return lazy_result[0]
+    return _fast_path(run_eager, module, query, key, value, attention_mask, extras)
+
+
+def apply(weights: Tensor, value: Tensor) -> Tensor:
+    """The output (b t h d) that given weights (b h t s) make of the values (b g s d)."""
+    groups = value.shape[1]
+    batch, heads, queries, keys = weights.shape
+    grouped = weights.to(value.dtype).reshape(batch, groups, (heads // groups) * queries, keys)
+    mixed = (grouped @ value).reshape(batch, heads, queries, value.shape[-1])
+    return mixed.transpose(1, 2).contiguous()
+
+
+def _fast_path(
+    run_eager: Callable[[], tuple[Tensor, Tensor | None]],
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    extras: dict[str, Any],
+) -> tuple[Tensor, Tensor | None]:
+    """Nobody looked at the weights: run what the model would have run."""
+    from transformers import AttentionInterface
+
+    from headscope.capture.switch import original_implementation
+
+    if original_implementation(getattr(module, "config", None)) == "sdpa":
+        return AttentionInterface()["sdpa"](
+            module, query, key, value, attention_mask, **{**extras, "output_attentions": False}
+        )
+    return run_eager()
+
+
+def _own_eager_function(module: nn.Module) -> Eager:
+    """The eager function the module's own file names as its default."""
+    frame = sys._getframe(2)
+    for _ in range(4):  # decorators may stand between the module's forward and us
+        for name in frame.f_code.co_names:
+            if "eager" in name and callable(frame.f_globals.get(name)):
+                return frame.f_globals[name]
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    for ancestor in type(module).__mro__:
+        home = sys.modules.get(ancestor.__module__)
+        if home is not None and hasattr(home, "eager_attention_forward"):
+            return home.eager_attention_forward
+    raise HeadscopeError(
+        f"{type(module).__name__} names no eager attention function, so its weights cannot be "
+        "computed as the model would; load it with attn_implementation='eager'."
+    )
+
+
+def _dense(
+    mask: Tensor | None, module: nn.Module, query: Tensor, key: Tensor, extras: dict[str, Any]
+) -> Tensor | None:
+    """The additive mask an eager function needs, also where sdpa's was boolean or implied."""
+    least = torch.finfo(query.dtype).min
+    if mask is not None:
+        if mask.dtype != torch.bool:
+            return mask
+        return torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, least)
+    queries, keys = query.shape[2], key.shape[2]
+    if active.every_open_door_is_lazy() and queries > 1 and _is_causal(module, extras):
+        future = torch.ones(queries, keys, dtype=torch.bool, device=query.device).triu(
+            keys - queries + 1
+        )
+        return torch.zeros(1, 1, queries, keys, dtype=query.dtype, device=query.device).masked_fill(
+            future, least
+        )
+    return None
+
+
+def _valid(
+    mask: Tensor | None, query: Tensor, key: Tensor
+) -> Callable[[bool], tuple[Tensor, Tensor]]:
+    def valid(cross: bool) -> tuple[Tensor, Tensor]:
+        return valid_from_mask(
+            mask, query.shape[0], query.shape[2], key.shape[2], query.device, cross
+        )
+
+    return valid
+
+
+def _is_causal(module: nn.Module, extras: dict[str, Any]) -> bool:
+    stated = extras.get("is_causal")
+    return bool(getattr(module, "is_causal", False) if stated is None else stated)
+
+
+def _scaling(module: nn.Module, query: Tensor, extras: dict[str, Any]) -> float:
+    stated = extras.get("scaling")
+    if stated is None:
+        stated = getattr(module, "scaling", None)
+    return float(query.shape[-1] ** -0.5 if stated is None else stated)
+
+
+def _window(module: nn.Module, extras: dict[str, Any]) -> int | None:
+    window = extras.get("sliding_window", getattr(module, "sliding_window", None))
+    return window if isinstance(window, int) else None

@@ -1,0 +1,120 @@
+"""The second rung: the softmax itself, for families that ignore the registered function.
+
+A torch function mode sees every softmax the model takes; those taken inside an attention module
+over its keys are its weights. No q or k can be read here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from headscope.capture import active
+from headscope.capture.call import Call, Lazy, Output
+from headscope.errors import HeadscopeError
+
+_SOFTMAX = {torch.softmax, torch.nn.functional.softmax, Tensor.softmax}
+_ATTENTION = re.compile(r"att", re.I)
+_HEADS = ("num_heads", "num_attention_heads", "n_head", "n_heads", "num_attn_heads")
+
+
+class SoftmaxTap(TorchFunctionMode):
+    """Shows the doors of this thread what attention modules outside the interface compute."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if func not in _SOFTMAX or active.stack.inside_interface:
+            return result
+        module = _attention_module(sys._getframe(1))
+        if module is None:
+            return result
+        return show(module, cast(Tensor, result))
+
+
+def show(module: nn.Module, result: Tensor) -> Tensor:
+    """Show one softmax of an attention module; what comes back takes its place."""
+    weights = _with_heads(module, result)
+    if weights is None:
+        return result
+    seen = weights
+    for door in active.doors_of(module):
+        answer = door.show(call_of(door, module, seen))
+        if isinstance(answer, Output):
+            raise HeadscopeError(
+                f"{type(module).__name__} is read at its softmax; replace weights, not the output."
+            )
+        if answer is not None:
+            seen = answer.to(result.dtype)
+    return result if seen is weights else seen.reshape(result.shape)
+
+
+def call_of(door: Any, module: nn.Module, weights: Tensor) -> Call:
+    causal = door.numbering.remember_causal(module, _looks_causal(weights))
+    base = Call(
+        kind="encoder",
+        layer=0,
+        module=module,
+        q=None,
+        k=None,
+        v=None,
+        scaling=None,
+        bias=None,
+        softcap=None,
+        sinks=None,
+        window=None,
+        causal=causal,
+        lazy_mask=Lazy.of(None),
+        lazy_weights=Lazy.of(weights),
+        lazy_valid=lambda: (_ for _ in ()).throw(AssertionError),  # replaced by the door
+    )
+    return door.placed(base, lambda cross: _valid(weights, cross))
+
+
+def _attention_module(frame: Any) -> nn.Module | None:
+    """The innermost watched module whose code is running, if it is an attention module."""
+    for _ in range(12):
+        if frame is None:
+            return None
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, nn.Module) and active.doors_of(owner):
+            return owner if _ATTENTION.search(type(owner).__name__) else None
+        frame = frame.f_back
+    return None
+
+
+def _with_heads(module: nn.Module, result: Tensor) -> Tensor | None:
+    """b h t s of a softmax result; None when it is something else (a router, a pooler)."""
+    if result.dim() == 4:
+        return result
+    if result.dim() == 3:  # heads folded into the batch
+        heads = next((getattr(module, name) for name in _HEADS if hasattr(module, name)), None)
+        if isinstance(heads, int) and result.shape[0] % heads == 0:
+            return result.reshape(-1, heads, *result.shape[1:])
+    return None
+
+
+def _looks_causal(weights: Tensor) -> bool | None:
+    queries, keys = weights.shape[-2:]
+    if queries != keys or queries < 2:
+        return None
+    return not bool(weights.detach().triu(1).any())
+
+
+def _valid(weights: Tensor, cross: bool) -> tuple[Tensor, Tensor]:
+    batch, _, queries, keys = weights.shape
+    real_keys = (weights.detach() > 0).any(dim=1).any(dim=1)
+    if cross or queries > keys:
+        return torch.ones(batch, queries, dtype=torch.bool, device=weights.device), real_keys
+    return real_keys[:, keys - queries :], real_keys

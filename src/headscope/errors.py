@@ -1,0 +1,21 @@
+"""What goes wrong, said in one sentence that tells the user what to do."""
+
+
+class HeadscopeError(Exception):
+    """Something failed; the message is one sentence that says what to do about it."""
+
+
+class BadInput(HeadscopeError, ValueError):
+    """The caller gave something that cannot be used (exit code 2 on the command line)."""
+
+
+class AttentionNotRead(HeadscopeError, RuntimeError):
+    """A model ran, and no attention could be seen in it."""
+
+
+class UnknownModel(BadInput):
+    """No model of that name can be opened here."""
+
+
+class TextTooLong(BadInput):
+    """A text has more tokens than the model has positions."""
