@@ -1,0 +1,62 @@
+"""Bad data: each fault named by file and line, then skipped or refused as the user chose."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headscope.errors import BadInput
+
+Choice = Literal["skip", "refuse"]
+
+KEPT = 200  # faults kept in words; the rest are only counted, so memory stays flat
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with the data."""
+
+    kind: str
+    where: str  # file:line
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}"
+
+
+@dataclass
+class Faults:
+    """What was wrong with the data read so far, and what to do about it."""
+
+    choice: Choice = "skip"
+    counts: Counter[str] = field(default_factory=Counter[str])
+    kept: list[Fault] = field(default_factory=list[Fault])
+
+    def __post_init__(self) -> None:
+        if self.choice not in ("skip", "refuse"):
+            raise BadInput(f"Bad data can be 'skip'ped or 'refuse'd, not {self.choice!r}.")
+
+    def note(self, kind: str, where: str, message: str) -> None:
+        """Count a fault, or stop there when the user chose to refuse bad data."""
+        fault = Fault(kind, where, message)
+        if self.choice == "refuse":
+            raise BadInput(f"{fault}; correct the data, or choose to skip bad data.")
+        self.counts[kind] += 1
+        if len(self.kept) < KEPT:
+            self.kept.append(fault)
+
+    def add(self, other: Faults) -> None:
+        """Take over what another reading of data found."""
+        self.counts.update(other.counts)
+        self.kept.extend(other.kept[: KEPT - len(self.kept)])
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def summary(self) -> str:
+        """One line for a report, empty when nothing was wrong."""
+        if not self.counts:
+            return ""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts.most_common())
+        return f"left out: {kinds} (first: {self.kept[0]})"

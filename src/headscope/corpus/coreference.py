@@ -1,0 +1,104 @@
+"""Documents with coreference: CoNLL-2012 style (LitBank too), CoNLL-U `Entity=`, and GAP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Literal
+
+from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.mentions import Kind, kind_of
+from headscope.corpus.sources import texts
+from headscope.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A span of words that refers to something."""
+
+    start: int  # first word
+    end: int  # one past the last word
+    head: int  # the word that stands for the mention
+    cluster: str  # mentions of one cluster refer to the same thing
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text in words with its mentions; all word tuples have one entry a word."""
+
+    name: str
+    where: str  # file:line of the first word
+    words: tuple[str, ...]
+    sentences: tuple[int, ...]  # sentence number of each word
+    mentions: tuple[Mention, ...]  # by start, the longer first
+    upos: tuple[str, ...]  # "" where unknown
+    xpos: tuple[str, ...]
+    features: tuple[str, ...]
+    both_sides: bool = False  # the antecedent may also follow (GAP)
+
+    def kind(self, mention: Mention) -> Kind:
+        """Pronoun, proper name or nominal, by the part of speech of the mention's head."""
+        return self._kinds[mention.head]
+
+    @cached_property
+    def _kinds(self) -> dict[int, Kind]:
+        return {
+            m.head: kind_of(
+                self.words[m.head],
+                self.upos[m.head],
+                self.xpos[m.head],
+                m.head == 0 or self.sentences[m.head] != self.sentences[m.head - 1],
+            )
+            for m in self.mentions
+        }
+
+
+Reader = Callable[[str, IO[str], Faults], Iterator[Document]]
+Format = Literal["conll2012", "conllu", "gap"]
+
+
+def _reader(name: str, format: Format | None) -> Reader:
+    from headscope.corpus import conll2012, entities, gap
+
+    if format is None:
+        plain = name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2")
+        ending = plain.rpartition(".")[2]
+        format = {"conllu": "conllu", "tsv": "gap"}.get(ending, "conll2012")  # type: ignore[assignment]
+    readers: dict[str, Reader] = {
+        "conll2012": conll2012.documents,
+        "conllu": entities.documents,
+        "gap": gap.documents,
+    }
+    if format not in readers:
+        raise BadInput(f"Coreference is read as {', '.join(readers)}, not {format!r}.")
+    return readers[format]
+
+
+class CoreferenceCorpus(Iterable[Document]):
+    """The documents of a file, folder or archive; read anew at every pass."""
+
+    endings = (".conllu", ".conll", "_conll", ".tsv")
+
+    def __init__(
+        self,
+        path: str | Path,
+        bad: Choice = "skip",
+        limit: int | None = None,
+        format: Format | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.limit = limit
+        self.format: Format | None = format
+        self.faults = Faults(bad)
+
+    def __iter__(self) -> Iterator[Document]:
+        self.faults = Faults(self.faults.choice)  # a second pass must not count twice
+        seen = 0
+        for name, lines in texts(self.path, self.endings):
+            for document in _reader(name, self.format)(name, lines, self.faults):
+                if self.limit is not None and seen >= self.limit:
+                    return
+                seen += 1
+                yield document

@@ -1,0 +1,62 @@
+"""GAP: a pronoun and two names in a Wikipedia passage, and which of them it means."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.coreference import Document, Mention
+
+WORDS = re.compile(r"\w+|[^\w\s]")
+COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset")
+
+
+def documents(name: str, lines: IO[str], faults: Faults) -> Iterator[Document]:
+    """Yield one document a row, with three mentions: the pronoun, A and B."""
+    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
+    if missing:
+        faults.note("malformed line", f"{name}:1", f"the header has no column {missing[0]!r}")
+        return
+    for row in rows:
+        document = _document(f"{name}:{rows.line_num}", row, faults)
+        if document is not None:
+            yield document
+
+
+def _document(where: str, row: dict[str, str | None], faults: Faults) -> Document | None:
+    text = row["Text"] or ""
+    spans = [match.span() for match in WORDS.finditer(text)]
+    mentions: list[Mention] = []
+    upos = [""] * len(spans)
+    for column in ("Pronoun", "A", "B"):
+        found, offset = row[column] or "", row[f"{column}-offset"] or ""
+        start = int(offset) if offset.isdigit() else -1
+        if start < 0 or not found or text[start : start + len(found)] != found:
+            message = f"{column} {found!r} does not stand at character {offset!r} of the text"
+            faults.note("span outside", where, message)
+            return None
+        end = start + len(found)
+        inside = [n for n, (first, last) in enumerate(spans) if first < end and last > start]
+        if not inside:
+            faults.note("span outside", where, f"{column} {found!r} covers no word")
+            return None
+        means = column == "Pronoun" or (row.get(f"{column}-coref") or "").upper() == "TRUE"
+        upos[inside[-1]] = "PRON" if column == "Pronoun" else "PROPN"
+        cluster = "same" if means else column
+        mentions.append(Mention(inside[0], inside[-1] + 1, inside[-1], cluster))
+    blank = ("",) * len(spans)
+    return Document(
+        name=row["ID"] or where,
+        where=where,
+        words=tuple(text[first:last] for first, last in spans),
+        sentences=(0,) * len(spans),
+        mentions=tuple(sorted(mentions, key=lambda m: (m.start, -m.end))),
+        upos=tuple(upos),
+        xpos=blank,
+        features=blank,
+        both_sides=True,
+    )

