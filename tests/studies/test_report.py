@@ -34,7 +34,7 @@ def report() -> Report:
         published=["paper"],
     )
     section.figure("one", figure(), "A figure").figure("two", figure(), "The same again")
-    section.view("live", "<!doctype html><p title=\"q\">it's live</p>", "A view")
+    section.view("live", '<!doctype html><p title="q">it\'s live</p>', "A view")
     section.note("Mind this.")
     return made
 
