@@ -1,0 +1,79 @@
+"""Accumulators: documents' values go in, a value with its error comes out; parts merge exactly."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Accumulator(Protocol):
+    """State of fixed size: the memory of a survey does not grow with its corpus."""
+
+    def add(self, documents: NDArray[np.int64], values: Array) -> None:
+        """Take in values (documents × heads …); nan means undefined for that document."""
+        ...
+
+    def merge(self, other: Accumulator) -> None:
+        """Take in what another accumulator of the same kind has seen."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The whole state, to be kept on disk or sent to another machine."""
+        ...
+
+    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Go on from a kept state."""
+        ...
+
+    def result(self) -> tuple[Array, Array, NDArray[np.int64]]:
+        """Value, standard error over documents, and number of documents, per head."""
+        ...
+
+
+class Moments:
+    """Mean and spread over documents, per head.
+
+    Kept as count, mean and the sum of squared deviations, which does not lose the spread of
+    nearly equal values as a sum of squares does; merging follows Chan et al. (1979).
+    """
+
+    def __init__(self, heads: int) -> None:
+        self.count = np.zeros(heads, dtype=np.int64)
+        self.mean = np.zeros(heads)
+        self.deviations = np.zeros(heads)
+
+    def add(self, documents: NDArray[np.int64], values: Array) -> None:
+        part = Moments(len(self.mean))
+        defined = ~np.isnan(values)
+        part.count = defined.sum(axis=0)
+        filled = np.where(defined, values, 0.0)
+        part.mean = filled.sum(axis=0) / np.maximum(part.count, 1)
+        part.deviations = np.where(defined, filled - part.mean, 0.0).__pow__(2).sum(axis=0)
+        self.merge(part)
+
+    def merge(self, other: Accumulator) -> None:
+        assert isinstance(other, Moments)
+        count = self.count + other.count
+        step = other.mean - self.mean
+        share = other.count / np.maximum(count, 1)
+        self.mean = self.mean + step * share
+        self.deviations = self.deviations + other.deviations + step**2 * self.count * share
+        self.count = count
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        return {"count": self.count, "mean": self.mean, "deviations": self.deviations}
+
+    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        self.count = arrays["count"].astype(np.int64)
+        self.mean = arrays["mean"].astype(np.float64)
+        self.deviations = arrays["deviations"].astype(np.float64)
+
+    def result(self) -> tuple[Array, Array, NDArray[np.int64]]:
+        value = np.where(self.count > 0, self.mean, np.nan)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            error = np.sqrt(self.deviations / (self.count - 1) / self.count)
+        return value, np.where(self.count > 1, error, np.nan), self.count

@@ -1,0 +1,111 @@
+"""What is known of a batch's tokens, laid out on the grid its attention maps have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.capture import Kind
+from headscope.errors import BadInput
+
+PADDING = -1  # class, segment and word of a position that holds no token
+CLS, SEP, SPECIAL, PUNCTUATION, WORD = range(5)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The tokens along one axis of the maps: the queries, or the keys."""
+
+    ids: Tensor  # b n int64
+    classes: Tensor  # b n int8: CLS, SEP, SPECIAL, PUNCTUATION, WORD or PADDING
+    segments: Tensor  # b n int8: 0 = sentence A, 1 = sentence B
+    words: Tensor  # b n int32: word number, -1 for specials
+    stops: Tensor  # b n bool: a full stop or a comma
+
+    @cached_property
+    def valid(self) -> Tensor:
+        """b n bool: a real token."""
+        return self.classes != PADDING
+
+    @cached_property
+    def start(self) -> Tensor:
+        """b int64: where the first real token stands (left padding moves it)."""
+        return self.valid.to(torch.int8).argmax(dim=1)
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """b int64: how many real tokens there are."""
+        return self.valid.sum(dim=1)
+
+    def to(self, device: torch.device) -> Side:
+        return Side(
+            self.ids.to(device),
+            self.classes.to(device),
+            self.segments.to(device),
+            self.words.to(device),
+            self.stops.to(device),
+        )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The queries and keys of one batch for one kind of attention."""
+
+    kind: Kind
+    causal: bool
+    query: Side
+    key: Side
+    documents: NDArray[np.int64]  # b: the number of each document in its corpus
+    period: int | None = None  # tokens after which a text of repeated random tokens repeats
+    offset: int = 0  # the key position of query 0, above 0 when only the last queries are computed
+
+    @property
+    def same(self) -> bool:
+        """Queries and keys are the same tokens."""
+        return self.kind != "cross"
+
+    @cached_property
+    def all_keys_valid(self) -> bool:
+        """No document is padded."""
+        return bool(self.key.valid.all())
+
+    def select(self, name: str) -> Tensor:
+        """b t bool: the queries of that name (see `SELECTIONS`)."""
+        valid, classes = self.query.valid, self.query.classes
+        if name == "all":
+            return valid
+        if name == "cls":
+            return classes == CLS
+        if name == "sep":
+            return classes == SEP
+        if name == "not_sep":
+            return valid & (classes != SEP)
+        if name == "content":
+            return classes >= PUNCTUATION
+        raise BadInput(f"No queries are called {name!r}; there are {', '.join(SELECTIONS)}.")
+
+    def of_documents(self, chosen: slice) -> Grid:
+        """The part of the grid that holds some of the documents."""
+
+        def part(side: Side) -> Side:
+            return Side(
+                side.ids[chosen],
+                side.classes[chosen],
+                side.segments[chosen],
+                side.words[chosen],
+                side.stops[chosen],
+            )
+
+        query = part(self.query)
+        key = query if self.key is self.query else part(self.key)
+        return Grid(
+            self.kind, self.causal, query, key, self.documents[chosen], self.period, self.offset
+        )
+
+
+SELECTIONS = ("all", "cls", "sep", "not_sep", "content")

@@ -1,0 +1,108 @@
+"""The plain kernel: block after block of queries, on any device torch runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.statistics.grid import Grid
+from headscope.statistics.kernels.plan import Plan, blocks
+from headscope.statistics.kernels.scores import block_output, block_weights
+
+MOST = 2**21  # weights in a block: 8 MB, which stays in a processor's cache between reductions
+
+
+class Reduced:
+    """A call's row features, filled block by block."""
+
+    def __init__(self, plan: Plan, batch: int, heads: int, queries: int) -> None:
+        device = plan.grid.key.ids.device
+        self.values = torch.zeros(batch, heads, len(plan.names), queries, device=device)
+        self.wide = {
+            f.name: torch.zeros(
+                batch, heads, min(queries, f.limit or queries), f.width or 1, device=device
+            )
+            for f in plan.wide
+        }
+
+
+def from_scores(call: Call, plan: Plan) -> tuple[Reduced, Tensor]:
+    """Row features and output (b t h d) of a call, its weights made one block at a time."""
+    assert call.q is not None and call.v is not None
+    batch, heads, queries, _ = call.q.shape
+    output = torch.empty(
+        batch, queries, heads, call.v.shape[-1], dtype=call.v.dtype, device=call.v.device
+    )
+
+    def make(documents: slice, part: slice) -> Tensor:
+        weights = block_weights(call, plan.grid, documents, part)
+        output[documents, part] = block_output(call, weights, documents)
+        return weights
+
+    return _reduce(call, plan, batch, heads, queries, make), output
+
+
+def from_weights(call: Call, plan: Plan, weights: Tensor) -> Reduced:
+    """Row features of weights (b h t s) that are already there."""
+    batch, heads, queries, _ = weights.shape
+    return _reduce(
+        call, plan, batch, heads, queries, lambda b, q: weights[b, :, q].detach().float()
+    )
+
+
+def _reduce(
+    call: Call,
+    plan: Plan,
+    batch: int,
+    heads: int,
+    queries: int,
+    make: Callable[[slice, slice], Tensor],
+) -> Reduced:
+    reduced = Reduced(plan, batch, heads, queries)
+    values = plan.value_columns(call) if plan.values else None
+    keys = plan.grid.key.ids.shape[1]
+    for documents, part in blocks(batch, heads, queries, keys, MOST):
+        weights = make(documents, part)
+        grid = plan.grid.of_documents(documents)
+        _fill(reduced, plan, grid, weights, values, documents, part)
+    return reduced
+
+
+def _fill(
+    reduced: Reduced,
+    plan: Plan,
+    grid: Grid,
+    weights: Tensor,  # b h tq s
+    values: Tensor | None,
+    documents: slice,
+    queries: slice,
+) -> None:
+    batch, heads, count, keys = weights.shape
+    place = 0
+
+    def put(columns: Tensor) -> None:  # b h tq C
+        nonlocal place
+        width = columns.shape[-1]
+        target = reduced.values[documents, :, place : place + width, queries]
+        target.copy_(columns.transpose(2, 3))
+        place += width
+
+    if plan.keys:
+        columns = plan.key_columns()[documents]
+        flat = torch.bmm(weights.reshape(batch, heads * count, keys), columns)
+        put(flat.view(batch, heads, count, -1))
+    if values is not None:
+        put(weights @ values[documents])
+    if plan.pairs:
+        put(torch.einsum("bhts,btsp->bhtp", weights, plan.pair_columns(documents, queries)))
+    for feature in plan.rows:
+        put(feature.make(weights, grid, queries)[..., None])
+    for feature in plan.wide:
+        stop = min(queries.stop, feature.limit or queries.stop)
+        if stop > queries.start:
+            near = slice(queries.start, stop)
+            part = feature.make(weights[:, :, : stop - queries.start], grid, near)
+            reduced.wide[feature.name][documents, :, near] = part

@@ -1,0 +1,80 @@
+"""A plan: the features wanted of a batch, sorted by how they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.statistics.feature import (
+    Feature,
+    KeyFeature,
+    PairFeature,
+    RowFeature,
+    ValueFeature,
+)
+from headscope.statistics.grid import Grid
+
+PAIR_BYTES = 2**26  # pair features of a batch are kept for its other layers up to this size
+
+
+class Plan:
+    """Features of one kind of attention on one grid; columns are in the order of `names`."""
+
+    def __init__(self, grid: Grid, features: Iterable[Feature]) -> None:
+        self.grid = grid
+        found = {feature.name: feature for feature in features}.values()
+        self.keys = [f for f in found if isinstance(f, KeyFeature)]
+        self.values = [f for f in found if isinstance(f, ValueFeature)]
+        self.pairs = [f for f in found if isinstance(f, PairFeature)]
+        self.rows = [f for f in found if isinstance(f, RowFeature) and f.width is None]
+        self.wide = [f for f in found if isinstance(f, RowFeature) and f.width is not None]
+        scalars = [*self.keys, *self.values, *self.pairs, *self.rows]
+        self.names = [feature.name for feature in scalars]
+        self._key_columns: Tensor | None = None
+        self._pair_columns: dict[tuple[int, int, int, int], Tensor] = {}
+        self._pair_bytes = 0
+
+    def key_columns(self) -> Tensor:
+        """b s C float32."""
+        if self._key_columns is None:
+            columns = [feature.make(self.grid).float() for feature in self.keys]
+            self._key_columns = torch.stack(columns, dim=-1)
+        return self._key_columns
+
+    def value_columns(self, call: Call) -> Tensor:
+        """b h s C float32."""
+        return torch.stack([f.make(self.grid, call).float() for f in self.values], dim=-1)
+
+    def pair_columns(self, documents: slice, queries: slice) -> Tensor:
+        """b tq s P float32, kept from one layer to the next while that takes little memory."""
+        at = (documents.start, documents.stop, queries.start, queries.stop)
+        kept = self._pair_columns.get(at)
+        if kept is not None:
+            return kept
+        grid = self.grid.of_documents(documents)
+        batch, keys = grid.key.ids.shape
+        count = queries.stop - queries.start
+        columns = torch.empty(batch, count, keys, len(self.pairs), device=grid.key.ids.device)
+        for place, feature in enumerate(self.pairs):
+            columns[..., place] = feature.make(grid, queries)
+        size = columns.numel() * columns.element_size()
+        if self._pair_bytes + size <= PAIR_BYTES:
+            self._pair_columns[at] = columns
+            self._pair_bytes += size
+        return columns
+
+
+def blocks(
+    documents: int, heads: int, queries: int, keys: int, most: int
+) -> Iterator[tuple[slice, slice]]:
+    """Cut documents × queries so that no block has more than `most` weights (or is one row)."""
+    row = heads * keys
+    per_document = max(1, min(queries, most // row))
+    at_once = max(1, most // (row * queries)) if per_document == queries else 1
+    for first in range(0, documents, at_once):
+        chosen = slice(first, min(documents, first + at_once))
+        for start in range(0, queries, per_document):
+            yield chosen, slice(start, min(queries, start + per_document))

@@ -1,0 +1,79 @@
+"""The weights of some queries of a call, made from its q and k as the model makes them.
+
+Only for calls whose numbers are known to come out as the model's own (see `trust`): the mask is
+rebuilt from what is known of the batch, so that no queries × keys matrix is ever held.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.statistics.grid import Grid
+
+
+def can_rebuild(call: Call) -> bool:
+    """Whether everything that made the weights is at hand, in a form a kernel can rebuild."""
+    if call.q is None or call.k is None or call.v is None or call.scaling is None:
+        return False
+    # an edit has put other weights in place of the model's, or somebody has them computed already
+    if call.lazy_weights.made:
+        return False
+    # families disagree on what a window means for queries that look both ways
+    return call.window is None or call.causal
+
+
+def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> Tensor:
+    """b h tq s in float32: softmax of the scaled, capped, biased and masked scores."""
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    q = call.q[documents, :, queries].float()
+    k = call.k[documents].float()
+    batch, heads, count, dim = q.shape
+    groups, keys = k.shape[1], k.shape[2]
+    grouped = (q * call.scaling).reshape(batch, groups, heads // groups * count, dim)
+    scores = (grouped @ k.transpose(2, 3)).view(batch, heads, count, keys)
+    if call.softcap is not None:
+        scores = torch.tanh(scores / call.softcap) * call.softcap
+    if call.bias is not None:
+        scores = scores + _part(call.bias, documents, queries)
+    seen = visible(call, grid, documents, queries)
+    if seen is not None:
+        scores = scores.masked_fill_(~seen[:, None], torch.finfo(scores.dtype).min)
+    if call.sinks is None:
+        return scores.softmax(-1)
+    # sink logits take their share of every row and are then forgotten
+    sinks = call.sinks.float().view(1, heads, 1, 1).expand(batch, heads, count, 1)
+    return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
+
+
+def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
+    """b tq h d: what those weights make of the values."""
+    assert call.v is not None
+    v = call.v[documents]
+    batch, heads, count, keys = weights.shape
+    groups = v.shape[1]
+    grouped = weights.reshape(batch, groups, heads // groups * count, keys)
+    mixed = (grouped @ v.float()).view(batch, heads, count, v.shape[-1])
+    return mixed.transpose(1, 2).to(v.dtype)
+
+
+def visible(call: Call, grid: Grid, documents: slice, queries: slice) -> Tensor | None:
+    """b|1 tq s bool: which keys each query may look at; None when all may be."""
+    valid = grid.key.valid[documents]
+    seen = None if grid.all_keys_valid else valid[:, None, :]
+    if call.causal and call.kind != "cross":
+        keys = valid.shape[1]
+        place = torch.arange(queries.start, queries.stop, device=valid.device)[:, None]
+        place = place + grid.offset
+        key = torch.arange(keys, device=valid.device)[None, :]
+        order = key <= place
+        if call.window is not None:
+            order &= place - key < call.window
+        seen = order[None] if seen is None else seen & order[None]
+    return seen
+
+
+def _part(tensor: Tensor, documents: slice, queries: slice) -> Tensor:
+    chosen = tensor if tensor.shape[0] == 1 else tensor[documents]
+    return chosen if chosen.shape[2] == 1 else chosen[:, :, queries]
