@@ -1,0 +1,103 @@
+/** What the model attended to, as the page has it: parts, layers fetched when needed, maps when looked at. */
+import { Cache } from "./cache";
+import { openContainer } from "./container";
+import { decode, toFloats } from "./decode";
+import { decodeLayer, headMap, isHere } from "./layer";
+import type { LayerData } from "./layer";
+import type { Header, HeadTable, Kind, Label, Part, Source, TableColumn, Tokens } from "./types";
+
+const MB = 2 ** 20;
+
+export interface Thumbnails {
+  /** (layers, heads, rows, columns), 255 = weight 1. */
+  codes: Uint8Array;
+  rows: number;
+  columns: number;
+}
+
+export class Reading {
+  private readonly layers = new Cache<LayerData>(256 * MB, (layer) => layer.bytes);
+  private readonly maps = new Cache<Float32Array>(384 * MB, (map) => map.byteLength);
+  private readonly pooled = new Cache<Thumbnails | null>(64 * MB, (pooled) => pooled?.codes.byteLength ?? 0);
+  private readonly columns = new Cache<Float32Array>(8 * MB, (values) => values.byteLength);
+  readonly header: Header;
+
+  /** `which` picks the second reading of a container that holds two. */
+  constructor(
+    private readonly source: Source,
+    private readonly which: "this" | "other" = "this",
+  ) {
+    this.header = source.header;
+  }
+
+  get parts(): Part[] {
+    return this.which === "this" ? this.header.parts : (this.header.other?.parts ?? []);
+  }
+
+  get table(): HeadTable | null {
+    return this.header.table ?? null;
+  }
+
+  has(kind: Kind): boolean {
+    return this.parts.some((part) => part.kind === kind);
+  }
+
+  part(kind: Kind): Part {
+    const found = this.parts.find((part) => part.kind === kind) ?? this.parts[0];
+    if (!found) throw new Error("This view's data holds no attention.");
+    return found;
+  }
+
+  tokens(kind: Kind): { query: Tokens; key: Tokens } {
+    const part = this.part(kind);
+    return { query: part.query, key: part.key ?? part.query };
+  }
+
+  label(kind: Kind, layer: number, head: number): Label | null {
+    const labels = this.part(kind).labels ?? [];
+    let best: Label | null = null;
+    for (const label of labels) {
+      if (label.layer === layer && label.head === head && (!best || label.score > best.score)) best = label;
+    }
+    return best;
+  }
+
+  layer(kind: Kind, layer: number): Promise<LayerData> {
+    const part = this.part(kind);
+    return this.layers.get(`${kind} ${layer}`, async () => {
+      const at = part.layers.indexOf(layer);
+      const here = part.per_layer[at];
+      if (here && isHere(here)) return decodeLayer(this.source, part, here);
+      if (!this.source.fetchLayer) throw new Error(`Layer ${layer} is not in this file.`);
+      const fetched = openContainer(await this.source.fetchLayer(kind, layer));
+      const its = fetched.header.parts[0];
+      return decodeLayer(fetched, its, its.per_layer[Math.max(0, its.layers.indexOf(layer))]);
+    });
+  }
+
+  map(kind: Kind, layer: number, head: number): Promise<Float32Array> {
+    return this.maps.get(`${kind} ${layer} ${head}`, async () => headMap(await this.layer(kind, layer), head));
+  }
+
+  /** The map if it has been computed already. */
+  peek(kind: Kind, layer: number, head: number): Float32Array | null {
+    return this.maps.peek(`${kind} ${layer} ${head}`);
+  }
+
+  thumbnails(kind: Kind): Promise<Thumbnails | null> {
+    return this.pooled.get(kind, async () => {
+      const pooled = this.part(kind).thumbnails;
+      if (!pooled) return null;
+      const entry = this.header.buffers[pooled.buffer];
+      const codes = (await decode(entry, await this.source.buffer(pooled.buffer), pooled.buffer)) as Uint8Array;
+      return { codes, rows: pooled.size[0], columns: pooled.size[1] };
+    });
+  }
+
+  column(column: TableColumn): Promise<Float32Array> {
+    return this.columns.get(column.buffer, async () => {
+      const entry = this.header.buffers[column.buffer];
+      return toFloats(await decode(entry, await this.source.buffer(column.buffer), column.buffer), entry.scale ?? 1);
+    });
+  }
+}

@@ -1,0 +1,103 @@
+/** What is on screen: defaults, and the rules that keep a selection possible. */
+import type { Header, Kind, Label, Part, State } from "../protocol/types";
+
+export const defaults: State = {
+  view: "head",
+  kind: "encoder",
+  layer: 0,
+  heads: null,
+  head: 0,
+  query: null,
+  key: null,
+  filter: "all",
+  specials: "shown",
+  unit: "tokens",
+  minimum: 0,
+  scale: "linear",
+  layout: "vertical",
+  direction: "auto",
+  theme: "auto",
+  thumbnails: "maps",
+  order: "number",
+  find: "",
+  sort: "number",
+  wrap: false,
+  marked: [],
+  column: "",
+  reading: "this",
+};
+
+export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
+  view: ["head", "model", "neuron", "matrix", "headmap"],
+  kind: ["encoder", "decoder", "cross"],
+  filter: ["all", "aa", "ab", "ba", "bb"],
+  specials: ["shown", "hidden", "renormalised"],
+  unit: ["tokens", "words"],
+  scale: ["linear", "sqrt"],
+  layout: ["vertical", "horizontal"],
+  direction: ["auto", "ltr", "rtl"],
+  theme: ["auto", "light", "dark"],
+  thumbnails: ["maps", "lines"],
+  order: ["number", "label"],
+  sort: ["number", "contribution"],
+  reading: ["this", "other", "difference"],
+};
+
+/** The first picture shows one clear head: the one asked for, else the best labelled, else the sharpest that is known: head 0. */
+export function opening(header: Header): State {
+  const asked = header.state ?? {};
+  const state: State = { ...defaults, view: header.view, theme: header.theme ?? "auto", ...asked };
+  const part = header.parts.find((each) => each.kind === asked.kind) ?? header.parts[0];
+  if (!part) return { ...state, kind: header.table?.kind ?? state.kind };
+  state.kind = part.kind;
+  const best = bestLabel(part, asked.layer);
+  if (asked.layer === undefined) state.layer = best?.layer ?? part.layers[0] ?? 0;
+  if (asked.heads === undefined) {
+    state.head = asked.head ?? best?.head ?? 0;
+    state.heads = [state.head];
+  } else if (asked.head === undefined) {
+    state.head = asked.heads?.[0] ?? 0;
+  }
+  return possible(state, header);
+}
+
+function bestLabel(part: Part, layer: number | undefined): Label | null {
+  const labels = (part.labels ?? []).filter((label) => layer === undefined || label.layer === layer);
+  return labels.reduce<Label | null>((best, label) => (!best || label.score > best.score ? label : best), null);
+}
+
+const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
+
+/** Layer, heads and tokens that exist: nearest possible where a link or a script asked for more. */
+export function possible(state: State, header: Header): State {
+  const part = header.parts.find((each) => each.kind === state.kind) ?? header.parts[0];
+  if (!part) return state;
+  const t = part.query.text.length;
+  const s = (part.key ?? part.query).text.length;
+  const heads = state.heads === null ? null : [...new Set(state.heads)].filter((head) => head >= 0 && head < part.heads).sort((a, b) => a - b);
+  return {
+    ...state,
+    kind: part.kind,
+    layer: nearest(part.layers, state.layer),
+    head: clamp(Math.round(state.head), 0, part.heads - 1),
+    heads,
+    query: inside(state.query, t),
+    key: inside(state.key, s),
+    minimum: clamp(state.minimum, 0, 1),
+  };
+}
+
+function nearest(layers: number[], layer: number): number {
+  if (layers.includes(layer) || layers.length === 0) return layer;
+  return layers.reduce((best, each) => (Math.abs(each - layer) < Math.abs(best - layer) ? each : best));
+}
+
+const inside = (token: number | null, length: number) => (token !== null && token >= 0 && token < length ? token : null);
+
+export function headsOn(state: State, part: Part): number[] {
+  return state.heads ?? Array.from({ length: part.heads }, (_, head) => head);
+}
+
+export function layersOf(header: Header, kind: Kind): number[] {
+  return header.parts.find((part) => part.kind === kind)?.layers ?? header.table?.layers ?? [];
+}

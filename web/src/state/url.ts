@@ -1,0 +1,34 @@
+/** State ↔ the query string of a link. Only what differs from the defaults is written; what cannot be read is left out. */
+import type { State } from "../protocol/types";
+import { choices, defaults } from "./state";
+
+const lists = new Set<keyof State>(["heads", "marked"]);
+
+export function toQuery(state: State): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const name of Object.keys(defaults) as (keyof State)[]) {
+    const value = state[name];
+    if (name === "heads" && value === null) query.set("heads", "all");
+    else if (JSON.stringify(value) === JSON.stringify(defaults[name]) || value === null) continue;
+    else query.set(name, Array.isArray(value) ? value.join(".") : String(value));
+  }
+  return query;
+}
+
+export function fromQuery(query: URLSearchParams): Partial<State> {
+  const state: Record<string, unknown> = {};
+  for (const name of Object.keys(defaults) as (keyof State)[]) {
+    const text = query.get(name);
+    if (text === null) continue;
+    const allowed = choices[name] as readonly unknown[] | undefined;
+    if (allowed) {
+      if (allowed.includes(text)) state[name] = text;
+    } else if (lists.has(name)) {
+      if (name === "heads" && text === "all") state[name] = null;
+      else state[name] = text.split(".").filter((each) => /^\d+$/.test(each)).map(Number);
+    } else if (typeof defaults[name] === "boolean") state[name] = text === "true";
+    else if (typeof defaults[name] === "string") state[name] = text;
+    else if (text.trim() !== "" && Number.isFinite(Number(text))) state[name] = Number(text);
+  }
+  return state as Partial<State>;
+}
