@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 Kind = Literal["encoder", "decoder", "cross"]
+Rung = Literal["interface", "tap", "family"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Call:
 
     kind: Kind
     layer: int  # 0-based, per kind, in the order of computation
+    rung: Rung  # how it was read: registered function, softmax, or a family's own file
     module: nn.Module
     q: Tensor | None  # b h t d
     k: Tensor | None  # b g s d
@@ -62,6 +64,7 @@ class Call:
     lazy_mask: Lazy = field(repr=False)
     lazy_weights: Lazy = field(repr=False)
     lazy_valid: Callable[[], tuple[Tensor, Tensor]] = field(repr=False)
+    edited: bool = False  # the weights are no longer what q and k make
 
     @property
     def weights(self) -> Tensor:
@@ -95,7 +98,7 @@ class Call:
 
     def with_weights(self, weights: Tensor) -> Call:
         """The same call as the next sink sees it once an edit has replaced the weights."""
-        return dataclasses.replace(self, lazy_weights=Lazy.of(weights))
+        return dataclasses.replace(self, lazy_weights=Lazy.of(weights), edited=True)
 
 
 Sink = Callable[[Call], "Tensor | Output | None"]

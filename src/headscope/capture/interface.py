@@ -74,6 +74,7 @@ def attention(
     base = Call(
         kind="encoder",
         layer=0,
+        rung="interface",
         module=module,
         q=query,
         k=key,

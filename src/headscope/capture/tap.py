@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
-from headscope.capture.call import Call, Lazy, Output
+from headscope.capture.call import Call, Lazy, Output, Rung
 from headscope.errors import HeadscopeError
 
 _SOFTMAX = {torch.softmax, torch.nn.functional.softmax, Tensor.softmax}
@@ -60,11 +60,12 @@ def show(module: nn.Module, result: Tensor) -> Tensor:
     return result if seen is weights else seen.reshape(result.shape)
 
 
-def call_of(door: Any, module: nn.Module, weights: Tensor) -> Call:
+def call_of(door: Any, module: nn.Module, weights: Tensor, rung: Rung = "tap") -> Call:
     causal = door.numbering.remember_causal(module, _looks_causal(weights))
     base = Call(
         kind="encoder",
         layer=0,
+        rung=rung,
         module=module,
         q=None,
         k=None,

@@ -1,0 +1,41 @@
+"""How many tokens a model can read at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_source_positions")
+_ENDLESS = 1_000_000  # tokenizers without a limit state an absurd one
+
+
+def max_length(model: nn.Module, tokenizer: Any | None) -> int | None:
+    """The number of positions, specials included; None for relative positions without an end."""
+    configuration: Any = getattr(model, "config", None)
+    if hasattr(configuration, "get_text_config"):
+        configuration = configuration.get_text_config()
+    limit = next(
+        (
+            value
+            for name in _POSITIONS
+            if isinstance(value := getattr(configuration, name, None), int) and value > 0
+        ),
+        None,
+    )
+    if hasattr(configuration, "relative_attention_num_buckets"):
+        return None  # T5's n_positions is a habit of its training, not a wall
+    if limit is not None:
+        limit -= _reserved(model)
+    stated = getattr(tokenizer, "model_max_length", None)
+    if isinstance(stated, int) and stated < _ENDLESS:
+        limit = stated if limit is None else min(limit, stated)
+    return limit
+
+
+def _reserved(model: nn.Module) -> int:
+    """RoBERTa counts positions from its padding index on, so the first ones are never used."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            return 0 if module.padding_idx is None else module.padding_idx + 1
+    return 0

@@ -1,0 +1,232 @@
+"""From texts to model inputs and `Tokens`, with any tokenizer transformers knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.errors import BadInput, TextTooLong
+from headscope.models.spelling import is_punctuation, readable
+from headscope.models.tokens import TokenClass, Tokens
+from headscope.models.words import word_spans, words_of_spans
+
+Text = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Model inputs padded on the right, and the tokens of each text without the padding."""
+
+    inputs: dict[str, Tensor]  # input_ids, attention_mask, token_type_ids where the model has them
+    tokens: list[Tokens]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def to(self, device: torch.device | str) -> Batch:
+        moved = {name: tensor.to(device) for name, tensor in self.inputs.items()}
+        return Batch(moved, self.tokens)
+
+
+def tokenise(
+    tokenizer: Any,
+    texts: Sequence[Text],
+    pairs: Sequence[Text | None] | None = None,
+    *,
+    max_length: int | None = None,
+    truncate: bool = False,
+    add_special_tokens: bool = True,
+) -> Batch:
+    """Encode texts (strings, or lists of words) into one padded batch."""
+    if isinstance(texts, str):
+        raise BadInput("Give a list of texts; for one text use scope.read(text).")
+    pairs = pairs if pairs is not None else [None] * len(texts)
+    if len(pairs) != len(texts):
+        raise BadInput(f"There are {len(texts)} texts but {len(pairs)} second sentences.")
+    encoded = [
+        _encode(tokenizer, text, pair, max_length, truncate, add_special_tokens)
+        for text, pair in zip(texts, pairs, strict=True)
+    ]
+    longest = max(len(tokens) for tokens, _ in encoded)
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+    ids = torch.full((len(encoded), longest), pad, dtype=torch.long)
+    attention_mask = torch.zeros((len(encoded), longest), dtype=torch.long)
+    types = torch.zeros((len(encoded), longest), dtype=torch.long)
+    for row, (tokens, type_ids) in enumerate(encoded):
+        ids[row, : len(tokens)] = torch.from_numpy(tokens.ids)
+        attention_mask[row, : len(tokens)] = 1
+        if type_ids is not None:
+            types[row, : len(tokens)] = torch.tensor(type_ids)
+    inputs = {"input_ids": ids, "attention_mask": attention_mask}
+    if encoded[0][1] is not None:
+        inputs["token_type_ids"] = types
+    return Batch(inputs, [tokens for tokens, _ in encoded])
+
+
+def _encode(
+    tokenizer: Any,
+    text: Text,
+    pair: Text | None,
+    max_length: int | None,
+    truncate: bool,
+    add_special_tokens: bool,
+) -> tuple[Tokens, list[int] | None]:
+    first, first_words = _as_string(text)
+    second, second_words = (None, None) if pair is None else _as_string(pair)
+    if not first.strip() and not (second or "").strip():
+        raise BadInput("The text is empty; give at least one word.")
+    encoding = tokenizer(
+        first,
+        second,
+        add_special_tokens=add_special_tokens,
+        return_offsets_mapping=bool(tokenizer.is_fast),
+        truncation=False,
+        verbose=False,
+    )
+    ids: list[int] = list(encoding["input_ids"])
+    if max_length is not None and len(ids) > max_length:
+        if not truncate:
+            raise TextTooLong(
+                f"The text has {len(ids):,} tokens and the model reads at most {max_length:,}; "
+                "shorten it, or pass truncate=True (--truncate) to keep the beginning."
+            )
+        encoding = tokenizer(
+            first,
+            second,
+            add_special_tokens=add_special_tokens,
+            return_offsets_mapping=bool(tokenizer.is_fast),
+            truncation=True,
+            max_length=max_length,
+            verbose=False,
+        )
+        ids = list(encoding["input_ids"])
+    if not ids:
+        raise BadInput("The tokenizer makes no tokens of this text; give at least one word.")
+    texts = (first,) if second is None else (first, second)
+    tokens = _tokens(tokenizer, ids, encoding, texts, (first_words, second_words))
+    return tokens, encoding.get("token_type_ids")
+
+
+def _as_string(text: Text) -> tuple[str, list[tuple[int, int]] | None]:
+    """A text, and its words as spans when it came as a list of words."""
+    if isinstance(text, str):
+        return text, None
+    spans: list[tuple[int, int]] = []
+    place = 0
+    for word in text:
+        spans.append((place, place + len(word)))
+        place += len(word) + 1
+    return " ".join(text), spans
+
+
+def _tokens(
+    tokenizer: Any,
+    ids: list[int],
+    encoding: Any,
+    texts: tuple[str, ...],
+    given_words: tuple[list[tuple[int, int]] | None, ...],
+) -> Tokens:
+    spelled = tuple(_spelling(tokenizer, ids))
+    sentence, spans = _places(tokenizer, spelled, ids, encoding, texts)
+    words = np.full(len(ids), -1, dtype=np.int32)
+    word_texts: list[str] = []
+    for number, text in enumerate(texts):
+        inside = sentence == number
+        of_text = given_words[number]
+        of_text = word_spans(text) if of_text is None else of_text
+        words[inside] = words_of_spans(spans[inside], of_text, len(word_texts))
+        word_texts += [text[start:end] for start, end in of_text]
+    return Tokens(
+        text=spelled,
+        labels=tuple(readable(token) for token in spelled),
+        ids=np.array(ids, dtype=np.int64),
+        classes=_classes(tokenizer, ids, spelled),
+        segments=_segments(sentence),
+        words=words,
+        spans=spans,
+        texts=texts,
+        word_texts=tuple(word_texts),
+    )
+
+
+def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    return [token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token) for token in tokens]
+
+
+def _places(
+    tokenizer: Any, spelled: Sequence[str], ids: list[int], encoding: Any, texts: tuple[str, ...]
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+    """For each token its sentence (-1 for specials) and its span there, blanks trimmed."""
+    if tokenizer.is_fast:
+        of = [-1 if number is None else number for number in encoding.sequence_ids(0)]
+        sentence = np.array(of, dtype=np.int8)
+        spans = np.array(encoding["offset_mapping"], dtype=np.int32).reshape(-1, 2)
+    else:
+        sentence, spans = _search(tokenizer, spelled, ids, texts)
+    spans[sentence < 0] = -1
+    for place in np.flatnonzero(sentence >= 0):
+        start, end = spans[place]
+        text = texts[sentence[place]]
+        while start < end - 1 and text[start].isspace():
+            start += 1
+        spans[place] = start, end
+    return sentence, spans
+
+
+def _search(
+    tokenizer: Any, spelled: Sequence[str], ids: list[int], texts: tuple[str, ...]
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+    """Spans for tokenizers that report none: each token is looked for after the one before."""
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    sentence = np.full(len(ids), -1, dtype=np.int8)
+    spans = np.full((len(ids), 2), -1, dtype=np.int32)
+    number, place = 0, 0
+    for at, (token, token_id) in enumerate(zip(spelled, ids, strict=True)):
+        if token_id in special:
+            if at > 0 and sentence[at - 1] >= 0 and number + 1 < len(texts):
+                number, place = number + 1, 0
+            continue
+        text = texts[number].lower()
+        found = text.find(readable(token).removeprefix("##").lower(), place)
+        start = found if found >= 0 else min(place, max(len(text) - 1, 0))
+        end = start + max(1, len(readable(token).removeprefix("##")) if found >= 0 else 1)
+        sentence[at], spans[at], place = number, (start, min(end, len(text))), min(end, len(text))
+    return sentence, spans
+
+
+def _segments(sentence: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Specials belong to the sentence before them, a leading one to sentence A."""
+    segments = sentence.copy()
+    current = 0
+    for place, number in enumerate(sentence):
+        current = int(number) if number >= 0 else current
+        segments[place] = current
+    return segments
+
+
+def _classes(tokenizer: Any, ids: list[int], spelled: Sequence[str]) -> NDArray[np.int8]:
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id} - {None}
+    endings = {tokenizer.sep_token_id, tokenizer.eos_token_id} - {None}
+    classes = np.empty(len(ids), dtype=np.int8)
+    for place, (token_id, token) in enumerate(zip(ids, spelled, strict=True)):
+        if token_id in special:
+            # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends
+            if token_id in beginnings and (place == 0 or token_id not in endings):
+                classes[place] = TokenClass.CLS
+            elif token_id in endings:
+                classes[place] = TokenClass.SEP
+            else:
+                classes[place] = TokenClass.SPECIAL
+        else:
+            classes[place] = (
+                TokenClass.PUNCTUATION if is_punctuation(readable(token)) else TokenClass.WORD
+            )
+    return classes

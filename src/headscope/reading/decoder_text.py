@@ -1,0 +1,67 @@
+"""What the decoder of an encoder–decoder model is given to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from headscope.errors import BadInput
+from headscope.models.spelling import readable
+from headscope.models.tokenise import Batch, Text, tokenise
+from headscope.models.tokens import TokenClass, Tokens
+
+
+def decoder_batch(model: Any, tokenizer: Any, targets: list[Text | None]) -> Batch:
+    """The start token followed by the target without its end, as the decoder saw in training."""
+    start = _start_token(model)
+    batch = [_one(tokenizer, start, target) for target in targets]
+    longest = max(len(tokens) for tokens in batch)
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+    ids = torch.full((len(batch), longest), pad, dtype=torch.long)
+    mask = torch.zeros((len(batch), longest), dtype=torch.long)
+    for row, tokens in enumerate(batch):
+        ids[row, : len(tokens)] = torch.from_numpy(tokens.ids)
+        mask[row, : len(tokens)] = 1
+    return Batch({"decoder_input_ids": ids, "decoder_attention_mask": mask}, batch)
+
+
+def _start_token(model: Any) -> int:
+    for holder in (getattr(model, "generation_config", None), model.config):
+        start = getattr(holder, "decoder_start_token_id", None)
+        if start is not None:
+            return int(start)
+    raise BadInput("The model's configuration names no decoder_start_token_id; set it and reload.")
+
+
+def _one(tokenizer: Any, start: int, target: Text | None) -> Tokens:
+    spelled = str(tokenizer.convert_ids_to_tokens([start])[0])
+    lead = Tokens(
+        text=(spelled,),
+        labels=(readable(spelled),),
+        ids=np.array([start], dtype=np.int64),
+        classes=np.array([TokenClass.CLS], dtype=np.int8),
+        segments=np.zeros(1, dtype=np.int8),
+        words=np.full(1, -1, dtype=np.int32),
+        spans=np.full((1, 2), -1, dtype=np.int32),
+    )
+    if target is None:
+        return lead
+    read = tokenise(tokenizer, [target]).tokens[0]
+    length = len(read) - 1 if read.classes[-1] == TokenClass.SEP else len(read)
+    return _joined(lead, read.crop(length))
+
+
+def _joined(lead: Tokens, rest: Tokens) -> Tokens:
+    return Tokens(
+        text=lead.text + rest.text,
+        labels=lead.labels + rest.labels,
+        ids=np.concatenate([lead.ids, rest.ids]),
+        classes=np.concatenate([lead.classes, rest.classes]),
+        segments=np.concatenate([lead.segments, rest.segments]),
+        words=np.concatenate([lead.words, rest.words]),
+        spans=np.concatenate([lead.spans, rest.spans]),
+        texts=rest.texts,
+        word_texts=rest.word_texts,
+    )

@@ -1,0 +1,83 @@
+"""What can be read of a model, found by running it on a few tokens, never from its config."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call, Kind, Rung, capture
+
+
+@dataclass(frozen=True)
+class Description:
+    """Layers and heads by kind, and how each kind's attention can be read."""
+
+    layers: dict[Kind, int]
+    heads: dict[Kind, int]  # of the layer with the most
+    groups: dict[Kind, int]
+    rung: Rung
+    reads_qk: bool
+    positional_bias: bool
+    causal: bool
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(self.layers)
+
+
+def describe(model: nn.Module) -> Description:
+    layers: Counter[Kind] = Counter()
+    heads: Counter[Kind] = Counter()
+    groups: Counter[Kind] = Counter()
+    rungs: list[Rung] = []
+    seen = {"qk": True, "bias": False, "causal": False}
+
+    def look(call: Call) -> None:
+        layers[call.kind] = max(layers[call.kind], call.layer + 1)
+        heads[call.kind] = max(heads[call.kind], call.heads)
+        groups[call.kind] = max(groups[call.kind], call.groups)
+        rungs.append(call.rung)
+        seen["qk"] &= call.q is not None
+        seen["bias"] |= call.bias is not None
+        seen["causal"] |= call.causal
+
+    with torch.no_grad(), capture(model, look):
+        model(**trial_inputs(model))
+    order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+    return Description(
+        layers={kind: layers[kind] for kind in order if kind in layers},
+        heads={kind: heads[kind] for kind in order if kind in heads},
+        groups={kind: groups[kind] for kind in order if kind in groups},
+        rung=rungs[0],
+        reads_qk=seen["qk"],
+        positional_bias=seen["bias"],
+        causal=seen["causal"],
+    )
+
+
+def trial_inputs(model: nn.Module) -> dict[str, Tensor]:
+    """The smallest inputs a model runs on: four tokens, a blank picture, a silence."""
+    configuration: Any = model.config
+    device = next(model.parameters()).device
+    main = getattr(model, "main_input_name", "input_ids")
+    tokens = torch.tensor([[1, 2, 3, 2]], device=device)
+    inputs: dict[str, Tensor]
+    if main == "pixel_values":
+        vision = getattr(configuration, "vision_config", configuration)
+        size = getattr(vision, "image_size", 224)
+        height, width = size if isinstance(size, (tuple, list)) else (size, size)
+        channels = getattr(vision, "num_channels", 3)
+        inputs = {main: torch.zeros(1, channels, height, width, device=device)}
+    elif main == "input_features":
+        bins = getattr(configuration, "num_mel_bins", 80)
+        frames = 2 * getattr(configuration, "max_source_positions", 1500)
+        inputs = {main: torch.zeros(1, bins, frames, device=device)}
+    else:
+        inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+    if getattr(configuration, "is_encoder_decoder", False):
+        inputs["decoder_input_ids"] = tokens
+    return inputs

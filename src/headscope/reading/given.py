@@ -1,0 +1,142 @@
+"""Readings of attention that somebody else computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.capture.call import Kind
+from headscope.errors import BadInput
+from headscope.models.tokens import Tokens
+from headscope.reading.part import LayerAttention, Part
+from headscope.reading.reading import Reading
+
+_EMPTY = (
+    "The attention is empty: current transformers returns none unless the model was loaded with "
+    "attn_implementation='eager' and called with output_attentions=True, and outputs[-1] may be "
+    "an empty cross-attention; pass the whole output object, or use hs.load(model, tokenizer)."
+)
+_NO_QK = "The attention was given without the q and k that made it; use scope.read(text) to see them."
+
+
+def from_attention(
+    attention: Any,
+    tokens: Sequence[str] | Tokens | None,
+    *,
+    sentence_b_start: int | None,
+    encoder_attention: Any,
+    decoder_attention: Any,
+    cross_attention: Any,
+    encoder_tokens: Sequence[str] | Tokens | None,
+    decoder_tokens: Sequence[str] | Tokens | None,
+    layers: Sequence[int] | None,
+    model: str,
+) -> Reading:
+    if hasattr(attention, "keys") and not hasattr(attention, "dims"):  # a model's output object
+        output = attention
+        attention = output.get("attentions")
+        encoder_attention = encoder_attention or output.get("encoder_attentions")
+        decoder_attention = decoder_attention or output.get("decoder_attentions")
+        cross_attention = cross_attention or output.get("cross_attentions")
+        if attention is None and encoder_attention is None and decoder_attention is None:
+            raise BadInput(_EMPTY)
+        if encoder_attention is None and decoder_attention is None:
+            cross_attention = None  # decoder-only models carry an empty one
+    if attention is not None:
+        own = _tokens(tokens, sentence_b_start, "tokens")
+        stack = _stack(attention, "attention")
+        kind: Kind = "decoder" if _is_causal(stack) else "encoder"
+        return Reading({kind: _part(kind, stack, own, own, layers)}, model)
+    if encoder_attention is None and decoder_attention is None and cross_attention is None:
+        raise BadInput("Give attention, or encoder_attention, decoder_attention or cross_attention.")
+    parts: dict[Kind, Part] = {}
+    if encoder_attention is not None:
+        own = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
+        parts["encoder"] = _part("encoder", _stack(encoder_attention, "encoder_attention"), own, own, layers)
+    if decoder_attention is not None:
+        own = _tokens(decoder_tokens, None, "decoder_tokens")
+        parts["decoder"] = _part("decoder", _stack(decoder_attention, "decoder_attention"), own, own, layers)
+    if cross_attention is not None:
+        looking = _tokens(decoder_tokens, None, "decoder_tokens")
+        looked_at = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
+        parts["cross"] = _part(
+            "cross", _stack(cross_attention, "cross_attention"), looking, looked_at, layers
+        )
+    return Reading(parts, model)
+
+
+def _tokens(given: Sequence[str] | Tokens | None, sentence_b_start: int | None, name: str) -> Tokens:
+    if given is None:
+        raise BadInput(f"Give {name}: one string for every row of the attention.")
+    if isinstance(given, Tokens):
+        return given
+    return Tokens.plain([str(token) for token in given], sentence_b_start)
+
+
+def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
+    """One h t s array per layer, from tensors, arrays, or sequences of either."""
+    try:
+        layers = [_array(layer) for layer in attention]
+    except TypeError as error:
+        raise BadInput(f"{name} must be an array or a sequence of arrays, one per layer.") from error
+    if not layers:
+        raise BadInput(_EMPTY)
+    for number, layer in enumerate(layers):
+        if layer.ndim == 4:
+            if layer.shape[0] != 1:
+                raise BadInput(
+                    f"{name} holds a batch of {layer.shape[0]} inputs; "
+                    "give one input at a time, e.g. layer[:1]."
+                )
+            layers[number] = layer = layer[0]
+        if layer.ndim != 3:
+            raise BadInput(
+                f"{name} must have the shape (layers, heads, queries, keys), with or without a "
+                f"batch of 1; layer {number} has {layer.ndim} dimensions."
+            )
+    return layers
+
+
+def _array(layer: Any) -> NDArray[np.float32]:
+    if hasattr(layer, "detach"):
+        layer = layer.detach().to("cpu").float().numpy()
+    return np.asarray(layer, dtype=np.float32)
+
+
+def _part(
+    kind: Kind,
+    stack: list[NDArray[np.float32]],
+    query: Tokens,
+    key: Tokens,
+    layers: Sequence[int] | None,
+) -> Part:
+    numbers = list(range(len(stack))) if layers is None else list(layers)
+    if len(numbers) == len(stack):
+        chosen = list(zip(numbers, stack, strict=True))
+    else:
+        wrong = [number for number in numbers if not 0 <= number < len(stack)]
+        if wrong:
+            raise BadInput(f"There is no layer {wrong[0]}; the attention has {len(stack)} layers.")
+        chosen = [(number, stack[number]) for number in numbers]
+    for number, weights in chosen:
+        if weights.shape[1:] != (len(query), len(key)):
+            raise BadInput(
+                f"Layer {number} of the {kind} attention is {weights.shape[1]} × {weights.shape[2]}, "
+                f"but there are {len(query)} query and {len(key)} key tokens."
+            )
+    return Part(
+        kind=kind,
+        query=query,
+        key=key,
+        layers=tuple(LayerAttention(number, weights) for number, weights in chosen),
+        causal=kind == "decoder",
+        why_no_qk=_NO_QK,
+    )
+
+
+def _is_causal(stack: list[NDArray[np.float32]]) -> bool:
+    first = stack[0]
+    return first.shape[-1] > 1 and all(not np.triu(layer, 1).any() for layer in stack)

@@ -1,0 +1,77 @@
+"""What a model says: masked words, the next token, the next sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.models.tokenise import Text
+    from headscope.reading.scope import Scope
+
+
+class Prediction(NamedTuple):
+    """A token and how likely the model finds it."""
+
+    token: str
+    probability: float
+
+
+def fill(scope: Scope, text: Text, text_pair: Text | None, k: int) -> list[list[Prediction]]:
+    """For each mask token in the text the k likeliest words, best first."""
+    mask_id = getattr(scope.tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        raise BadInput(
+            f"{scope.name} has no mask token; use scope.next_token(text) for a model that "
+            "continues text."
+        )
+    batch = scope.encode([text], [text_pair])
+    masked = (batch.inputs["input_ids"][0] == mask_id).nonzero().flatten().tolist()
+    if not masked:
+        raise BadInput(f"Put {scope.tokenizer.mask_token} where a word is to be filled in.")
+    probabilities = _word_logits(scope, scope.forward(batch))[0].softmax(-1)
+    return [_best(scope, probabilities[place], k) for place in masked]
+
+
+def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
+    """The k likeliest continuations of a text, best first."""
+    if not scope.causal:
+        raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
+    batch = scope.encode([text])
+    logits = _word_logits(scope, scope.forward(batch))[0, len(batch.tokens[0]) - 1]
+    return _best(scope, logits.softmax(-1), k)
+
+
+def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
+    """The probability that the second sentence follows the first."""
+    output = scope.forward(scope.encode([text], [text_pair]))
+    logits = getattr(output, "seq_relationship_logits", None)
+    if logits is None:
+        raise BadInput(f"{scope.name} was not trained to tell whether one sentence follows another.")
+    return float(logits[0].float().softmax(-1)[0])
+
+
+def _word_logits(scope: Scope, output: Any) -> Tensor:
+    rows = scope.model.get_input_embeddings().num_embeddings
+    for name in ("prediction_logits", "logits"):
+        logits = getattr(output, name, None)
+        if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
+            return logits.float()
+    raise BadInput(
+        f"{scope.name} has no head that predicts words; load the model it was pretrained as."
+    )
+
+
+def _best(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:
+    top = torch.topk(probabilities, min(k, probabilities.numel()))
+    tokens = scope.tokenizer.convert_ids_to_tokens(top.indices.tolist())
+    from headscope.models.spelling import readable
+
+    return [
+        Prediction(readable(str(token)), float(value))
+        for token, value in zip(tokens, top.values, strict=True)
+    ]

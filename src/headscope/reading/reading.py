@@ -1,0 +1,121 @@
+"""A reading: what a model attended to while reading one input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from headscope.errors import BadInput
+from headscope.models.tokens import Tokens
+from headscope.reading.part import Part
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from headscope.capture.call import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Tokens and attention of one input; encoder–decoder models have three parts."""
+
+    parts: dict[Kind, Part]
+    model: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(
+            f"{kind}: {len(part.layers)} layers × {part.heads} heads, "
+            f"{len(part.query)} × {len(part.key)} tokens"
+            for kind, part in self.parts.items()
+        )
+        return f"<Reading of {self.model or 'given attention'}: {shapes}>"
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(self.parts)
+
+    def part(self, kind: Kind | None = None) -> Part:
+        """The part of that kind; by default the only one, or the encoder's of several."""
+        if kind is None:
+            return self.parts[self.kinds[0]]
+        if kind not in self.parts:
+            raise BadInput(
+                f"This reading has no {kind} attention; it has {' and '.join(self.kinds)}."
+            )
+        return self.parts[kind]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return self.part().query.text
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.part().query.texts
+
+    @property
+    def attention(self) -> xr.DataArray:
+        """(layer, head, query, key) of the only part; of the encoder where there are several."""
+        return self.part().attention
+
+    @property
+    def encoder(self) -> xr.DataArray:
+        return self.part("encoder").attention
+
+    @property
+    def decoder(self) -> xr.DataArray:
+        return self.part("decoder").attention
+
+    @property
+    def cross(self) -> xr.DataArray:
+        return self.part("cross").attention
+
+    def words(self, mode: Literal["mean", "first"] = "mean") -> Reading:
+        """The same reading with whole words in place of tokens."""
+        from headscope.reading.word_level import word_level
+
+        return word_level(self, mode)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a safetensors file that opens with the plain safetensors library too."""
+        from headscope.reading.storage import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Reading:
+        from headscope.reading.storage import load
+
+        return load(path)
+
+    @staticmethod
+    def from_attention(
+        attention: Any = None,
+        tokens: Sequence[str] | Tokens | None = None,
+        *,
+        sentence_b_start: int | None = None,
+        encoder_attention: Any = None,
+        decoder_attention: Any = None,
+        cross_attention: Any = None,
+        encoder_tokens: Sequence[str] | Tokens | None = None,
+        decoder_tokens: Sequence[str] | Tokens | None = None,
+        layers: Sequence[int] | None = None,
+        model: str = "",
+    ) -> Reading:
+        """A reading of tensors you already have: arrays, tuples of them, or a model's output."""
+        from headscope.reading.given import from_attention
+
+        return from_attention(
+            attention,
+            tokens,
+            sentence_b_start=sentence_b_start,
+            encoder_attention=encoder_attention,
+            decoder_attention=decoder_attention,
+            cross_attention=cross_attention,
+            encoder_tokens=encoder_tokens,
+            decoder_tokens=decoder_tokens,
+            layers=layers,
+            model=model,
+        )

@@ -1,0 +1,373 @@
+"""A scope: a model and its tokenizer, ready to be looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Kind, Output, Sink, capture
+from headscope.errors import BadInput
+from headscope.models.limits import max_length
+from headscope.models.open import check_fit, open_model
+from headscope.models.tokenise import Batch, Text, tokenise
+from headscope.models.tokens import Tokens
+from headscope.reading import predict
+from headscope.reading.collect import Collector, Keep
+from headscope.reading.decoder_text import decoder_batch
+from headscope.reading.describe import Description, describe
+from headscope.reading.generated import tokens_of_ids
+from headscope.reading.reading import Reading
+
+Edit = Callable[[Call], "Tensor | None"]
+DEFAULT_KEEP: tuple[Keep, ...] = ("weights", "q", "k")
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A model, its tokenizer, and the edits under which it runs."""
+
+    model: Any
+    tokenizer: Any
+    name: str
+    edits: tuple[Edit, ...] = ()
+    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    # what the model is
+
+    @property
+    def description(self) -> Description:
+        if "description" not in self._shared:  # edited copies share what was found once
+            self._shared["description"] = describe(self.model)
+        return self._shared["description"]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.description.kinds
+
+    @property
+    def layers(self) -> dict[Kind, int]:
+        return self.description.layers
+
+    @property
+    def heads(self) -> dict[Kind, int]:
+        return self.description.heads
+
+    @property
+    def causal(self) -> bool:
+        return self.description.causal
+
+    @property
+    def rung(self) -> str:
+        return self.description.rung
+
+    @property
+    def encoder_decoder(self) -> bool:
+        return bool(getattr(self.model.config, "is_encoder_decoder", False))
+
+    @cached_property
+    def max_length(self) -> int | None:
+        return max_length(self.model, self.tokenizer)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    # running it
+
+    def encode(
+        self,
+        texts: Sequence[Text],
+        pairs: Sequence[Text | None] | None = None,
+        *,
+        truncate: bool = False,
+        max_length: int | None = None,
+    ) -> Batch:
+        """Texts (strings, or lists of words) as one padded batch on the model's device."""
+        if self.tokenizer is None:
+            raise BadInput(
+                f"{self.name} has no tokenizer; load one with it, or use scope.read_inputs."
+            )
+        limits = [limit for limit in (max_length, self.max_length) if limit is not None]
+        batch = tokenise(
+            self.tokenizer,
+            texts,
+            pairs,
+            max_length=min(limits, default=None),
+            truncate=truncate,
+        )
+        rows = getattr(self.model.get_input_embeddings(), "num_embeddings", None)
+        if rows is not None and int(batch.inputs["input_ids"].max()) >= rows:
+            raise BadInput(
+                f"The tokenizer gives token {int(batch.inputs['input_ids'].max())} but the model "
+                f"embeds only {rows:,}; load the tokenizer that was saved with this model."
+            )
+        return batch.to(self.device)
+
+    def capture(self, sink: Sink, *, lazy: bool = False) -> AbstractContextManager[object]:
+        """Show calls to `sink` while the model runs, after this scope's edits."""
+        return capture(self.model, _after(self.edits, sink), lazy=lazy)
+
+    def forward(
+        self,
+        inputs: Batch | Mapping[str, Tensor],
+        sink: Sink | None = None,
+        *,
+        lazy: bool = False,
+        gradients: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Run the model under this scope's edits; the model's own output comes back."""
+        tensors = inputs.inputs if isinstance(inputs, Batch) else inputs
+        with contextlib.ExitStack() as stack:
+            if not gradients:
+                stack.enter_context(torch.no_grad())
+            if sink is not None or self.edits:
+                stack.enter_context(self.capture(sink or _see_nothing, lazy=lazy or sink is None))
+            return self.model(**self._accepted(tensors), **options)
+
+    def _accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Tokenizers give token types to models that have none; those are left out."""
+        import inspect
+
+        if "parameters" not in self._shared:
+            self._shared["parameters"] = set(inspect.signature(self.model.forward).parameters)
+        known = self._shared["parameters"]
+        if "token_type_ids" in known:
+            return dict(tensors)
+        return {name: tensor for name, tensor in tensors.items() if name != "token_type_ids"}
+
+    # readings
+
+    def read(
+        self,
+        text: Text,
+        text_pair: Text | None = None,
+        *,
+        target: Text | None = None,
+        layers: Collection[int] | None = None,
+        keep: Collection[Keep] = DEFAULT_KEEP,
+        truncate: bool = False,
+    ) -> Reading:
+        """Read one text, or two sentences, and keep what the model attended to.
+
+        A text may be a list of words. For encoder–decoder models `target` (or the second
+        sentence) is what the decoder reads.
+        """
+        return self.read_batch(
+            [text],
+            [text_pair],
+            targets=[target],
+            layers=layers,
+            keep=keep,
+            truncate=truncate,
+        )[0]
+
+    def read_batch(
+        self,
+        texts: Sequence[Text],
+        pairs: Sequence[Text | None] | None = None,
+        *,
+        targets: Sequence[Text | None] | None = None,
+        layers: Collection[int] | None = None,
+        keep: Collection[Keep] = DEFAULT_KEEP,
+        truncate: bool = False,
+    ) -> list[Reading]:
+        """Read several texts at once; padding never shows in the readings."""
+        if not texts:
+            return []
+        pairs = list(pairs) if pairs is not None else [None] * len(texts)
+        self._check_layers(layers)
+        if not self.encoder_decoder:
+            batch = self.encode(texts, pairs, truncate=truncate)
+            return self._collect(batch.inputs, batch.tokens, batch.tokens, layers, keep)
+        given = list(targets) if targets is not None else [None] * len(texts)
+        spoken = [one if one is not None else pair for one, pair in zip(given, pairs, strict=True)]
+        batch = self.encode(texts, truncate=truncate)
+        decoder = decoder_batch(self.model, self.tokenizer, spoken).to(self.device)
+        return self._collect(
+            {**batch.inputs, **decoder.inputs}, decoder.tokens, batch.tokens, layers, keep
+        )
+
+    def read_inputs(
+        self,
+        inputs: Mapping[str, Tensor],
+        tokens: Sequence[str] | Tokens | None = None,
+        *,
+        layers: Collection[int] | None = None,
+        keep: Collection[Keep] = DEFAULT_KEEP,
+    ) -> Reading:
+        """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
+        lengths: dict[str, int] = {}
+
+        def measure(call: Call) -> None:
+            lengths.setdefault(f"{call.kind}.query", call.weights.shape[-2])
+            lengths.setdefault(f"{call.kind}.key", call.weights.shape[-1])
+
+        moved = {name: tensor.to(self.device) for name, tensor in inputs.items()}
+        self.forward(moved, measure)
+        query = lengths.get("decoder.query", lengths.get("encoder.query", 0))
+        key = lengths.get("encoder.key", lengths.get("decoder.key", 0))
+        shown = _named(tokens, key)
+        looking = shown if query == key else _named(None, query)
+        return self._collect(moved, [looking], [shown], layers, keep)[0]
+
+    def generate(
+        self, prompt: str, max_new_tokens: int = 20, *, keep: Collection[Keep] = DEFAULT_KEEP, **options: Any
+    ) -> Reading:
+        """Let the model write on, and read the whole text, new tokens included."""
+        if not hasattr(self.model, "generate") or not self.model.can_generate():
+            raise BadInput(f"{self.name} does not generate text; load a model that does.")
+        batch = self.encode([prompt])
+        options = {"do_sample": False, **options}
+        with torch.no_grad(), contextlib.ExitStack() as stack:
+            if self.edits:
+                stack.enter_context(self.capture(_see_nothing, lazy=True))
+            written = self.model.generate(
+                **{name: batch.inputs[name] for name in ("input_ids", "attention_mask")},
+                max_new_tokens=max_new_tokens,
+                **options,
+            )
+        whole = written[:1]
+        tokens = tokens_of_ids(self.tokenizer, whole[0].tolist())
+        if self.encoder_decoder:
+            inputs = {**batch.inputs, "decoder_input_ids": whole}
+            reading = self._collect(inputs, [tokens], batch.tokens, None, keep)[0]
+            prompt_tokens = 1
+        else:
+            inputs = {"input_ids": whole, "attention_mask": torch.ones_like(whole)}
+            reading = self._collect(inputs, [tokens], [tokens], None, keep)[0]
+            prompt_tokens = len(batch.tokens[0])
+        reading.metadata["prompt_tokens"] = prompt_tokens
+        return reading
+
+    def _collect(
+        self,
+        inputs: Mapping[str, Tensor],
+        query: list[Tokens],
+        key: list[Tokens],
+        layers: Collection[int] | None,
+        keep: Collection[Keep],
+    ) -> list[Reading]:
+        collector = Collector(
+            [len(tokens) for tokens in query], [len(tokens) for tokens in key], keep, layers
+        )
+        self.forward(inputs, collector, lazy="weights" not in keep)
+        return collector.readings(query, key, self.name)
+
+    def _check_layers(self, layers: Collection[int] | None) -> None:
+        if layers is None:
+            return
+        most = max(self.layers.values())
+        wrong = [layer for layer in layers if not 0 <= layer < most]
+        if wrong:
+            raise BadInput(f"There is no layer {wrong[0]}; {self.name} has layers 0 to {most - 1}.")
+
+    # what the model says
+
+    def fill(
+        self, text: Text, text_pair: Text | None = None, k: int = 5
+    ) -> list[list[predict.Prediction]]:
+        """For each mask token the k likeliest words, best first."""
+        return predict.fill(self, text, text_pair, k)
+
+    def next_token(self, text: Text, k: int = 5) -> list[predict.Prediction]:
+        """The k likeliest next tokens, best first."""
+        return predict.next_token(self, text, k)
+
+    def next_sentence(self, text: Text, text_pair: Text) -> float:
+        """The probability that the second sentence follows the first."""
+        return predict.next_sentence(self, text, text_pair)
+
+    # edits
+
+    def edited(self, edit: Edit) -> Scope:
+        """This scope with one more edit, applied after those it has."""
+        return dataclasses.replace(self, edits=(*self.edits, edit))
+
+    def without(
+        self,
+        heads: Iterable[tuple[int, int]] | None = None,
+        layers: Iterable[int] | None = None,
+        *,
+        mode: str = "uniform",
+        kind: Kind | None = None,
+        weights: object = None,
+    ) -> Scope:
+        """A scope with those heads, given as (layer, head), or whole layers disabled."""
+        from headscope.edits.disable import disable
+
+        return self.edited(disable(self, heads, layers, mode, kind, weights))
+
+
+def load(
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    device: str | torch.device | None = None,
+    dtype: torch.dtype | str | None = None,
+    name: str | None = None,
+    trust_remote_code: bool = False,
+) -> Scope:
+    """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have."""
+    if model is None or isinstance(model, (str, Path)):
+        options: dict[str, Any] = {
+            "device": device,
+            "dtype": dtype,
+            "trust_remote_code": trust_remote_code,
+        }
+        opened, own_tokenizer, shown = open_model(model, **options)
+        scope = Scope(opened, tokenizer or own_tokenizer, name or shown)
+    else:
+        if not hasattr(model, "config"):
+            raise BadInput(
+                f"{type(model).__name__} is not a transformers model; "
+                "give a model, a folder or a name."
+            )
+        if tokenizer is None and getattr(model, "main_input_name", "") == "input_ids":
+            raise BadInput("Give the tokenizer too: hs.load(model, tokenizer).")
+        if device is not None or dtype is not None:
+            model = model.to(device=device, dtype=dtype)
+        shown = name or model.config._name_or_path or type(model).__name__
+        scope = Scope(model, tokenizer, Path(shown).name if Path(shown).is_absolute() else shown)
+    if scope.tokenizer is not None:
+        check_fit(scope.model, scope.tokenizer)
+    return scope
+
+
+def _after(edits: tuple[Edit, ...], sink: Sink) -> Sink:
+    """Edits first, one after another; the sink sees what they made."""
+    if not edits:
+        return sink
+
+    def edit_and_show(call: Call) -> Tensor | Output | None:
+        changed: Tensor | None = None
+        for edit in edits:
+            answer = edit(call)
+            if answer is not None:
+                changed, call = answer, call.with_weights(answer)
+        answer = sink(call)
+        return changed if answer is None else answer
+
+    return edit_and_show
+
+
+def _see_nothing(call: Call) -> None:
+    del call
+
+
+def _named(tokens: Sequence[str] | Tokens | None, count: int) -> Tokens:
+    if isinstance(tokens, Tokens):
+        return tokens
+    named = Tokens.plain([str(place) for place in range(count)] if tokens is None else list(tokens))
+    if len(named) != count:
+        raise BadInput(f"There are {len(named)} token names, but the model reads {count} positions.")
+    return named

@@ -1,0 +1,92 @@
+"""From tokens to words, as Clark et al. (2019) do it.
+
+Attention to a split word is the sum over its pieces, attention from it the mean over them, so
+rows still sum to one. Their released code takes the first piece instead: `mode="first"`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.models.tokens import TokenClass, Tokens
+from headscope.reading.part import LayerAttention, Part
+
+if TYPE_CHECKING:
+    from headscope.reading.reading import Reading
+
+
+def word_level(reading: Reading, mode: Literal["mean", "first"] = "mean") -> Reading:
+    parts = {kind: _part(part, mode) for kind, part in reading.parts.items()}
+    return dataclasses.replace(reading, parts=parts)
+
+
+def word_starts(tokens: Tokens) -> NDArray[np.intp]:
+    """The first token of every word; a special token is a word of one piece."""
+    return np.flatnonzero(~tokens.continues)
+
+
+def words_of(tokens: Tokens) -> Tokens:
+    """The words as tokens of their own, labelled as the text spells them."""
+    starts = word_starts(tokens)
+    ends = np.append(starts[1:], len(tokens))
+    labels = tuple(_label(tokens, int(a), int(b)) for a, b in zip(starts, ends, strict=True))
+    spans = tokens.spans[starts].copy()
+    spans[:, 1] = tokens.spans[ends - 1, 1]
+    classes = tokens.classes[starts].copy()
+    whole = np.maximum.reduceat(tokens.classes, starts)
+    classes[whole == TokenClass.WORD] = TokenClass.WORD
+    return Tokens(
+        text=labels,
+        labels=labels,
+        ids=tokens.ids[starts],
+        classes=classes,
+        segments=tokens.segments[starts],
+        words=tokens.words[starts],
+        spans=spans,
+        texts=tokens.texts,
+        word_texts=tokens.word_texts,
+    )
+
+
+def join_pieces(
+    weights: NDArray[np.float32],
+    query: Tokens,
+    key: Tokens,
+    mode: Literal["mean", "first"] = "mean",
+) -> NDArray[np.float32]:
+    """h t s over tokens → h t' s' over words."""
+    rows, columns = word_starts(query), word_starts(key)
+    summed = np.add.reduceat(weights, columns, axis=-1)
+    if mode == "first":
+        return summed[..., rows, :]
+    sizes = np.diff(np.append(rows, len(query)))
+    return np.add.reduceat(summed, rows, axis=-2) / sizes[:, None].astype(np.float32)
+
+
+def _part(part: Part, mode: Literal["mean", "first"]) -> Part:
+    layers = tuple(
+        LayerAttention(number, join_pieces(part.weights(number), part.query, part.key, mode))
+        for number in part.numbers
+    )
+    return Part(
+        kind=part.kind,
+        query=words_of(part.query),
+        key=words_of(part.key),
+        layers=layers,
+        causal=part.causal,
+        why_no_qk="Queries and keys belong to tokens; show tokens instead of words to see them.",
+    )
+
+
+def _label(tokens: Tokens, start: int, end: int) -> str:
+    if end - start == 1 and tokens.classes[start] < TokenClass.PUNCTUATION:
+        return tokens.labels[start]
+    number = tokens.words[start]
+    if 0 <= number < len(tokens.word_texts):
+        return tokens.word_texts[number]
+    pieces = [tokens.labels[start], *(label.removeprefix("##") for label in tokens.labels[start + 1 : end])]
+    return "".join(pieces)
