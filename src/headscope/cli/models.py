@@ -1,0 +1,55 @@
+"""`headscope models`: what is bundled, and what can be read of a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headscope.cli.console import open_scope, out
+
+_RUNGS = {
+    "interface": "the registered attention function: weights, q, k and v",
+    "tap": "the softmax: weights only",
+    "family": "a file for this family: weights only",
+}
+
+
+def register(app: typer.Typer) -> None:
+    app.command("models")(models)
+
+
+def models(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="A hub name, a model's folder or a GGUF file; the bundled model if left out."),
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+) -> None:
+    """Say how a model's attention can be read, and what of it.
+
+    Examples:
+
+      headscope models
+
+      headscope models bert-base-uncased
+    """
+    from rich.table import Table
+
+    scope = open_scope(model, device)
+    found = scope.description
+    table = Table(title=f"{scope.name} ({type(scope.model).__name__})", title_justify="left")
+    for heading in ("attention", "layers", "heads", "key/value heads"):
+        table.add_column(heading)
+    for kind in found.kinds:
+        table.add_row(
+            kind, str(found.layers[kind]), str(found.heads[kind]), str(found.groups[kind])
+        )
+    out.print(table)
+    out.print(f"read through    {_RUNGS[found.rung]}")
+    out.print(f"q and k         {'yes' if found.reads_qk else 'no: the neuron view is not available'}")
+    out.print(f"positional bias {'yes, shown apart' if found.positional_bias else 'none seen apart'}")
+    limit = scope.max_length
+    out.print(f"longest input   {f'{limit:,} tokens' if limit else 'no fixed limit'}")
+    parameters = sum(parameter.numel() for parameter in scope.model.parameters())
+    out.print(f"size            {parameters / 1e6:.1f} M parameters on {scope.device}")
