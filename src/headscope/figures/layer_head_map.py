@@ -99,7 +99,7 @@ def _norm(
     if diverging:
         reach = max(abs(low), abs(high)) or 1.0
         return TwoSlopeNorm(0.0, -reach, reach)
-    if limits is None and 0 <= low and high <= 1.0:
+    if limits is None and low >= 0 and high <= 1.0:
         low = 0.0  # shares start at nothing, so that two maps can be compared
     return Normalize(low, high if high > low else low + 1.0)
 

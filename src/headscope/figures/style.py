@@ -77,10 +77,10 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def caption(figure: Figure, text: str, *, x: float = 0.0, y: float = 0.0) -> None:
-    """The quiet line under a figure: model, text, layer, head."""
+def caption(figure: Figure, text: str, *, y: float = 0.0, va: str = "bottom") -> None:
+    """A quiet line under a figure: model, text, layer, head."""
     figure.text(
-        x, y, drawable(text), fontsize=TINY, color=QUIET, ha="left", va="bottom", parse_math=False
+        0, y, drawable(text), fontsize=TINY, color=QUIET, ha="left", va=va, parse_math=False
     )
 
 

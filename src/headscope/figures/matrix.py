@@ -1,0 +1,89 @@
+"""One head's map with tokens on both axes, or the difference of two."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from headscope.figures import style
+from headscope.figures.colour import INK, PAPER, QUIET, diverging, sequential
+from headscope.figures.frame import finish, text_width
+from headscope.figures.tokens import TokenLine
+
+
+def matrix(
+    weights: NDArray[np.floating],  # t s
+    query: TokenLine,
+    key: TokenLine,
+    *,
+    title: str,
+    caption: str,
+    difference: bool = False,
+) -> Figure:
+    queries, keys = weights.shape
+    cell = 0.19 if max(queries, keys) <= 40 else max(0.012, min(0.13, 8.0 / max(queries, keys)))
+    width, height = cell * keys, cell * queries
+    with style.drawing():
+        figure = style.new_figure(width, height)
+        axes = figure.add_axes((0, 0, 1, 1))
+        reach = float(np.abs(weights).max()) or 1.0
+        image = axes.imshow(
+            weights,
+            cmap=diverging() if difference else sequential(),
+            norm=Normalize(-reach, reach)
+            if difference
+            else Normalize(0.0, 1.0 if reach > 0.5 else reach),
+            aspect="auto",
+            interpolation="nearest",
+        )
+        step = _label_step(max(queries, keys), cell)
+        size = min(style.SMALL, cell * step * 72 * 0.85)
+        _label(axes, "x", key, step, size)
+        _label(axes, "y", query, step, size)
+        axes.set_ylabel("query")
+        axes.xaxis.set_label_position("top")
+        axes.set_xlabel("key")
+        axes.tick_params(length=0, pad=2)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        if step == 1 and cell >= 0.12:
+            axes.set_xticks(np.arange(0.5, keys - 1), minor=True)
+            axes.set_yticks(np.arange(0.5, queries - 1), minor=True)
+            axes.grid(which="minor", color=PAPER, linewidth=0.4)
+            axes.tick_params(which="minor", length=0)
+        tall = min(1.6, height)
+        bar_axes = figure.add_axes(
+            (1 + 0.12 / width, 1 - tall / height, 0.08 / width, tall / height)
+        )
+        bar = figure.colorbar(image, cax=bar_axes)
+        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+        bar.set_label("difference of weights" if difference else "weight")
+        above = max(text_width(label, size) for label in key.labels) + 0.25
+        finish(figure, title, caption, above=above)
+    return figure
+
+
+def _label_step(count: int, cell: float) -> int:
+    """Every token where a letter of five points fits, else every so many."""
+    return next(
+        step
+        for step in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+        if step * cell * 72 >= 5.5 or step >= count
+    )
+
+
+def _label(axes: Axes, side: str, tokens: TokenLine, step: int, size: float) -> None:
+    places = range(0, len(tokens), step)
+    axis = axes.xaxis if side == "x" else axes.yaxis
+    axis.set_ticks(list(places), [tokens.labels[at] for at in places])
+    if side == "x":
+        axis.set_ticks_position("top")
+    for at, text in zip(places, axis.get_ticklabels(), strict=True):
+        text.set_parse_math(False)
+        text.set_fontsize(size)
+        text.set_color(QUIET if tokens.special(at) else INK)
+        if side == "x":
+            text.set_rotation(90)

@@ -1,0 +1,149 @@
+"""How one query's q meets every key's k: strips of neurons, then the sum up to the softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from headscope.figures import style
+from headscope.figures.colour import INK, NEGATIVE, POSITIVE, QUIET, RULE, diverging
+from headscope.figures.frame import finish, text_width
+from headscope.figures.tokens import TokenLine, column, font_size, row_height
+
+GAP = 0.22  # inches between columns
+BAR = 0.62  # inches of a bar column
+
+
+@dataclass(frozen=True)
+class BarColumn:
+    """One number a key: a signed bar, or one that grows from the left."""
+
+    name: str
+    values: NDArray[np.floating]  # s
+    signed: bool = True
+
+
+def neuron_strips(
+    q: NDArray[np.floating],  # d
+    k: NDArray[np.floating],  # s d
+    query_label: str,
+    key: TokenLine,
+    bars: Sequence[BarColumn],
+    *,
+    title: str,
+    caption: str,
+    by_contribution: bool = False,
+) -> Figure:
+    """Columns k and q×k as cells, then the bars; q stands above k, neuron over neuron."""
+    product = q[None, :] * k
+    order = (
+        np.argsort(-np.abs(product).max(axis=0), kind="stable")
+        if by_contribution
+        else np.arange(q.size)
+    )
+    rows, size = len(key), font_size(len(key))
+    strip = max(1.4, min(2.4, q.size * 0.028))
+    height = (rows + 2) * row_height(rows)  # two rows above for q and the names
+    left = max(text_width(label, size) for label in [*key.labels, query_label]) + 0.16
+    width = left + 2 * strip + GAP + len(bars) * (BAR + GAP) + 0.1
+    with style.drawing():
+        figure = style.new_figure(width, height)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(0, width)
+        axes.set_ylim(rows - 0.5, -2.5)
+        style.bare(axes)
+        axes.axhline(-0.62, 0, 1, color=RULE, lw=0.6)
+        column(axes, key, left - 0.04, "left", size)
+        _name(axes, left - 0.11, -1.3, f"query {query_label}", "right", INK)
+        signed = {"q, k": _reach(np.concatenate([q[None], k])), "q×k": _reach(product)}
+        _cells(axes, q[None, order], left, strip, -1.72, signed["q, k"])
+        _name(axes, left, -2.15, "q above, k below", "left")
+        _cells(axes, k[:, order], left, strip, -0.42, signed["q, k"])
+        start = left + strip + GAP
+        _name(axes, start, -2.15, "q × k, neuron by neuron", "left")
+        _cells(axes, product[:, order], start, strip, -0.42, signed["q×k"])
+        _share(axes, product, order, start, strip)
+        for at, bar in enumerate(bars):
+            _bars(axes, bar, start + strip + GAP + at * (BAR + GAP))
+        scale = ", ".join(f"{name} ±{reach:.3g}" for name, reach in signed.items())
+        neurons = "by contribution" if by_contribution else "in their order"
+        finish(
+            figure,
+            title,
+            f"{caption}\nblue positive, orange negative; full colour at {scale}; neurons {neurons}",
+        )
+    return figure
+
+
+def _reach(values: NDArray[np.floating]) -> float:
+    """Where the colour is full: the largest value, unless a few outliers would blank the rest."""
+    sizes = np.abs(values[np.isfinite(values)])
+    return float(min(sizes.max(), 4 * np.percentile(sizes, 95))) or 1.0
+
+
+def _name(axes: Axes, x: float, y: float, text: str, align: str, colour: str = QUIET) -> None:
+    axes.text(
+        x, y, text, fontsize=style.TINY + 0.5, color=colour, ha=align, va="center", parse_math=False
+    )
+
+
+def _cells(
+    axes: Axes, values: NDArray[np.floating], left: float, width: float, top: float, reach: float
+) -> None:
+    for row, line in enumerate(values):
+        axes.imshow(
+            line[None, :], cmap=diverging(), norm=Normalize(-reach, reach), aspect="auto",
+            extent=(left, left + width, top + row + 0.84, top + row), interpolation="nearest",
+        )  # fmt: skip
+    axes.set_xlim(0, axes.figure.get_size_inches()[0])  # pyright: ignore
+    axes.set_ylim(top=-2.5)
+
+
+def _share(
+    axes: Axes, product: NDArray[np.floating], order: NDArray[np.intp], left: float, width: float
+) -> None:
+    """A small line: how much of Σ|q×k| the neurons up to here carry."""
+    carried = np.abs(product).sum(axis=0)[order]
+    total = carried.sum() or 1.0
+    x = left + (np.arange(order.size) + 1) / order.size * width
+    axes.plot(x, -0.78 - 0.85 * np.cumsum(carried) / total, color=QUIET, lw=0.7)
+
+
+def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
+    finite = bar.values[np.isfinite(bar.values)]
+    reach = float(np.abs(finite).max()) if finite.size else 1.0
+    reach = 1.0 if not bar.signed else (reach or 1.0)
+    _name(axes, left, -1.3, bar.name, "left")
+    zero = left + (BAR / 2 if bar.signed and (finite < 0).any() else 0.0)
+    unit = (left + BAR - zero) / reach
+    axes.plot([zero, zero], [-0.5, len(bar.values) - 0.5], color=RULE, lw=0.6)
+    for row, value in enumerate(bar.values):
+        if not np.isfinite(value):
+            axes.text(left, row, "masked", fontsize=style.TINY - 1, color=QUIET, va="center")
+            continue
+        colour = (POSITIVE if value >= 0 else NEGATIVE) if bar.signed else INK
+        long = float(value) * unit
+        axes.add_patch(
+            Rectangle((min(zero, zero + long), row - 0.36), abs(long), 0.72, color=colour, lw=0)
+        )
+        label = f"{value:.2f}" if bar.signed else f"{value:.3f}"
+        _value(axes, zero, long, row, label, left)
+
+
+def _value(axes: Axes, zero: float, long: float, row: int, label: str, left: float) -> None:
+    """The number beside its bar, on the side where there is room."""
+    room = 0.03
+    if long >= 0:
+        inside = zero + long + 0.3 > left + BAR + GAP * 0.8
+        x, align = (zero + long - room, "right") if inside else (zero + long + room, "left")
+        colour = "white" if inside else INK
+    else:
+        x, align, colour = zero + room, "left", INK
+    axes.text(x, row, label, fontsize=style.TINY - 0.8, color=colour, ha=align, va="center")

@@ -1,0 +1,98 @@
+"""Tokens on a figure: words dark, specials small and grey, pieces joined, A and B apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from matplotlib.axes import Axes
+
+from headscope.figures import style
+from headscope.figures.colour import INK, QUIET, RULE
+from headscope.figures.fonts import drawable
+
+LONGEST = 24  # characters of one token
+HAIRLINE = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0}
+
+
+@dataclass(frozen=True)
+class TokenLine:
+    """One side's tokens. classes: 0 CLS, 1 SEP, 2 other special, 3 punctuation, 4 word."""
+
+    text: Sequence[str]
+    classes: Sequence[int] = ()
+    segments: Sequence[int] = ()
+    continues: Sequence[bool] = ()
+    labels: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shown = tuple(_shortened(drawable(token)) for token in self.text)
+        object.__setattr__(self, "labels", shown)
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def special(self, at: int) -> bool:
+        return bool(self.classes) and self.classes[at] <= 2
+
+    def piece(self, at: int) -> bool:
+        return bool(self.continues) and bool(self.continues[at])
+
+    def boundary(self, at: int) -> bool:
+        """Sentence B starts at this token."""
+        return bool(self.segments) and at > 0 and self.segments[at] != self.segments[at - 1]
+
+
+def _shortened(token: str) -> str:
+    if not token.strip():
+        return "␣" * max(1, len(token))
+    return token if len(token) <= LONGEST else token[: LONGEST - 1] + "…"
+
+
+def column(
+    axes: Axes, tokens: TokenLine, x: float, side: str, size: float, *, faint: bool = False
+) -> None:
+    """Tokens one under the other at y = 0, 1, 2, … (downwards); side: 'left' or 'right' of x."""
+    toward = -1 if side == "left" else 1
+    for at, label in enumerate(tokens.labels):
+        special = tokens.special(at)
+        axes.annotate(
+            label,
+            (x, at),
+            xytext=(toward * 5, 0),
+            textcoords="offset points",
+            ha="right" if side == "left" else "left",
+            va="center",
+            fontsize=size * (0.85 if special else 1.0),
+            color=QUIET if special or faint else INK,
+            parse_math=False,
+            annotation_clip=False,
+        )
+        if tokens.piece(at):  # a hairline joins the pieces of a word
+            axes.annotate(
+                "",
+                (x, at - 1.3),
+                xytext=(x, at + 0.3),
+                xycoords="data",
+                textcoords="data",
+                arrowprops={**HAIRLINE, "color": QUIET, "lw": 0.7},
+                annotation_clip=False,
+            )
+        if tokens.boundary(at):
+            axes.annotate(
+                "",
+                (x, at - 0.5),
+                xytext=(toward * 38, 0),
+                textcoords="offset points",
+                arrowprops={**HAIRLINE, "color": RULE, "lw": 0.8},
+                annotation_clip=False,
+            )
+
+
+def row_height(count: int) -> float:
+    """Inches from one token to the next: long texts are set closer."""
+    return 0.17 if count <= 48 else 0.13 if count <= 128 else 0.10
+
+
+def font_size(count: int) -> float:
+    return style.BODY + 0.5 if count <= 48 else style.SMALL if count <= 128 else style.TINY - 0.5

@@ -1,0 +1,72 @@
+"""The container that carries a view to the browser: a JSON header and typed buffers.
+
+Little endian: "HSV1", uint32 header length, header, zero padding to 8, then the buffers back to
+back, each starting at a multiple of 8. Offsets count from the end of the padded header. Numbers
+travel as typed bytes and text as JSON, so that no token can ever become markup or script.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headscope.views.packing import Packed
+
+MAGIC = b"HSV1"
+
+
+def _aligned(length: int) -> int:
+    return (length + 7) // 8 * 8
+
+
+@dataclass
+class Buffers:
+    """Named buffers of a view, in the order they were added."""
+
+    packed: dict[str, Packed] = field(default_factory=dict[str, Packed])
+
+    def add(self, name: str, packed: Packed) -> dict[str, str]:
+        """Keep the buffer; returns the reference that the header holds."""
+        if name in self.packed:
+            raise ValueError(f"the buffer name {name!r} is taken")
+        self.packed[name] = packed
+        return {"buffer": name}
+
+    def table(self) -> dict[str, dict[str, Any]]:
+        offset = 0
+        entries: dict[str, dict[str, Any]] = {}
+        for name, packed in self.packed.items():
+            entries[name] = packed.entry() | {"offset": offset}
+            offset += _aligned(len(packed.data))
+        return entries
+
+
+@dataclass(frozen=True)
+class ViewData:
+    """What a view hands to any surface: the header, and the bytes its buffer table names."""
+
+    header: Mapping[str, Any]
+    buffers: Mapping[str, bytes]
+
+    @property
+    def size(self) -> int:
+        return sum(len(data) for data in self.buffers.values())
+
+    def container(self) -> bytes:
+        header = json.dumps(self.header, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "surrogatepass"
+        )
+        start = _aligned(8 + len(header))
+        pieces = [MAGIC, struct.pack("<I", len(header)), header, b"\0" * (start - 8 - len(header))]
+        for data in self.buffers.values():
+            pieces += [data, b"\0" * (_aligned(len(data)) - len(data))]
+        return b"".join(pieces)
+
+
+def view_data(header: Mapping[str, Any], buffers: Buffers) -> ViewData:
+    """Close a header over its buffers."""
+    full = {"version": 1, **header, "buffers": buffers.table()}
+    return ViewData(full, {name: packed.data for name, packed in buffers.packed.items()})

@@ -1,0 +1,80 @@
+"""Maps, or q and k: whichever makes the smaller page and still shows every number right to 1e-3.
+
+A map grows with the square of the text, q and k grow with the text. The size of maps is foretold
+from the entropy of a few rows. q and k are sent only where they are proven, on tested queries, to
+give back the captured weights; an edited head, for one, cannot be had from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.reading import LayerAttention
+from headscope.views.packing import rounded, weight_codes
+from headscope.views.softmax import Floats, weights_of_rows
+
+TESTED_ERROR = 4e-4  # on tested queries; a number shown may be off by 1e-3
+SPREAD, LARGEST = 20, 8  # tested queries of each head
+MANTISSAS = (6, 8, 10, 12, 14, 16)  # bits tried
+NEURON_BITS = 14.5  # of one neuron after packing, as a first guess
+MAPS_AT_MOST = 48_000_000  # weights; packing more as maps takes seconds
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """q and k of one layer as they will be sent."""
+
+    q: Floats
+    k: Floats
+    bits: int  # the most mantissa bits any head needs
+    exact: bool  # they give back the captured weights
+
+
+def sample(queries: int, count: int) -> NDArray[np.intp]:
+    return np.unique(np.linspace(0, queries - 1, min(queries, count)).astype(np.intp))
+
+
+def bits_per_weight(weights: Floats) -> float:  # h t s
+    """Entropy of the codes of sampled rows: about what deflate reaches."""
+    codes = weight_codes(weights[:, sample(weights.shape[1], 16)]).ravel()
+    counts = np.bincount(codes)
+    share = counts[counts > 0] / codes.size
+    return float(max(0.05, -(share * np.log2(share)).sum()))
+
+
+def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
+    """Each head's shortest mantissa with which its tested queries come out right."""
+    rows = _tested(q)
+    each = np.arange(q.shape[0])[:, None]
+    full = weights_of_rows(layer, q, k, rows)
+    truth = full if layer.weights is None else layer.weights[each, rows]
+    exact = bool(np.abs(full - truth).max() <= TESTED_ERROR)
+    group = np.arange(q.shape[0]) * k.shape[0] // q.shape[0]  # of each head
+    q_bits = np.full(q.shape[0], MANTISSAS[-1])
+    for bits in reversed(MANTISSAS[:-1]):  # each step down only while it still holds
+        got = weights_of_rows(layer, rounded(q, bits), rounded(k, bits), rows)
+        right = np.abs(got - full).max(axis=(1, 2)) <= TESTED_ERROR
+        q_bits[right & (q_bits <= bits + 2)] = bits
+        if not right.any():
+            break
+    k_bits = np.array([q_bits[group == one].max() for one in range(k.shape[0])])
+    return Neurons(_each_rounded(q, q_bits), _each_rounded(k, k_bits), int(q_bits.max()), exact)
+
+
+def _tested(q: Floats) -> NDArray[np.intp]:  # h r
+    """Queries spread over the text, and those of the largest norm, where rounding shows most."""
+    spread = sample(q.shape[1], SPREAD)
+    norms = np.square(q).sum(-1)  # h t
+    count = min(LARGEST, q.shape[1])
+    largest = np.argpartition(norms, -count, axis=1)[:, -count:]
+    return np.concatenate([np.broadcast_to(spread, (q.shape[0], spread.size)), largest], axis=1)
+
+
+def _each_rounded(values: Floats, bits: NDArray[np.int_]) -> Floats:
+    result = np.empty_like(values)
+    for head, kept in enumerate(bits):
+        result[head] = rounded(values[head], int(kept))
+    return result

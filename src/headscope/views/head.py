@@ -1,0 +1,50 @@
+"""The head view: tokens on two sides, a line for every weight, a colour for every head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headscope.capture import Kind
+from headscope.reading import Reading
+from headscope.views.container import ViewData
+from headscope.views.frame import Sending, frame
+from headscope.views.labels import as_labels
+from headscope.views.opening import opening_head
+from headscope.views.state import check_heads, check_layer, check_token, checked
+
+NAME = "head"
+
+
+def build(
+    reading: Reading,
+    *,
+    layer: int | None = None,
+    heads: Sequence[int] | None = None,
+    kind: Kind | None = None,
+    query: int | None = None,
+    key: int | None = None,
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """Opens on the heads asked for, else on one clear head."""
+    sending = sending or Sending()
+    part = reading.part(kind)
+    check_layer(part, layer)
+    check_heads(part.heads, *(heads or ()))
+    check_token(len(part.query), query, "query")
+    check_token(len(part.key), key, "key")
+    if heads is None or layer is None:
+        opening = opening_head(part, as_labels(sending.labels, part.kind), layer)
+        layer = opening[0] if layer is None else layer
+        heads = [opening[1]] if heads is None else heads
+    state = {
+        "kind": part.kind,
+        "layer": layer,
+        "heads": list(heads),
+        "head": heads[0] if heads else 0,
+        "query": query,
+        "key": key,
+        **checked(options),
+    }
+    return frame(NAME, reading, state, sending)

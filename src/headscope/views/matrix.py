@@ -1,0 +1,58 @@
+"""The matrix view: one head's map as a heat map, or the difference of two readings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.capture import Kind
+from headscope.errors import BadInput
+from headscope.reading import Reading
+from headscope.views.container import ViewData
+from headscope.views.frame import Sending, frame
+from headscope.views.labels import as_labels
+from headscope.views.opening import chosen
+from headscope.views.state import checked
+
+NAME = "matrix"
+
+
+def build(
+    reading: Reading,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+    kind: Kind | None = None,
+    other: Reading | None = None,
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """With `other`, a reading of equal shape, the view opens on the difference reading − other."""
+    sending = sending or Sending()
+    part = reading.part(kind)
+    if other is not None:
+        check_comparable(reading, other)
+    layer, head = chosen(part, as_labels(sending.labels, part.kind), layer, head)
+    state = {
+        "kind": part.kind,
+        "layer": layer,
+        "head": head,
+        "heads": [head],
+        "reading": "this" if other is None else "difference",
+        **checked(options),
+    }
+    return frame(NAME, reading, state, sending, other)
+
+
+def check_comparable(reading: Reading, other: Reading) -> None:
+    """Two readings differ weight by weight only where layers, heads and lengths agree."""
+    for kind, part in reading.parts.items():
+        if kind not in other.parts:
+            raise BadInput(f"The second reading has no {kind} attention to compare with.")
+        theirs = other.parts[kind]
+        ours = (part.numbers, part.heads, len(part.query), len(part.key))
+        if ours != (theirs.numbers, theirs.heads, len(theirs.query), len(theirs.key)):
+            raise BadInput(
+                f"A difference needs two readings of equal shape; these have {ours[2]} and "
+                f"{len(theirs.query)} tokens, {ours[1]} and {theirs.heads} heads, "
+                f"{len(ours[0])} and {len(theirs.layers)} layers."
+            )

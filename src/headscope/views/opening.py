@@ -1,0 +1,74 @@
+"""Which head a view opens on, so that the first picture says something at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.models.tokens import TokenClass
+from headscope.reading import LayerAttention, Part
+from headscope.views.encoding import sample
+from headscope.views.labels import Label, best
+from headscope.views.part import check_seen
+from headscope.views.softmax import weights_of_rows
+from headscope.views.state import check_heads, check_layer
+
+ROWS = 24  # queries looked at per head: a choice, not a measurement
+
+
+def opening_head(
+    part: Part, labels: Sequence[Label] = (), layer: int | None = None
+) -> tuple[int, int]:
+    """(layer, head): the best-labelled one, else the sharpest that does more than look at itself,
+    at special tokens or at the first token."""
+    check_seen(part)
+    there = [
+        label
+        for label in labels
+        if label.kind == part.kind and label.layer in part.numbers and layer in (None, label.layer)
+    ]
+    labelled = best(there)
+    if labelled is not None:
+        return labelled.layer, labelled.head
+    looked_at = [one for one in part.layers if layer in (None, one.layer)]
+    dullness = [_dullness(part, one) for one in looked_at]
+    least = min(range(len(looked_at)), key=lambda at: float(dullness[at].min()))
+    return looked_at[least].layer, int(dullness[least].argmin())
+
+
+def chosen(
+    part: Part, labels: Sequence[Label], layer: int | None, head: int | None
+) -> tuple[int, int]:
+    """The layer and head asked for, what was left open being filled by the opening head."""
+    check_layer(part, layer)
+    check_heads(part.heads, head)
+    if layer is not None and head is not None:
+        return layer, head
+    open_layer, open_head = opening_head(part, labels, layer)
+    return (open_layer if layer is None else layer), (open_head if head is None else head)
+
+
+def _dullness(part: Part, layer: LayerAttention) -> NDArray[np.floating]:
+    """Per head: entropy in nats, with a penalty where most mass goes to trivial keys."""
+    rows, weights = _sampled(part, layer)
+    entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum(-1).mean(-1)  # h
+    trivial = np.zeros(weights.shape[1:], dtype=bool)  # r s
+    trivial |= ~part.key.content[None, :]
+    trivial[:, 0] = True
+    if part.kind != "cross":
+        trivial |= rows[:, None] == np.arange(weights.shape[2])[None, :]
+    mass = (weights * trivial).sum(-1).mean(-1)  # h
+    return entropy + np.where(mass > 0.5, 100.0, 0.0)
+
+
+def _sampled(part: Part, layer: LayerAttention) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
+    rows = sample(len(part.query), ROWS)
+    worth = rows[part.query.classes[rows] == TokenClass.WORD]  # special queries are dull everywhere
+    rows = worth if worth.size else rows
+    if layer.weights is not None:
+        return rows, layer.weights[:, rows]
+    assert layer.q is not None and layer.k is not None  # check_seen
+    every = np.broadcast_to(rows, (layer.q.shape[0], rows.size))
+    return rows, weights_of_rows(layer, layer.q, layer.k, every)

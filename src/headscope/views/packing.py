@@ -1,0 +1,99 @@
+"""Arrays as few bytes: quantised as far as a number shown stays right to 1e-3, then deflated.
+
+Items of several bytes are stored as planes (all low bytes, then all high bytes): the high bytes
+of neighbouring weights are alike and deflate well, the low bytes do not spoil them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WEIGHT_STEP = 1e-3  # a weight is sent to the nearest step: off by at most half of it
+FLOAT_MANTISSA, HALF_MANTISSA, HALF_LARGEST = 23, 10, 65504.0
+
+
+@dataclass(frozen=True)
+class Packed:
+    dtype: str
+    shape: tuple[int, ...]
+    data: bytes
+    codec: str = "raw"
+    scale: float | None = None
+    planes: bool = False
+
+    def entry(self) -> dict[str, Any]:
+        entry: dict[str, Any] = {
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "bytes": len(self.data),
+            "codec": self.codec,
+        }
+        if self.scale is not None:
+            entry["scale"] = self.scale
+        if self.planes:
+            entry["planes"] = True
+        return entry
+
+
+def deflate(data: NDArray[np.uint8]) -> bytes:
+    """Raw deflate. Runs and frequencies are all there is to find in weights and neurons: searching
+    for repeats as well makes the result larger and takes eight times as long."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, -15, 9, zlib.Z_RLE)
+    return packer.compress(np.ascontiguousarray(data).data) + packer.flush()
+
+
+def _planes(items: NDArray[Any]) -> NDArray[np.uint8]:
+    """n items of w bytes -> w rows of n bytes, lowest byte first."""
+    flat = np.ascontiguousarray(items).reshape(-1)
+    return np.ascontiguousarray(flat.view(np.uint8).reshape(flat.size, flat.itemsize).T)
+
+
+def weight_codes(weights: NDArray[np.floating]) -> NDArray[np.uint16]:
+    scaled = np.multiply(weights, 1.0 / WEIGHT_STEP, dtype=np.float32)
+    np.add(scaled, 0.5, out=scaled)  # truncation below then rounds to nearest
+    return scaled.astype(np.uint16)
+
+
+def pack_weights(weights: NDArray[np.floating]) -> Packed:  # h t s
+    """Attention weights as steps of 1e-3."""
+    planes = _planes(weight_codes(weights))
+    return Packed("uint16", weights.shape, deflate(planes), "deflate", WEIGHT_STEP, planes=True)
+
+
+def rounded(values: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
+    """The same numbers with `bits` of the mantissa kept, rounded to nearest: the rest is zeros,
+    which cost nothing once packed."""
+    drop = FLOAT_MANTISSA - bits
+    if drop <= 0:
+        return values
+    code = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    code = (code + np.uint32(1 << (drop - 1))) & np.uint32(0xFFFFFFFF ^ ((1 << drop) - 1))
+    return code.view(np.float32)
+
+
+def pack_neurons(values: NDArray[np.float32], bits: int) -> Packed:
+    """q or k, rounded to at most `bits` of mantissa: in half precision where that holds them."""
+    if bits <= HALF_MANTISSA and np.abs(values).max(initial=0.0) < HALF_LARGEST:
+        values = values.astype(np.float16)  # pyright: ignore[reportAssignmentType]
+    return Packed(str(values.dtype), values.shape, deflate(_planes(values)), "deflate", planes=True)
+
+
+def pack_numbers(values: NDArray[np.floating]) -> Packed:
+    """Small tables, exact to float32."""
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    return Packed("float32", values.shape, deflate(_planes(values)), "deflate", planes=True)
+
+
+def pack_bytes(values: NDArray[np.uint8]) -> Packed:
+    values = np.ascontiguousarray(values)
+    return Packed("uint8", values.shape, deflate(values), "deflate")
+
+
+def pack_bits(values: NDArray[np.bool_]) -> Packed:
+    bits = np.packbits(values.reshape(-1), bitorder="little")
+    return Packed("bit", values.shape, deflate(bits), "deflate")
