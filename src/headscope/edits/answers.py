@@ -1,0 +1,132 @@
+"""A model's answers to an exam: plainly, and with every head or layer disabled in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Kind
+from headscope.edits.disable import Disabled, chosen_kind
+from headscope.edits.exam import Exam
+from headscope.edits.modes import mode as find_mode
+from headscope.edits.stack import Stack, find_stack
+from headscope.edits.sweep import Sweep
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Track = Callable[[Sequence[Any], str], Iterator[Any]]
+TOKENS_AT_ONCE = 8192  # copies of a batch run together up to this many tokens
+
+
+@dataclass(frozen=True)
+class OneLayer:
+    """An edit of one layer: these of its heads are disabled."""
+
+    layer: int
+    heads: tuple[int, ...]
+
+
+def untracked(items: Sequence[Any], label: str) -> Iterator[Any]:
+    yield from items
+
+
+def answer(scope: Scope, exam: Exam, track: Track = untracked) -> np.ndarray:
+    """n o: the scope's answers, under whatever edits it has."""
+    found = [
+        exam.answers(scope.forward(inputs), targets).float().cpu().numpy()
+        for inputs, targets in track(exam.batches, f"answering {exam.name}")
+    ]
+    return np.concatenate(found)
+
+
+def score(scope: Scope, exam: Exam, track: Track = untracked) -> float:
+    """The exam's metric of the scope's answers."""
+    return exam.metric(answer(scope, exam, track), exam.labels)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Answers with no edit and under each edit, and how they were computed."""
+
+    baseline: np.ndarray  # n o
+    edited: np.ndarray  # e n o
+    shared: bool  # False: the model could not be cut into layers, every edit was a full pass
+
+
+def answer_each(
+    scope: Scope,
+    exam: Exam,
+    edits: Sequence[OneLayer],
+    *,
+    mode: str = "uniform",
+    kind: Kind | None = None,
+    weights: object = None,
+    copies: int | None = None,
+    track: Track = untracked,
+) -> Swept:
+    """The answers under every edit in turn, sharing what the edits have in common."""
+    kind = chosen_kind(scope, kind)
+    find_mode(mode, weights)
+    stack = stack_of(scope, exam, kind)
+    if stack is None:
+        baseline = answer(scope, exam)
+        plain = answer_each_plainly(scope, exam, edits, mode, kind, weights, track)
+        return Swept(baseline, plain, False)
+    instead = find_mode(mode, weights)
+    layers = sorted({edit.layer for edit in edits})
+    baseline: list[np.ndarray] = []
+    edited: list[np.ndarray] = []
+    for inputs, targets in track(exam.batches, f"disabling heads on {exam.name}"):
+
+        def read(output: Any, times: int, targets: Tensor = targets) -> Tensor:
+            return exam.answers(output, targets.repeat(times, *[1] * (targets.dim() - 1)))
+
+        tokens = inputs["input_ids"].numel() if "input_ids" in inputs else TOKENS_AT_ONCE
+        at_once = copies or max(1, TOKENS_AT_ONCE // tokens)
+        found: list[np.ndarray | None] = [None] * len(edits)
+        with Sweep(scope, stack, inputs, read, instead, weights) as sweep:
+            baseline.append(sweep.baseline.float().cpu().numpy())
+            for layer in layers:
+                here = [i for i, edit in enumerate(edits) if edit.layer == layer]
+                given = sweep.answers(layer, [edits[i].heads for i in here], at_once)
+                for i, answers in zip(here, given.float().cpu().numpy(), strict=True):
+                    found[i] = answers
+        edited.append(np.stack([answers for answers in found if answers is not None]))
+    return Swept(np.concatenate(baseline), np.concatenate(edited, axis=1), True)
+
+
+def answer_each_plainly(
+    scope: Scope,
+    exam: Exam,
+    edits: Sequence[OneLayer],
+    mode: str = "uniform",
+    kind: Kind | None = None,
+    weights: object = None,
+    track: Track = untracked,
+) -> np.ndarray:
+    """e n o: the same, one full pass per edit."""
+    kind = chosen_kind(scope, kind)
+    found: list[np.ndarray] = []
+    for edit in track(edits, f"disabling heads on {exam.name}, a full pass each"):
+        heads = tuple((edit.layer, head) for head in edit.heads)
+        found.append(answer(scope.edited(Disabled(kind, heads, mode, weights)), exam))
+    return np.stack(found)
+
+
+def stack_of(scope: Scope, exam: Exam, kind: Kind) -> Stack | None:
+    """The scope's layers as the exam's first example runs through them."""
+    calls: list[Call] = []
+    inputs = {name: value[:1] for name, value in exam.batches[0][0].items()}
+
+    def note(call: Call) -> None:
+        calls.append(call)
+
+    with torch.no_grad():
+        scope.forward(inputs, note, lazy=True)
+    return find_stack(scope.model, kind, calls)

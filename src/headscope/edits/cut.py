@@ -1,0 +1,158 @@
+"""A layer cut at its attention, so that edits of it share what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Output
+from headscope.capture.interface import apply
+from headscope.edits.joint import Joint, find_joint
+from headscope.edits.looked import can_be_sliced, heads_at, rows
+from headscope.edits.stack import (
+    Stop,
+    first_rows,
+    hidden_of,
+    replace_hidden,
+    standing_in,
+    with_hidden,
+)
+
+if TYPE_CHECKING:
+    from headscope.edits.sweep import Sweep
+
+Heads = tuple[int, ...]
+
+
+class Cut:
+    """One layer of a sweep: every head's own output and its output when disabled, once."""
+
+    def __init__(self, sweep: Sweep, layer: int) -> None:
+        self._sweep, self._layer = sweep, layer
+        self._module = sweep.stack.layers[layer]
+        self._attention = sweep.stack.attention[layer]
+        self._whole: Callable[..., Any] = self._module.forward
+        self._own: Tensor | None = None  # b t h d
+        self._disabled: Tensor | None = None  # b t h d
+        self._joint: Joint | None = None
+        self._prepared = False
+
+    def edited(self, edits: Sequence[Heads]) -> Callable[..., Any]:
+        """The layer's forward for `len(edits)` copies of the batch, one edit each."""
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            self._prepare(len(edits), args, kwargs)
+            if self._own is None:
+                with self._sweep.asking(lambda call, _: self._weights(call, edits)):
+                    return self._whole(*args, **kwargs)
+            last = self._sweep.last if self._layer == len(self._sweep.stack.layers) - 1 else None
+            if self._joint is not None and last is not None:
+                look = last.look.repeat(len(edits), 1)
+                heads = self._heads(edits, last.look)
+                return last.rest(self._joint, heads, look, args, kwargs)
+            heads = self._heads(edits, None)
+            if self._joint is not None:
+                returned = self._joint.returned(heads)
+                with standing_in(self._attention, lambda *a, **k: returned):
+                    return self._whole(*args, **kwargs)
+            with self._sweep.asking(lambda call, _: Output(heads)):
+                return self._whole(*args, **kwargs)
+
+        return forward
+
+    def _prepare(self, copies: int, args: Any, kwargs: Any) -> None:
+        if self._prepared:
+            return
+        batch = self._sweep.batch
+        few = first_rows((args, kwargs), batch * copies, batch)
+
+        def note(call: Call, replaced: bool) -> None:
+            if call.v is not None:
+                instead = self._sweep.instead(call, self._sweep.weights)
+                self._own = apply(call.weights, call.v)
+                self._disabled = apply(instead.expand_as(call.weights), call.v)
+
+        def own() -> Tensor | None:
+            return self._own
+
+        with self._sweep.asking(note):
+            self._joint = find_joint(self._whole, self._attention, few[0], few[1], own)
+        self._prepared = True
+
+    def _heads(self, edits: Sequence[Heads], look: Tensor | None) -> Tensor:
+        """e·b t h d: the head outputs of every copy, its disabled heads replaced."""
+        own, disabled = self._own, self._disabled
+        assert own is not None and disabled is not None
+        if look is not None:
+            own, disabled = rows(own, look), rows(disabled, look)
+        stacked = own[None].repeat(len(edits), 1, 1, 1, 1)
+        for copy, heads in enumerate(edits):
+            stacked[copy, :, :, list(heads)] = disabled[:, :, list(heads)]
+        return stacked.flatten(0, 1)
+
+    def _weights(self, call: Call, edits: Sequence[Heads]) -> Tensor:
+        """e·b h t s: for families read at their softmax, whose values cannot be seen."""
+        chosen = torch.zeros(len(edits), call.heads, dtype=torch.bool, device=call.weights.device)
+        for copy, heads in enumerate(edits):
+            chosen[copy, list(heads)] = True
+        chosen = chosen.repeat_interleave(self._sweep.batch, dim=0)[:, :, None, None]
+        return torch.where(chosen, self._sweep.instead(call, self._sweep.weights), call.weights)
+
+
+class SlicedLast:
+    """The last layer, computed only at the positions the answers look at."""
+
+    def __init__(self, sweep: Sweep, look: Tensor) -> None:
+        self.look = look  # b p
+        self._sweep = sweep
+        self._attention = sweep.stack.attention[-1]
+        self._whole: Callable[..., Any] = sweep.stack.layers[-1].forward
+        self._joint: Joint | None = None
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        hidden: Tensor = args[0] if args else kwargs["hidden_states"]
+        look = self.look.repeat(len(hidden) // len(self.look), 1)
+        if self._joint is None:
+            self._joint = self._find_joint(args, kwargs)
+        heads: list[Tensor] = []
+
+        def stop(call: Call, replaced: bool) -> None:
+            heads.append(heads_at(call, look, replaced))
+            raise Stop
+
+        with self._sweep.asking(stop):
+            try:
+                self._whole(*args, **kwargs)
+            except Stop:
+                pass
+        return self.rest(self._joint, heads[0], look, args, kwargs)
+
+    def rest(self, joint: Joint, heads: Tensor, look: Tensor, args: Any, kwargs: Any) -> Any:
+        """The layer after its attention, at the looked-at positions; zeros elsewhere."""
+        hidden: Tensor = args[0] if args else kwargs["hidden_states"]
+        returned = joint.returned(heads)
+        args, kwargs = replace_hidden(args, kwargs, lambda whole: rows(whole, look))
+        with standing_in(self._attention, lambda *a, **k: returned):
+            output = self._whole(*args, **kwargs)
+        short = hidden_of(output)
+        full = short.new_zeros(*hidden.shape[:2], short.shape[-1])
+        full.scatter_(1, look[:, :, None].expand_as(short), short)
+        return with_hidden(output, full)
+
+    def _find_joint(self, args: Any, kwargs: Any) -> Joint:
+        own: list[Tensor] = []
+
+        def note(call: Call, replaced: bool) -> None:
+            if not can_be_sliced(call):
+                raise Stop
+            assert call.v is not None
+            own.append(apply(call.weights, call.v))
+
+        with self._sweep.asking(note):
+            joint = find_joint(self._whole, self._attention, args, kwargs, lambda: own[0])
+        if joint is None:
+            raise ValueError("the layer cannot be cut at its attention")
+        return joint

@@ -1,0 +1,168 @@
+"""An exam: what a model is asked, and how its answers are read and marked.
+
+Any task becomes an exam; so does anything else of the caller's, given batches of model inputs,
+what to read off the output, and a metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from headscope.corpus.tasks import Task
+from headscope.edits.metrics import Metric, find_metric
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Inputs = dict[str, Tensor]
+MAX_LENGTH = 128
+MASKED_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Batches of model inputs with their targets; `answers` and `losses` read the output.
+
+    `answers(output, targets)` gives b o: scores per class, one number, or a summed loss and how
+    many tokens it sums over. `losses(output, targets)` gives b, for gradients.
+    """
+
+    name: str
+    batches: tuple[tuple[Inputs, Tensor], ...]
+    answers: Callable[[Any, Tensor], Tensor]
+    losses: Callable[[Any, Tensor], Tensor]
+    labels: np.ndarray  # n, in the order of the batches
+    metric: Metric
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def exam(
+    scope: Scope,
+    task: Task,
+    *,
+    metric: str | Metric | None = None,
+    batch_size: int = 32,
+    max_length: int = MAX_LENGTH,
+    seed: int = 0,
+) -> Exam:
+    """The task as this scope is asked it: tokenised, cut to `max_length`, batched by length."""
+    marks = metric if isinstance(metric, Metric) else find_metric(metric or task.metric)
+    longest = min(max_length, scope.max_length or max_length)
+    if task.kind in ("classification", "regression"):
+        _check_head(scope, task)
+    order = _by_length(task)
+    batches: list[tuple[Inputs, Tensor]] = []
+    for start in range(0, len(order), batch_size):
+        part = task.take(order[start : start + batch_size])
+        encoded = scope.encode(
+            list(part.texts),
+            None if part.pairs is None else list(part.pairs),
+            truncate=True,
+            max_length=longest,
+        ).inputs
+        if task.kind == "masked":
+            batches.append(_masked(scope, encoded, seed + start))
+        elif task.kind == "next":
+            batches.append((encoded, _next(encoded)))
+        else:
+            batches.append((encoded, torch.from_numpy(part.labels)))
+    answers, losses = _READERS[task.kind]
+    return Exam(task.name, tuple(batches), answers, losses, task.labels[order], marks)
+
+
+def class_scores(output: Any, targets: Tensor) -> Tensor:
+    return output.logits
+
+
+def class_losses(output: Any, targets: Tensor) -> Tensor:
+    return functional.cross_entropy(
+        output.logits, targets.to(output.logits.device), reduction="none"
+    )
+
+
+def number_losses(output: Any, targets: Tensor) -> Tensor:
+    aimed = targets.to(output.logits.device, output.logits.dtype)
+    return (output.logits[:, 0] - aimed) ** 2
+
+
+def token_losses(output: Any, targets: Tensor) -> Tensor:
+    """b: the loss summed over the tokens that count (targets of -100 do not)."""
+    logits: Tensor = output["prediction_logits" if "prediction_logits" in output else "logits"]
+    targets = targets.to(logits.device)
+    counted = targets != -100
+    lost = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="none")
+    rows = counted.nonzero()[:, 0]
+    return torch.zeros(len(targets), dtype=lost.dtype, device=lost.device).index_add(0, rows, lost)
+
+
+def token_answers(output: Any, targets: Tensor) -> Tensor:
+    lost = token_losses(output, targets)
+    return torch.stack([lost, (targets != -100).sum(dim=1).to(lost)], dim=1)
+
+
+_READERS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor], Tensor]]] = {
+    "classification": (class_scores, class_losses),
+    "regression": (class_scores, number_losses),
+    "masked": (token_answers, token_losses),
+    "next": (token_answers, token_losses),
+}
+
+
+def _check_head(scope: Scope, task: Task) -> None:
+    """A model without a head for the task, or with another number of classes, cannot answer."""
+    name: str = type(scope.model).__name__
+    if "SequenceClassification" not in name:
+        raise BadInput(
+            f"{name} has no classification head to answer {task.name} with; make one with "
+            f"`headscope finetune`, or score its language loss with the kind masked or next."
+        )
+    outputs = int(scope.model.config.num_labels)
+    wanted = 1 if task.kind == "regression" else len(task.classes)
+    if outputs != wanted:
+        said = "one number" if task.kind == "regression" else f"{wanted} classes"
+        raise BadInput(
+            f"The model's head gives {outputs} outputs and {task.name} asks for {said}; "
+            "fine-tune the model on this task first."
+        )
+
+
+def _by_length(task: Task) -> np.ndarray:
+    """Examples of like length side by side, so that little is padded."""
+    pairs: Sequence[str] = task.pairs or [""] * len(task)
+    size = np.array([len(a) + len(b) for a, b in zip(task.texts, pairs, strict=True)])
+    return np.argsort(size, kind="stable")
+
+
+def _masked(scope: Scope, inputs: Inputs, seed: int) -> tuple[Inputs, Tensor]:
+    """One word piece in seven hidden behind the mask token, at least one a text."""
+    tokenizer: Any = scope.tokenizer
+    if tokenizer.mask_token_id is None:
+        raise BadInput(f"{scope.name} has no mask token; choose the kind next instead of masked.")
+    ids = inputs["input_ids"]
+    special = torch.zeros_like(ids, dtype=torch.bool)
+    for number in tokenizer.all_special_ids:
+        special |= ids == number
+    generator = torch.Generator().manual_seed(seed)
+    luck = torch.rand(ids.shape, generator=generator).masked_fill(special, 2.0)
+    hidden = (luck < MASKED_SHARE) | ((luck == luck.min(dim=1, keepdim=True).values) & ~special)
+    targets = ids.masked_fill(~hidden, -100)
+    return {**inputs, "input_ids": ids.masked_fill(hidden, tokenizer.mask_token_id)}, targets
+
+
+def _next(inputs: Inputs) -> Tensor:
+    """What follows each token; nothing follows the last, and padding does not count."""
+    ids, real = inputs["input_ids"], inputs["attention_mask"].bool()
+    targets = torch.full_like(ids, -100)
+    follows = real[:, :-1] & real[:, 1:]
+    targets[:, :-1] = ids[:, 1:].masked_fill(~follows, -100)
+    return targets

@@ -1,0 +1,62 @@
+"""The joint: how the heads' outputs become what an attention module returns.
+
+Either the module returns them as they are (BERT, whose output projection is a module of its own)
+or it ends in one linear map (Llama, GPT-2). Both are found by looking and checked on real
+numbers; a module that does anything else has no joint, and is then run as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from headscope.edits.stack import hidden_of, run_attention_only, same, with_hidden
+
+
+@dataclass(frozen=True)
+class Joint:
+    """`returned(heads)` is what the attention module would return for these head outputs."""
+
+    linear: nn.Module | None
+    example: Any  # what the module returned once: the nesting to keep
+
+    def returned(self, heads: Tensor) -> Any:  # b t h d
+        flat = heads.reshape(*heads.shape[:2], -1)
+        return with_hidden(self.example, flat if self.linear is None else self.linear(flat))
+
+
+def find_joint(
+    layer: Callable[..., Any],
+    attention: nn.Module,
+    args: Any,
+    kwargs: Any,
+    heads: Callable[[], Tensor | None],
+) -> Joint | None:
+    """Run the layer as far as its attention; `heads` gives the head outputs seen meanwhile."""
+    used: list[tuple[nn.Module, Tensor, Tensor]] = []
+
+    def note(module: nn.Module, given: Any, output: Any) -> None:
+        if given and isinstance(given[0], Tensor) and isinstance(output, Tensor):
+            used.append((module, given[0], output))
+
+    handles = [child.register_forward_hook(note) for child in attention.children()]
+    try:
+        returned = run_attention_only(layer, attention, args, kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    seen, result = heads(), hidden_of(returned)
+    if seen is None:
+        return None
+    flat = seen.reshape(*seen.shape[:2], -1)
+    if same(result, flat.reshape(result.shape) if result.numel() == flat.numel() else flat):
+        # with an identity projection both readings fit; the last child then changed nothing
+        return Joint(None, returned)
+    # dropout may stand between the projection and the end; it does nothing outside training
+    for module, given, output in reversed(used):
+        if not isinstance(module, nn.Dropout) and same(given, flat) and same(output, result):
+            return Joint(module, returned)
+    return None

@@ -1,0 +1,71 @@
+"""Where the answers look: the positions of the last layer that reach them.
+
+A classifier reads one position of the last layer, a masked-word loss a few. Which ones is not
+guessed from the model's class: it is read off the gradient of the answers, which is exactly zero
+wherever they do not look.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from headscope.capture import Call
+from headscope.capture.interface import apply
+
+WORTHWHILE = 4  # slicing pays when at most one position in four matters
+
+
+def looked_at(answers: Tensor, hidden: Tensor) -> Tensor | None:
+    """b p: the positions that `answers`, made from `hidden` (b t d), depend on; None if many."""
+    if hidden.dim() != 3:
+        return None
+    # random factors, so that contributions of different answers do not cancel
+    generator = torch.Generator().manual_seed(0)
+    factors = torch.rand(answers.shape, generator=generator).to(answers) + 0.5
+    (gradient,) = torch.autograd.grad((answers * factors).sum(), hidden, allow_unused=True)
+    if gradient is None:
+        return None
+    touched = gradient.abs().amax(dim=-1) > 0
+    most = int(touched.sum(dim=1).max())
+    if most == 0 or most * WORTHWHILE > hidden.shape[1]:
+        return None
+    return touched.int().topk(most, dim=1).indices.sort(dim=1).values
+
+
+def rows(tensor: Tensor, look: Tensor) -> Tensor:
+    """b p ...: the looked-at positions of b t ...."""
+    index = look.reshape(*look.shape, *[1] * (tensor.dim() - 2))
+    return tensor.gather(1, index.expand(-1, -1, *tensor.shape[2:]))
+
+
+def heads_at(call: Call, look: Tensor, replaced: bool) -> Tensor:
+    """b p h d: the head outputs at the looked-at positions."""
+    assert call.q is not None and call.k is not None and call.v is not None
+    if replaced:  # by the scope's own edits
+        return apply(_query_rows(call.weights, look), call.v)
+    mask = None if call.mask is None else _query_rows(call.mask, look)
+    if call.bias is not None:
+        bias = _query_rows(call.bias, look)
+        mask = bias if mask is None else mask + bias
+    made = functional.scaled_dot_product_attention(
+        _query_rows(call.q, look),
+        call.k,
+        call.v,
+        attn_mask=mask,
+        scale=call.scaling,
+        enable_gqa=call.groups != call.heads,
+    )
+    return made.transpose(1, 2)
+
+
+def can_be_sliced(call: Call) -> bool:
+    """Whether torch's own attention gives this call's output (no soft-cap, no sinks)."""
+    return call.v is not None and call.softcap is None and call.sinks is None
+
+
+def _query_rows(tensor: Tensor, look: Tensor) -> Tensor:
+    """b h p ...: the looked-at rows of b|1 h|1 t ...."""
+    full = tensor.expand(len(look), *tensor.shape[1:])
+    return rows(full.transpose(1, 2), look).transpose(1, 2)

@@ -1,0 +1,146 @@
+"""The stack: a model's list of layers, each with its attention, and how to stand in for them.
+
+Reusing what comes before an edited layer needs the model cut into layers. Nothing is assumed of
+the family: the layers are the one module list whose n-th member holds the attention module that
+made the n-th call. A model without such a list (ALBERT runs one module many times) has no stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call, Kind
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The layers of one kind of attention, and the module in each that attends."""
+
+    kind: Kind
+    layers: tuple[nn.Module, ...]
+    attention: tuple[nn.Module, ...]
+    before: nn.Module | None  # the encoder, where the layers are a decoder's
+
+    def place(self, call: Call) -> int | None:
+        """The layer a call belongs to: while layers are stood in for, its own number is off."""
+        for number, layer in enumerate(self.layers):
+            if any(part is call.module for part in layer.modules()):
+                return number
+        return None
+
+
+def find_stack(model: nn.Module, kind: Kind, calls: list[Call]) -> Stack | None:
+    """The stack, from the calls of one whole pass; None where the model cannot be cut."""
+    attention = [call.module for call in sorted(calls, key=lambda c: c.layer) if call.kind == kind]
+    if len({id(module) for module in attention}) != len(attention):
+        return None
+    for candidate in model.modules():
+        if not isinstance(candidate, nn.ModuleList) or len(candidate) != len(attention):
+            continue
+        members = [{id(part) for part in layer.modules()} for layer in candidate]
+        if all(id(module) in parts for module, parts in zip(attention, members, strict=True)):
+            two = bool(getattr(model.config, "is_encoder_decoder", False))
+            encoder: Any = getattr(model, "get_encoder", lambda: None)()
+            before = encoder if two and kind != "encoder" else None
+            return Stack(kind, tuple(candidate), tuple(attention), before)
+    return None
+
+
+@contextlib.contextmanager
+def standing_in(module: nn.Module, forward: Callable[..., Any]) -> Generator[None]:
+    """Run `forward` wherever the model calls `module`, then leave the module as it was."""
+    own = module.__dict__.get("forward")
+    module.forward = forward
+    try:
+        yield
+    finally:
+        del module.forward
+        if own is not None:
+            module.forward = own
+
+
+def tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same nesting of tuples, lists and mappings with every tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        changed = {name: tensors(item, change) for name, item in value.items()}
+        return type(value)(**changed) if type(value) is not dict else changed
+    if isinstance(value, tuple | list):
+        return type(value)(tensors(item, change) for item in value)
+    return value
+
+
+def repeated(value: Any, batch: int, copies: int) -> Any:
+    """Everything that has one row per example, `copies` times over (copy after copy)."""
+
+    def repeat(tensor: Tensor) -> Tensor:
+        if copies == 1 or tensor.dim() == 0 or tensor.shape[0] != batch:
+            return tensor
+        return tensor.repeat(copies, *[1] * (tensor.dim() - 1))
+
+    return tensors(value, repeat)
+
+
+def first_rows(value: Any, batch: int, rows: int) -> Any:
+    """Everything that has one row per example, cut to the first `rows` of `batch`."""
+
+    def cut(tensor: Tensor) -> Tensor:
+        return tensor[:rows] if tensor.dim() and tensor.shape[0] == batch else tensor
+
+    return tensors(value, cut)
+
+
+def replace_hidden(args: Any, kwargs: Any, change: Callable[[Tensor], Tensor]) -> tuple[Any, Any]:
+    """A layer's arguments with other hidden states."""
+    if args:
+        return (change(args[0]), *args[1:]), kwargs
+    return args, {**kwargs, "hidden_states": change(kwargs["hidden_states"])}
+
+
+def hidden_of(output: Any) -> Tensor:
+    """The hidden states among what a layer returns."""
+    return output[0] if isinstance(output, tuple) else output
+
+
+def with_hidden(output: Any, hidden: Tensor) -> Any:
+    """What a layer returned, with other hidden states."""
+    return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
+
+
+class Stop(Exception):
+    """Ends a layer's run as soon as its attention is known."""
+
+
+def run_attention_only(
+    layer: Callable[..., Any], attention: nn.Module, args: Any, kwargs: Any
+) -> Any:
+    """What the layer's attention module returns, without running the rest of the layer."""
+    found: list[Any] = []
+
+    def stop(module: nn.Module, given: Any, output: Any) -> None:
+        found.append(output)
+        raise Stop
+
+    handle = attention.register_forward_hook(stop)
+    try:
+        layer(*args, **kwargs)
+    except Stop:
+        pass
+    finally:
+        handle.remove()
+    return found[0]
+
+
+def same(a: Tensor, b: Tensor) -> bool:
+    """Equal up to what summing in another order does to floating point numbers."""
+    if a.shape != b.shape:
+        return False
+    scale = float(a.detach().abs().max().clamp(min=1e-6))
+    return bool(torch.all((a - b).abs() <= 1e-5 * scale))

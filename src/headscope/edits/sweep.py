@@ -1,0 +1,166 @@
+"""A sweep: one batch answered under many single-layer edits, with nothing computed twice.
+
+For an edit of layer l the layers below l are stood in for by what they gave in the plain pass;
+at layer l the attention is computed once for all edits of that layer, which differ only in some
+heads' outputs; from there on the edits run side by side as copies of the batch. In the last
+layer only the positions that reach the answers are computed. What cannot be taken apart so is
+run whole, and what is run is always the model's own code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call, Output, capture
+from headscope.edits.cut import Cut, Heads, SlicedLast
+from headscope.edits.looked import looked_at
+from headscope.edits.modes import Instead
+from headscope.edits.stack import Stack, hidden_of, repeated, standing_in, with_hidden
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+OnCall = Callable[[Call, bool], Tensor | Output | None]
+
+
+class Sweep:
+    """One batch under many edits: `with Sweep(...) as sweep: sweep.answers(layer, edits, 4)`."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        stack: Stack,
+        inputs: dict[str, Tensor],
+        read: Callable[[Any, int], Tensor],  # the model's output for so many copies -> c·b o
+        instead: Instead,
+        weights: object = None,
+    ) -> None:
+        self.scope, self.stack, self.instead, self.weights = scope, stack, instead, weights
+        self.inputs = scope._accepted(inputs)
+        self.batch = len(next(iter(inputs.values())))
+        self.baseline: Tensor  # b o
+        self.last: SlicedLast | None = None  # the last layer cut to the positions that matter
+        self.on_call: OnCall | None = None  # what the pass now running wants of the calls
+        self._read = read
+        self._outputs: list[Any] = []  # what each layer returned in the plain pass
+        self._encoded: Any = None  # what the encoder returned, for a decoder's layers
+        self._settings = _without_cache(scope.model)
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Sweep:
+        self._open.enter_context(torch.no_grad())
+        self._open.enter_context(capture(self.scope.model, self._sink, lazy=True))
+        try:
+            self._plain_pass()
+            self.last = self._sliced_last()
+        except BaseException:
+            self._open.close()
+            raise
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.__exit__(*error)
+
+    def answers(self, layer: int, edits: Sequence[Heads], copies: int) -> Tensor:
+        """e b o: the answers with these heads of `layer` disabled, `copies` edits at a time."""
+        cut = Cut(self, layer)
+        found: list[Tensor] = []
+        for start in range(0, len(edits), copies):
+            some = edits[start : start + copies]
+            with contextlib.ExitStack() as undo:
+                undo.enter_context(self._reusing(layer, len(some)))
+                undo.enter_context(standing_in(self.stack.layers[layer], cut.edited(some)))
+                if self.last is not None and layer < len(self.stack.layers) - 1:
+                    undo.enter_context(standing_in(self.stack.layers[-1], self.last.forward))
+                flat = self._run(len(some))
+            found.append(flat.reshape(len(some), self.batch, *flat.shape[1:]))
+        return torch.cat(found)
+
+    @contextlib.contextmanager
+    def asking(self, on_call: OnCall) -> Generator[None]:
+        """Show the stack's calls to `on_call` for a while."""
+        self.on_call = on_call
+        try:
+            yield
+        finally:
+            self.on_call = None
+
+    def _sink(self, call: Call) -> Tensor | Output | None:
+        """The scope's own edits first, then whatever the pass now running wants."""
+        place = self.stack.place(call)
+        if place is not None:
+            call = dataclasses.replace(call, layer=place)
+        replaced: Tensor | None = None
+        for edit in self.scope.edits:
+            answer = edit(call)
+            if answer is not None:
+                replaced, call = answer, call.with_weights(answer)
+        if place is None or self.on_call is None or call.kind != self.stack.kind:
+            return replaced
+        wanted = self.on_call(call, replaced is not None)
+        return replaced if wanted is None else wanted
+
+    def _run(self, copies: int) -> Tensor:
+        inputs = repeated(self.inputs, self.batch, copies)
+        return self._read(self.scope.model(**inputs, **self._settings), copies)
+
+    def _plain_pass(self) -> None:
+        def keep_layer(module: nn.Module, given: Any, output: Any) -> None:
+            self._outputs.append(output)
+
+        def keep_encoder(module: nn.Module, given: Any, output: Any) -> None:
+            self._encoded = output
+
+        handles = [layer.register_forward_hook(keep_layer) for layer in self.stack.layers]
+        if self.stack.before is not None:
+            handles.append(self.stack.before.register_forward_hook(keep_encoder))
+        try:
+            self.baseline = self._run(1)
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    @contextlib.contextmanager
+    def _reusing(self, below: int, copies: int, hidden: Tensor | None = None) -> Generator[None]:
+        """Stand in for the layers below `below` (and the encoder before them)."""
+        with contextlib.ExitStack() as undo:
+            if self.stack.before is not None:
+                encoded = repeated(self._encoded, self.batch, copies)
+                undo.enter_context(standing_in(self.stack.before, lambda *a, **k: encoded))
+            if below:
+                given = repeated(self._outputs[below - 1], self.batch, copies)
+                if hidden is not None:
+                    given = with_hidden(given, hidden)
+                for layer in self.stack.layers[:below]:
+                    undo.enter_context(standing_in(layer, lambda *a, **k: given))
+            yield
+
+    def _sliced_last(self) -> SlicedLast | None:
+        """The last layer cut to where the answers look, if that gives the same answers."""
+        layers = len(self.stack.layers)
+        hidden = hidden_of(self._outputs[-1]).detach().clone().requires_grad_()
+        with torch.enable_grad(), self._reusing(layers, 1, hidden):
+            look = looked_at(self._run(1), hidden)
+        if look is None:
+            return None
+        sliced = SlicedLast(self, look)
+        try:
+            with self._reusing(layers - 1, 1):
+                with standing_in(self.stack.layers[-1], sliced.forward):
+                    again = self._run(1)
+        except Exception:  # a layer that cannot take a shorter input is run whole
+            return None
+        return sliced if torch.allclose(again, self.baseline, rtol=1e-4, atol=1e-5) else None
+
+
+def _without_cache(model: nn.Module) -> dict[str, Any]:
+    """A key-value cache would be filled only by the layers that run; none is needed."""
+    accepted = inspect.signature(model.forward).parameters
+    return {"use_cache": False} if "use_cache" in accepted else {}
