@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
 from headscope.models.tokens import TokenClass, Tokens
-from headscope.patterns.grid import Grid, grid_of
+from headscope.patterns.likeness import Likeness
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pattern import Pattern
+from headscope.patterns.rank import RankPattern
 from headscope.patterns.scores import patterns
+from headscope.patterns.sheet import Sheet, grid_of
+from headscope.statistics.grid import Grid
 
-Weights = NDArray[np.float32]
+IDS: dict[str, int] = {}  # token ids are given out as tokens come
 
 
 def pair(seed: int, length: int = 12, vocabulary: int = 14) -> Tokens:
@@ -43,7 +49,7 @@ def tokens(text: list[str], segments: list[int], words: list[int]) -> Tokens:
     return Tokens(
         text=tuple(text),
         labels=tuple(text),
-        ids=np.array([sum(map(ord, t)) for t in text]),
+        ids=np.array([IDS.setdefault(t, len(IDS)) for t in text]),
         classes=np.array([kinds.get(t, TokenClass.WORD) for t in text], dtype=np.int8),
         segments=np.array(segments, dtype=np.int8),
         words=np.array(words, dtype=np.int32),
@@ -51,43 +57,47 @@ def tokens(text: list[str], segments: list[int], words: list[int]) -> Tokens:
     )
 
 
-def grid(name: str, seed: int) -> Grid:
-    """A grid on which the pattern called `name` is defined."""
-    pattern = patterns()[name]
-    row = repeats(seed) if pattern.causal else pair(seed)
-    n = len(row)
-    draw = np.random.default_rng(seed).normal(size=(n, n)).astype(np.float32)
-    mask = np.tri(n, dtype=bool) if pattern.causal else None
-    return grid_of(row, mask=mask, likeness=(draw + draw.T) / 4)
+def grid(name: str, *seeds: int) -> Grid:
+    """A grid of as many texts as seeds on which the pattern called `name` is defined."""
+    causal = bool(patterns()[name].causal)
+    make = repeats if causal else pair
+    return grid_of([make(seed) for seed in seeds], causal=causal)
 
 
-def random_attention(grid: Grid, heads: int, seed: int, sharpness: float = 2.0) -> Weights:
-    """Attention that knows nothing of the tokens; h t s."""
-    logits = np.random.default_rng([seed, 1]).normal(size=(heads, *grid.shape)) * sharpness
-    return softmax(logits, grid)
+def pattern(name: str) -> Pattern:
+    """The pattern, with a made-up likeness where it needs one."""
+    found = patterns()[name]
+    if not isinstance(found, RankPattern):
+        return found
+    return found.comparing(Likeness(torch.randn(2000, 16, generator=generator(0))))
 
 
-def softmax(logits: NDArray[np.float64], grid: Grid) -> Weights:
-    seen = np.where(grid.visible, logits, -np.inf)
-    raised = np.exp(seen - seen.max(-1, keepdims=True))
-    return (raised / raised.sum(-1, keepdims=True)).astype(np.float32)
+def random_attention(grid: Grid, heads: int, seed: int, sharpness: float = 2.0) -> Tensor:
+    """Attention that knows nothing of the tokens; b h t s."""
+    batch, n = grid.query.ids.shape
+    return softmax(torch.randn(batch, heads, n, n, generator=generator(seed)) * sharpness, grid)
 
 
-def plant(name: str, weights: Weights, grid: Grid, share: float = 0.7) -> Weights:
-    """One head (t s) that gives `share` of its attention to the pattern, the rest as before."""
-    from headscope.patterns.pattern import MassPattern, RankPattern
+def softmax(logits: Tensor, grid: Grid) -> Tensor:
+    seen = Sheet(grid, slice(0, logits.shape[2])).visible
+    return logits.masked_fill(~seen[:, None], -torch.inf).softmax(-1)
 
-    pattern = patterns()[name]
-    if isinstance(pattern, MassPattern):
-        aim = pattern.targets(grid)
-        assert aim is not None
-        ideal = aim.mask.astype(float)
-    elif isinstance(pattern, RankPattern):
-        assert grid.likeness is not None
-        ideal = softmax(4.0 * grid.likeness[None].astype(float), grid)[0].astype(float)
+
+def plant(name: str, weights: Tensor, grid: Grid, share: float = 0.7) -> Tensor:
+    """One head (b t s) that gives `share` of its attention to the pattern, the rest as before."""
+    chosen = pattern(name)
+    every = slice(0, weights.shape[1])
+    if isinstance(chosen, MassPattern):
+        ideal = chosen.rows_and_keys(grid)[0].float()
+    elif isinstance(chosen, RankPattern):
+        assert chosen.likeness is not None
+        ideal = softmax(5.0 * chosen.likeness(grid, every)[:, None], grid)[:, 0]
     else:
-        ideal = (grid.same_segment & grid.visible).astype(float)
-    total = ideal.sum(1, keepdims=True)
-    ideal = np.divide(ideal, total, out=np.zeros_like(ideal), where=total > 0)
-    mixed = np.where(total > 0, share * ideal + (1 - share) * weights, weights)
-    return mixed.astype(np.float32)
+        sheet = Sheet(grid, every)
+        ideal = (sheet.same_segment & sheet.visible).float()
+    total = ideal.sum(2, keepdim=True)
+    return torch.where(total > 0, share * ideal / total + (1 - share) * weights, weights)
+
+
+def generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)

@@ -1,0 +1,8 @@
+"""Patterns: named behaviours of heads, how they are scored, and why heads show them."""
+
+from headscope.patterns.labels import labels as labels
+from headscope.patterns.labels import quick_labels as quick_labels
+from headscope.patterns.labels import table as table
+from headscope.patterns.measures import measures as measures
+from headscope.patterns.scores import pattern_named as pattern_named
+from headscope.patterns.scores import patterns as patterns

@@ -1,4 +1,4 @@
-"""Evidence: when a tally shows a pattern, and how often chance would show it.
+"""Evidence: when a survey shows a pattern, and how often chance would show it.
 
 Two one-sided tests of "score exceeds its key-permutation null" are made, and the larger p-value
 counts. The permutation test knows the null's variance within documents; the t-test over
@@ -12,91 +12,95 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headscope.patterns.pattern import Pattern, Values
-from headscope.patterns.tally import Tally
+from headscope.patterns.pattern import Pattern
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ERROR_RATE = 0.01
-COLUMNS = (
-    "kind", "layer", "head", "pattern", "score", "uniform", "lift", "null", "error", "p",
-    "documents", "labelled",
-)  # fmt: skip
+HEAD = ["kind", "layer", "head"]
+COLUMNS = [
+    *HEAD, "pattern", "score", "uniform", "lift", "null", "error", "p", "documents", "labelled",
+]  # fmt: skip
+
+Values = NDArray[np.float64]
 
 
-def p_values(tally: Tally) -> Values:
-    """One-sided p of each head (l h); 1 where fewer than two documents had the pattern."""
+def p_values(excess: Values, error: Values, variance: Values, documents: Values) -> Values:
+    """One-sided p of mean excess over documents; 1 where fewer than two documents were defined.
+
+    `error` is the standard error of the excess, `variance` its mean permutation variance.
+    """
     from scipy import stats
 
-    n = np.maximum(tally.documents, 1)
-    excess = tally.score - tally.null
-    enough = tally.documents >= 2
-    spread = np.clip(tally.excess_squared - excess**2 / n, 0, None) / np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = excess / np.sqrt(n * spread)
-        z = excess / np.sqrt(tally.variance)
-    by_documents = stats.t.sf(t, np.maximum(n - 1, 1))
+        t = excess / error
+        z = excess * np.sqrt(documents) / np.sqrt(variance)
+    by_documents = stats.t.sf(t, np.maximum(documents - 1, 1))
     by_permutation = stats.norm.sf(z)
     p = np.maximum(np.nan_to_num(by_documents, nan=1.0), np.nan_to_num(by_permutation, nan=1.0))
-    return np.where(enough, p, 1.0)
+    return np.where(documents >= 2, p, 1.0)
 
 
-def holm(p: Values, rate: float = ERROR_RATE) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def holm(p: Values, rate: float = ERROR_RATE) -> NDArray[np.bool_]:
     """Which of the hypotheses are rejected with family-wise error `rate`; p is flat."""
     order = np.argsort(p)
     limits = rate / np.arange(len(p), 0, -1)
-    passed = np.minimum.accumulate(p[order] <= limits)
     rejected = np.zeros(len(p), bool)
-    rejected[order] = passed
+    rejected[order] = np.minimum.accumulate(p[order] <= limits)
     return rejected
 
 
 def table(
-    tallies: dict[tuple[str, str], Tally],
-    patterns: dict[str, Pattern],
-    rate: float = ERROR_RATE,
+    survey: pd.DataFrame, patterns: dict[str, Pattern], rate: float = ERROR_RATE
 ) -> pd.DataFrame:
-    """One row per kind, head and pattern, with the columns of `COLUMNS`.
+    """One row per head and pattern, with the columns of `COLUMNS`, from a survey's table.
 
-    `tallies` is keyed by (kind, pattern name). `error` is the standard error over documents.
+    `error` is the standard error of the score over documents.
     """
     import pandas as pd
 
+    by_name = {name: part.set_index(HEAD) for name, part in survey.groupby("statistic")}
     parts: list[pd.DataFrame] = []
-    for (kind, name), tally in tallies.items():
-        layers, heads = tally.documents.shape
-        n = tally.documents
-        some = np.maximum(n, 1)
-        mean = tally.score / some
-        spread = np.clip(tally.score_squared - some * mean**2, 0, None) / np.maximum(some - 1, 1)
-        uniform = tally.uniform / some
+    for name in patterns:
+        if name not in by_name or f"{name}:excess" not in by_name:
+            continue
+        score = by_name[name]
+        score = score[score["count"] > 0]
+        uniform, null, excess, variance = (
+            by_name[f"{name}:{part}"].loc[score.index]
+            for part in ("uniform", "null", "excess", "variance")
+        )
+        even = uniform["value"].to_numpy(float)
+        mean = score["value"].to_numpy(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            lift = np.where(uniform > 0, mean / uniform, np.nan)
-        grid = np.indices((layers, heads)).reshape(2, -1)
+            lift = np.where(even > 0, mean / even, np.nan)
+        count = excess["count"].to_numpy(float)
+        p = p_values(
+            excess["value"].to_numpy(float),
+            excess["error"].to_numpy(float),
+            variance["value"].to_numpy(float),
+            count,
+        )
         parts.append(
-            pd.DataFrame(
-                {
-                    "kind": kind, "layer": grid[0], "head": grid[1], "pattern": name,
-                    "score": mean.ravel(), "uniform": uniform.ravel(), "lift": lift.ravel(),
-                    "null": (tally.null / some).ravel(),
-                    "error": np.sqrt(spread / some).ravel(),
-                    "p": p_values(tally).ravel(), "documents": n.ravel().astype(int),
-                }
-            ).query("documents > 0")
+            score.index.to_frame(index=False).assign(
+                pattern=name, score=mean, uniform=even, lift=lift,
+                null=null["value"].to_numpy(float), error=score["error"].to_numpy(float),
+                p=p, documents=count.astype(int),
+            )
         )  # fmt: skip
     if not parts:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=COLUMNS)
     frame = pd.concat(parts, ignore_index=True)
-    significant = holm(frame["p"].to_numpy(), rate)
-    frame["labelled"] = significant & large(frame, patterns)
-    return frame[list(COLUMNS)]
+    frame["labelled"] = holm(frame["p"].to_numpy(float), rate) & large(frame, patterns)
+    return frame[COLUMNS]
 
 
-def large(frame: pd.DataFrame, patterns: dict[str, Pattern]) -> np.ndarray:
+def large(frame: pd.DataFrame, patterns: dict[str, Pattern]) -> NDArray[np.bool_]:
     """Whether score and lift reach what the pattern's label asks for."""
-    cut = frame["pattern"].map({name: p.cut for name, p in patterns.items()}).to_numpy()
-    lift = frame["pattern"].map({name: p.lift for name, p in patterns.items()}).to_numpy()
-    ratio = frame["lift"].to_numpy()
-    return (frame["score"].to_numpy() >= cut) & (np.isnan(ratio) | (ratio >= lift))
+    cut = frame["pattern"].map({name: p.cut for name, p in patterns.items()}).to_numpy(float)
+    lift = frame["pattern"].map({name: p.lift for name, p in patterns.items()}).to_numpy(float)
+    ratio = frame["lift"].to_numpy(float)
+    return (frame["score"].to_numpy(float) >= cut) & (np.isnan(ratio) | (ratio >= lift))

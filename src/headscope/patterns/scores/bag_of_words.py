@@ -9,48 +9,63 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+import torch
+from torch import Tensor
 
-from headscope.patterns.grid import Floats, Grid
-from headscope.patterns.pattern import Pattern, Scores, Values
+from headscope.patterns.pattern import Pattern, Scores
+from headscope.patterns.sheet import Sheet
+from headscope.statistics.feature import Feature, RowFeature
+from headscope.statistics.grid import PUNCTUATION, Grid
+from headscope.statistics.rows import Rows
+
+TINY = 1e-30
 
 
 @dataclass(frozen=True)
 class BagOfWords(Pattern):
-    def score(self, weights: Floats, grid: Grid) -> Scores | None:
-        if not self.applies(grid) or not grid.square or not grid.pair:
-            return None
-        seen, own = grid.visible, grid.visible & grid.same_segment
-        size, choice = own.sum(1), seen.sum(1)
-        rows = grid.query.content & (size > 1) & (size < choice)
-        if not rows.any():
-            return None
-        own, seen, size, choice = own[rows], seen[rows], size[rows], choice[rows]
-        chosen = weights[:, rows].astype(np.float64)
-        plogp = -chosen * np.log(np.maximum(chosen, 1e-30))
-        mass = np.einsum("hts,ts->ht", chosen, own)
-        score = (np.einsum("hts,ts->ht", plogp, own) + _xlogx(mass)) / np.log(size)
-        total = np.einsum("hts,ts->ht", chosen, seen)
-        mean = total * size / choice
-        factor = size * (choice - size) / (choice * (choice - 1))
-        spread = np.einsum("hts,ts->ht", np.square(chosen), seen) - total**2 / choice
-        null = np.einsum("hts,ts->ht", plogp, seen) * size / choice + _xlogx(mean)
-        null = null + factor * np.clip(spread, 0, None) / (2 * mean)
-        slope = plogp + (1 + np.log(mean))[..., None] * chosen
-        slope_sum = np.einsum("hts,ts->ht", slope, seen)
-        slope_spread = np.einsum("hts,ts->ht", np.square(slope), seen) - slope_sum**2 / choice
-        variance = factor * np.clip(slope_spread, 0, None) / np.log(size) ** 2
-        count = len(size)
-        return Scores(
-            score=score.mean(1),
-            uniform=np.full(len(weights), (size / choice).mean()),
-            null=(null / np.log(size)).mean(1),
-            variance=variance.sum(1) / count**2,
+    def features(self) -> tuple[Feature, ...]:
+        return (
+            RowFeature(f"{self.name}:score", lambda w, g, q: _rows(w, g, q)[0]),
+            RowFeature(f"{self.name}:null", lambda w, g, q: _rows(w, g, q)[1]),
+            RowFeature(f"{self.name}:variance", lambda w, g, q: _rows(w, g, q)[2]),
         )
 
+    def scores(self, rows: Rows, grid: Grid) -> Scores:
+        size, choice = _sizes(Sheet(grid, slice(0, grid.query.ids.shape[1])))
+        asked = (grid.query.classes >= PUNCTUATION) & (size > 1) & (size < choice)
+        n = asked.sum(1)[:, None].double()
+        score, null, variance = (
+            (rows[feature.name].double() * asked[:, None]).sum(2) / n for feature in self.features()
+        )
+        even = torch.where(asked, size / choice.clamp(min=1), 0.0).sum(1, keepdim=True) / n
+        return Scores(score, even.expand(score.shape), null, variance / n)
 
-def _xlogx(values: Values) -> Values:
-    return values * np.log(np.maximum(values, 1e-30))
+
+def _rows(weights: Tensor, grid: Grid, queries: slice) -> tuple[Tensor, Tensor, Tensor]:
+    """Score, null mean and null variance of every row, b h tq."""
+    sheet = Sheet(grid, queries)
+    seen, own = sheet.visible, sheet.visible & sheet.same_segment
+    size, choice = (count[:, None].clamp(min=2) for count in _sizes(sheet))
+    surprise = -weights * weights.clamp(min=TINY).log()
+    norm = size.log()
+
+    def over(keys: Tensor, values: Tensor) -> Tensor:
+        return torch.einsum("bhts,bts->bht", values, keys.to(values.dtype))
+
+    mass, total = over(own, weights), over(seen, weights)
+    mean = (total * size / choice).clamp(min=TINY)
+    factor = size * (choice - size) / (choice * (choice - 1))
+    spread = (over(seen, weights.square()) - total**2 / choice).clamp(min=0)
+    null = over(seen, surprise) * size / choice + mean * mean.log() + factor * spread / (2 * mean)
+    slope = surprise + (1 + mean.log())[..., None] * weights
+    bend = (over(seen, slope.square()) - over(seen, slope) ** 2 / choice).clamp(min=0)
+    score = over(own, surprise) + mass * mass.clamp(min=TINY).log()
+    return score / norm, null / norm, factor * bend / norm**2
+
+
+def _sizes(sheet: Sheet) -> tuple[Tensor, Tensor]:
+    own = (sheet.visible & sheet.same_segment).sum(2).float()
+    return own, sheet.visible.sum(2).float()
 
 
 pattern = BagOfWords(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Grid
-from headscope.patterns.pattern import MassPattern, Targets
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import everything
+from headscope.patterns.sheet import Sheet
+from headscope.statistics.grid import PUNCTUATION
 
 
-def targets(grid: Grid) -> Targets | None:
-    special = ~grid.key.content
-    if not grid.square or not special.any():
-        return None
-    from_content = grid.query.content[:, None] & grid.visible
-    return Targets(from_content & special[None, :], from_content)
+def targets(sheet: Sheet) -> Tensor:
+    return (sheet.grid.key.classes < PUNCTUATION)[:, None, :]
 
 
 pattern = MassPattern(
@@ -21,4 +21,5 @@ pattern = MassPattern(
     cut=0.6,
     causal=False,
     targets=targets,
+    pool=everything,
 )

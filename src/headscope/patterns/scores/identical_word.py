@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Grid
-from headscope.patterns.pattern import MassPattern, Targets
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import other_words
+from headscope.patterns.sheet import Sheet
 
 
-def targets(grid: Grid) -> Targets | None:
-    if not grid.square:
-        return None
-    pool = grid.word_pairs & (grid.offset != 0)
-    return Targets(pool & grid.same_token, pool)
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.same_token
 
 
 pattern = MassPattern(
@@ -20,4 +20,5 @@ pattern = MassPattern(
     cut=0.2,
     lift=4.0,
     targets=targets,
+    pool=other_words,
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Grid
-from headscope.patterns.pattern import MassPattern, Targets
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import content
+from headscope.patterns.sheet import Sheet
 
 
-def targets(grid: Grid) -> Targets | None:
-    if not grid.square:
-        return None
-    return Targets(grid.content & grid.same_segment & (grid.offset == 1), grid.content)
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.same_segment & (sheet.offset == 1)
 
 
 pattern = MassPattern(
@@ -19,4 +20,5 @@ pattern = MassPattern(
     cut=0.4,
     causal=False,
     targets=targets,
+    pool=content,
 )

@@ -1,20 +1,20 @@
 """Attention to the same word in the other sentence.
 
 The pool is the other sentence alone, so a head earns nothing by merely looking across: its
-null is (mass on the other sentence) × (copies there) / (words there).
+null is (mass on the words there) × (copies there) / (words there).
 """
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Grid
-from headscope.patterns.pattern import MassPattern, Targets
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import words_across
+from headscope.patterns.sheet import Sheet
 
 
-def targets(grid: Grid) -> Targets | None:
-    if not grid.square or not grid.pair:
-        return None
-    pool = grid.word_pairs & ~grid.same_segment
-    return Targets(pool & grid.same_token, pool)
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.same_token
 
 
 pattern = MassPattern(
@@ -25,4 +25,5 @@ pattern = MassPattern(
     lift=4.0,
     causal=False,
     targets=targets,
+    pool=words_across,
 )

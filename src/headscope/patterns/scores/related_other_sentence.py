@@ -3,14 +3,15 @@ attention with the cosine of static embeddings over the words of the other sente
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Bools, Floats, Grid
-from headscope.patterns.pattern import RankPattern
+from torch import Tensor
+
+from headscope.patterns.pools import words_across
+from headscope.patterns.rank import RankPattern
+from headscope.patterns.sheet import Sheet
 
 
-def relation(grid: Grid) -> tuple[Floats, Bools] | None:
-    if not grid.square or not grid.pair or grid.likeness is None:
-        return None
-    return grid.likeness, grid.word_pairs & ~grid.same_segment & ~grid.same_token
+def pool(sheet: Sheet) -> Tensor:
+    return words_across(sheet) & ~sheet.same_token
 
 
 pattern = RankPattern(
@@ -19,5 +20,5 @@ pattern = RankPattern(
     about="ranks the words of the other sentence by how alike their embeddings are",
     cut=0.35,
     causal=False,
-    relation=relation,
+    pool=pool,
 )

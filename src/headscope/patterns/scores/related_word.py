@@ -3,14 +3,14 @@ with the cosine of static embeddings, over the other words that are not copies."
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Bools, Floats, Grid
-from headscope.patterns.pattern import RankPattern
+from torch import Tensor
+
+from headscope.patterns.rank import RankPattern
+from headscope.patterns.sheet import Sheet
 
 
-def relation(grid: Grid) -> tuple[Floats, Bools] | None:
-    if not grid.square or grid.likeness is None:
-        return None
-    return grid.likeness, grid.word_pairs & (grid.offset != 0) & ~grid.same_token
+def pool(sheet: Sheet) -> Tensor:
+    return sheet.words & ~sheet.same_token
 
 
 pattern = RankPattern(
@@ -18,5 +18,5 @@ pattern = RankPattern(
     label="related words",
     about="ranks the other words by how alike their embeddings are",
     cut=0.35,
-    relation=relation,
+    pool=pool,
 )

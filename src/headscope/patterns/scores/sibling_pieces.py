@@ -1,29 +1,27 @@
 """Attention to the other pieces of the same word: the quick stand-in for "words predictive of
 this word", since a piece of a word predicts its siblings better than anything else does.
 
-Adjacent siblings cannot be told from the next or previous token by position, so the pool is the
-neighbourhood a positional head would choose from: what counts is preferring a sibling to the
-neighbour across the word's border.
+The next piece is also the next token, so the pool is the neighbourhood a positional head would
+choose from: what counts is preferring a sibling to the neighbour across the word's border.
 """
 
 from __future__ import annotations
 
-from headscope.patterns.grid import Grid
-from headscope.patterns.pattern import MassPattern, Targets
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.sheet import Sheet
 
 
-def targets(grid: Grid) -> Targets | None:
-    if not grid.square:
-        return None
-    siblings = (
-        grid.word_pairs
-        & (grid.query.words[:, None] == grid.key.words[None, :])
-        & (grid.query.words >= 0)[:, None]
-        & (grid.offset != 0)
-    )
-    reach = siblings.sum(1, keepdims=True).clip(2)
-    near = grid.content & (abs(grid.offset) <= reach) & (grid.offset != 0)
-    return Targets(siblings, near | siblings)
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.words & sheet.same_word
+
+
+def neighbourhood(sheet: Sheet) -> Tensor:
+    siblings = targets(sheet)
+    reach = siblings.sum(2, keepdim=True).clamp(min=2)
+    near = sheet.content & (sheet.offset.abs() <= reach) & (sheet.offset != 0)
+    return near | siblings
 
 
 pattern = MassPattern(
@@ -32,4 +30,5 @@ pattern = MassPattern(
     about="attends to the other pieces of the same word",
     cut=0.4,
     targets=targets,
+    pool=neighbourhood,
 )

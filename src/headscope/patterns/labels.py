@@ -1,0 +1,84 @@
+"""Labels: what a head may be called after a survey, or on one reading alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from headscope.errors import BadInput
+from headscope.patterns.evidence import COLUMNS, HEAD, large
+from headscope.patterns.evidence import table as evidence
+from headscope.patterns.scores import patterns
+from headscope.patterns.sheet import grid_of
+from headscope.patterns.single import score_maps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Reading
+    from headscope.statistics.survey import Survey
+
+
+def table(survey: Survey) -> pd.DataFrame:
+    """Every head on every pattern the survey measured, labelled or not."""
+    frame = evidence(survey.table, patterns())
+    if frame.empty:
+        raise BadInput(
+            "This survey measured no patterns; make it with "
+            "statistics=headscope.patterns.measures(scope)."
+        )
+    return frame
+
+
+def labels(survey: Survey) -> pd.DataFrame:
+    """The labels that hold, each head's strongest first; heads without one are not listed."""
+    return in_order(table(survey))
+
+
+def quick_labels(reading: Reading) -> pd.DataFrame:
+    """What the heads do on this text only: size is asked for, chance is not tested.
+
+    The frame is that of `labels`; `p` is missing and `documents` is 1, which is how a reader
+    of the frame knows that it speaks of one text.
+    """
+    import pandas as pd
+
+    rows: list[pd.DataFrame] = []
+    for kind, part in reading.parts.items():
+        if kind == "cross":
+            continue
+        grid = grid_of([part.query], kind=kind, causal=part.causal)
+        for one in part.layers:
+            maps = torch.from_numpy(np.array(part.weights(one.layer), np.float32))[None]
+            for name, pattern in patterns().items():
+                if pattern.needs_likeness or not (found := score_maps(pattern, maps, grid)):
+                    continue
+                score, even, null, _ = (values[0].numpy() for values in found)
+                if np.isnan(score).all():
+                    continue
+                rows.append(
+                    pd.DataFrame(
+                        {
+                            "kind": kind, "layer": one.layer, "head": np.arange(len(score)),
+                            "pattern": name, "score": score, "uniform": even,
+                            "lift": score / even, "null": null, "error": np.nan, "p": np.nan,
+                            "documents": 1,
+                        }
+                    )
+                )  # fmt: skip
+    if not rows:
+        return pd.DataFrame(columns=COLUMNS)
+    frame = pd.concat(rows, ignore_index=True)
+    frame["labelled"] = large(frame, patterns())
+    return in_order(frame)
+
+
+def in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """The labelled rows, by head, each head's highest score first."""
+    kept = frame[frame["labelled"].astype(bool)]
+    kept = kept.assign(label=kept["pattern"].map({n: p.label for n, p in patterns().items()}))
+    order = [*HEAD, "score"]
+    kept = kept.sort_values(order, ascending=[True, True, True, False], kind="stable")
+    return kept.drop(columns="labelled").reset_index(drop=True)

@@ -1,0 +1,41 @@
+"""Likeness of two tokens: the cosine of their static embeddings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from headscope.statistics.grid import Grid
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+
+class Likeness:
+    """Cosines from a table of embeddings (vocabulary × width)."""
+
+    def __init__(self, table: Tensor) -> None:
+        # the mean is common to all tokens; left in, every pair looks alike
+        self._table = normalize(table.detach().float() - table.detach().float().mean(0), dim=1)
+
+    def __call__(self, grid: Grid, queries: slice) -> Tensor:
+        """b tq s."""
+        table = self._table.to(grid.key.ids.device)
+        query = table[grid.query.ids[:, queries].clamp(min=0)]
+        return query @ table[grid.key.ids.clamp(min=0)].transpose(1, 2)
+
+
+def likeness_of(scope: Scope) -> Likeness | None:
+    """The likeness by a model's own input embeddings, or None where it has no table of them."""
+    try:
+        layer = scope.model.get_input_embeddings()
+    except (NotImplementedError, AttributeError):
+        return None
+    table = getattr(layer, "weight", None)
+    if not isinstance(table, Tensor) or table.ndim != 2:
+        return None
+    with torch.no_grad():
+        return Likeness(table)

@@ -1,0 +1,97 @@
+"""Patterns that are a mass: attention on target keys, averaged over queries that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from headscope.patterns.pattern import Pattern, Scores
+from headscope.patterns.sheet import Sheet
+from headscope.statistics.feature import Feature, PairFeature, RowFeature
+from headscope.statistics.grid import Grid
+from headscope.statistics.rows import Rows
+
+Relation = Callable[[Sheet], Tensor]  # -> b tq s bool
+SPAN = 512  # queries counted at a time, so that no whole map of relations is needed
+
+
+@dataclass(frozen=True)
+class MassPattern(Pattern):
+    """`targets` are the keys the pattern points at, out of the keys of `pool`."""
+
+    targets: Relation | None = None
+    pool: Relation | None = None
+
+    def features(self) -> tuple[Feature, ...]:
+        return (self._targets(), *pool_features(self._pool()))
+
+    def scores(self, rows: Rows, grid: Grid) -> Scores:
+        mass, squares = pool_features(self._pool())
+        aimed, choice, seen = self._counts(grid)
+        asked = (aimed > 0) & (aimed < choice)  # b t: there is a target, and a choice
+        count = asked.sum(1).double()
+        share = torch.where(asked, aimed / choice.clamp(min=1), 0.0)
+        # drawing `aimed` of `choice` weights without replacement: the variance of their sum is
+        # aimed·(choice−aimed)/choice/(choice−1) × their spread about the mean
+        factor = torch.where(asked, share * (choice - aimed) / (choice - 1).clamp(min=1), 0.0)
+        in_pool = rows[mass.name].double()
+        spread = (rows[squares.name].double() - in_pool**2 / choice.clamp(min=1)[:, None]).clamp(0)
+        n = count[:, None]  # 0 / 0 is the nan of an undefined document
+        uniform = torch.where(asked, aimed / seen.clamp(min=1), 0.0).sum(1, keepdim=True) / n
+        return Scores(
+            score=(rows[self._targets().name].double() * asked[:, None]).sum(2) / n,
+            uniform=uniform.expand(in_pool.shape[:2]),
+            null=(in_pool * share[:, None]).sum(2) / n,
+            variance=(spread * factor[:, None]).sum(2) / n**2,
+        )
+
+    def rows_and_keys(self, grid: Grid) -> tuple[Tensor, Tensor]:
+        """Targets and pool of a whole grid, b t s."""
+        sheet = Sheet(grid, slice(0, grid.query.ids.shape[1]))
+        pool = self._pool()(sheet)
+        return self._aim(sheet) & pool, pool
+
+    def _counts(self, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
+        """How many targets, pool keys and visible keys each query has, b t float64."""
+        parts = [
+            torch.stack([m.sum(2) for m in (self._aim(s), self._pool()(s), s.visible)])
+            for s in _sheets(grid)
+        ]
+        aimed, choice, seen = torch.cat(parts, dim=2).double()
+        return aimed, choice, seen
+
+    def _targets(self) -> PairFeature:
+        return PairFeature(f"{self.name}:targets", lambda g, q: self._aim(Sheet(g, q)).float())
+
+    def _aim(self, sheet: Sheet) -> Tensor:
+        assert self.targets is not None
+        return self.targets(sheet) & self._pool()(sheet)
+
+    def _pool(self) -> Relation:
+        assert self.pool is not None
+        return self.pool
+
+
+@lru_cache
+def pool_features(pool: Relation) -> tuple[PairFeature, RowFeature]:
+    """Σ α and Σ α² over a pool; patterns that share a pool share these."""
+    name = f"{pool.__module__}.{pool.__qualname__}"
+
+    def mass(grid: Grid, queries: slice) -> Tensor:
+        return pool(Sheet(grid, queries)).float()
+
+    def squares(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
+        held = pool(Sheet(grid, queries)).to(weights.dtype)
+        return torch.einsum("bhts,bts->bht", weights.square(), held)
+
+    return PairFeature(f"{name}:mass", mass), RowFeature(f"{name}:squares", squares)
+
+
+def _sheets(grid: Grid) -> Iterator[Sheet]:
+    length = grid.query.ids.shape[1]
+    for start in range(0, length, SPAN):
+        yield Sheet(grid, slice(start, min(length, start + SPAN)))

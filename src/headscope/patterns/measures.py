@@ -1,0 +1,98 @@
+"""Patterns as statistics, so that a survey measures them and keeps what labels need.
+
+Each pattern gives five statistics: `next_word` is the score, and `next_word:uniform`,
+`next_word:null`, `next_word:excess` (score minus null, document by document) and
+`next_word:variance` (of the score over permutations of the keys) are its yardsticks. All are
+plain means over documents, so surveys merge, resume and reopen without knowing of patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary
+
+from torch import Tensor
+
+from headscope.capture import Kind
+from headscope.patterns.pattern import Pattern, Scores
+from headscope.patterns.rank import RankPattern
+from headscope.patterns.scores import pattern_named, patterns
+from headscope.statistics.feature import Feature
+from headscope.statistics.grid import Grid
+from headscope.statistics.rows import Rows
+from headscope.statistics.statistic import Statistic
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+PARTS = ("score", "uniform", "null", "excess", "variance")
+_scored: WeakKeyDictionary[Rows, dict[Pattern, Scores]] = WeakKeyDictionary()
+
+
+class PatternMeasure(Statistic):
+    """One part of one pattern; `measures` and this module's end make them."""
+
+    standard: ClassVar[bool] = False
+    unit: ClassVar[str] = "share"
+    pattern: ClassVar[Pattern]
+    part: ClassVar[str]
+
+    def features(self) -> tuple[str | Feature, ...]:
+        return self.pattern.features()
+
+    def measure(self, rows: Rows, grid: Grid) -> Tensor:
+        scores = _scored.setdefault(rows, {})  # five parts ask for the same scores
+        if self.pattern not in scores:
+            scores[self.pattern] = self.pattern.scores(rows, grid)
+        found = scores[self.pattern]
+        return found.score - found.null if self.part == "excess" else getattr(found, self.part)
+
+    def applies(self, kind: Kind, causal: bool) -> bool:
+        return kind in self.kinds and self.pattern.applies(causal)
+
+
+def of_pattern(pattern: Pattern) -> list[type[PatternMeasure]]:
+    """The five statistics of a pattern."""
+    ranked = isinstance(pattern, RankPattern)
+    made: list[type[PatternMeasure]] = []
+    for part in PARTS:
+        signed = ranked or part == "excess"
+        content = {
+            "__doc__": f"The pattern {pattern.label!r}: a head {pattern.about} ({part}).",
+            "__module__": __name__,
+            "name": pattern.name if part == "score" else f"{pattern.name}:{part}",
+            "unit": "rank correlation" if ranked else "share",
+            "bounds": (-1.0, 1.0) if signed else (0.0, 1.0),
+            "source": pattern.source,
+            "pattern": pattern,
+            "part": part,
+        }
+        title = f"{pattern.name.title().replace('_', '')}{part.title()}"
+        made.append(type(title, (PatternMeasure,), content))
+    return made
+
+
+def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic]:
+    """The statistics of the patterns of those names, or of all, made for one model.
+
+    Patterns of likeness need the model's own word embeddings; where it has none they are left out.
+    """
+    from headscope.patterns.likeness import likeness_of
+
+    wanted = [pattern_named(name) for name in names] if names is not None else patterns().values()
+    likeness = likeness_of(scope)
+    made: list[Statistic] = []
+    for pattern in wanted:
+        if isinstance(pattern, RankPattern):
+            if likeness is None:
+                continue
+            pattern = pattern.comparing(likeness)
+        made += [measure() for measure in of_pattern(pattern)]
+    return made
+
+
+# Surveys discover statistics by looking through modules; likeness needs a scope, so `measures`.
+for _pattern in patterns().values():
+    if not isinstance(_pattern, RankPattern):
+        globals().update({measure.__name__: measure for measure in of_pattern(_pattern)})

@@ -1,0 +1,25 @@
+"""Attention from content tokens to the opening token ([CLS], <s>)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import everything
+from headscope.patterns.sheet import Sheet
+from headscope.statistics.grid import CLS
+
+
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.special(CLS, 1)
+
+
+pattern = MassPattern(
+    name="delimiter_cls",
+    label="delimiter CLS",
+    about="attends to the opening token",
+    cut=0.4,
+    causal=False,
+    targets=targets,
+    pool=everything,
+)

@@ -1,0 +1,25 @@
+"""Attention from content tokens to the first separator."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import everything
+from headscope.patterns.sheet import Sheet
+from headscope.statistics.grid import SEP
+
+
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.special(SEP, 1)
+
+
+pattern = MassPattern(
+    name="delimiter_sep1",
+    label="delimiter first SEP",
+    about="attends to the first separator",
+    cut=0.4,
+    causal=False,
+    targets=targets,
+    pool=everything,
+)

@@ -1,0 +1,26 @@
+"""Attention to an earlier copy of the same token, read on repeated random tokens."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import earlier
+from headscope.patterns.sheet import Sheet
+
+
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.same_token
+
+
+pattern = MassPattern(
+    name="duplicate_head",
+    label="duplicate token",
+    about="attends to an earlier copy of the token",
+    cut=0.3,
+    lift=4.0,
+    source="repeats",
+    causal=True,
+    targets=targets,
+    pool=earlier,
+)

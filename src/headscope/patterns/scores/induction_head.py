@@ -1,0 +1,31 @@
+"""Attention to the token that followed an earlier copy of this one, read on repeated random
+tokens so that nothing but the repetition can guide the head."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import pad
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.pools import earlier
+from headscope.patterns.sheet import Sheet
+
+
+def targets(sheet: Sheet) -> Tensor:
+    copies = earlier(sheet) & sheet.same_token
+    after_copy = pad(copies[..., :-1], (1, 0))
+    # the token itself follows a copy when a word is doubled; that is not looking back
+    return after_copy & (sheet.offset < -1)
+
+
+pattern = MassPattern(
+    name="induction_head",
+    label="induction",
+    about="attends to what followed an earlier copy of the token",
+    cut=0.3,
+    lift=4.0,
+    source="repeats",
+    causal=True,
+    targets=targets,
+    pool=earlier,
+)

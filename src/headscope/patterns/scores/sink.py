@@ -1,0 +1,29 @@
+"""Attention of later tokens to the first token: the sink of causal models."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headscope.patterns.mass import MassPattern
+from headscope.patterns.sheet import Sheet
+
+SKIPPED = 4  # the first queries see so few keys that the first one is no choice
+
+
+def targets(sheet: Sheet) -> Tensor:
+    return sheet.key_place == 0
+
+
+def after_the_start(sheet: Sheet) -> Tensor:
+    return sheet.visible & (sheet.key_place - sheet.offset >= SKIPPED)
+
+
+pattern = MassPattern(
+    name="sink",
+    label="first-token sink",
+    about="leaves its attention on the first token",
+    cut=0.5,
+    causal=True,
+    targets=targets,
+    pool=after_the_start,
+)

@@ -1,0 +1,125 @@
+"""The sheet: pairs of tokens a pattern can point at, for some queries of a batch.
+
+Every relation is a mask over documents, queries and keys (b tq s). Visibility follows from
+padding and causality; a sliding window is not known here, so under one the pool of a pattern
+also counts keys that lie outside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.capture import Kind
+from headscope.models.tokens import Tokens
+from headscope.statistics.features import places
+from headscope.statistics.grid import PADDING, PUNCTUATION, WORD, Grid, Side
+
+
+class Sheet:
+    """Relations between the queries of `queries` and all keys, each made when first asked for."""
+
+    def __init__(self, grid: Grid, queries: slice) -> None:
+        self.grid = grid
+        self.queries = queries
+
+    @cached_property
+    def offset(self) -> Tensor:
+        """Key position minus query position, 1 tq s."""
+        query, key = places(self.grid, self.queries)
+        return (key - query)[None]
+
+    @cached_property
+    def visible(self) -> Tensor:
+        """The query is a real token and may attend to the key."""
+        real = self._query(self.grid.query.valid) & self.grid.key.valid[:, None, :]
+        return real & (self.offset <= 0) if self.grid.causal else real
+
+    @cached_property
+    def from_content(self) -> Tensor:
+        """Visible keys of queries that are not special."""
+        return self._query(self.grid.query.classes >= PUNCTUATION) & self.visible
+
+    @cached_property
+    def content(self) -> Tensor:
+        """Visible pairs of which neither token is special."""
+        return self.from_content & (self.grid.key.classes >= PUNCTUATION)[:, None, :]
+
+    @cached_property
+    def words(self) -> Tensor:
+        """Visible pairs of two different places that hold words, not punctuation."""
+        query = self._query(self.grid.query.classes == WORD)
+        key = (self.grid.key.classes == WORD)[:, None, :]
+        return query & key & self.visible & (self.offset != 0)
+
+    @cached_property
+    def same_segment(self) -> Tensor:
+        return self._query(self.grid.query.segments) == self.grid.key.segments[:, None, :]
+
+    @cached_property
+    def same_token(self) -> Tensor:
+        return self._query(self.grid.query.ids) == self.grid.key.ids[:, None, :]
+
+    @cached_property
+    def same_word(self) -> Tensor:
+        """Pieces of one word of the text."""
+        query = self._query(self.grid.query.words)
+        return (query == self.grid.key.words[:, None, :]) & (query >= 0)
+
+    @cached_property
+    def pair(self) -> Tensor:
+        """The document has two sentences, b 1 1."""
+        return (self.grid.key.segments == 1).any(1)[:, None, None]
+
+    @cached_property
+    def key_place(self) -> Tensor:
+        """The key's place in its own text, counted from its first real token, b 1 s."""
+        places = torch.arange(self.grid.key.ids.shape[1], device=self.grid.key.ids.device)
+        return (places[None] - self.grid.key.start[:, None])[:, None]
+
+    def special(self, token_class: int, number: int) -> Tensor:
+        """The key is the first, second, … token of a special class, b 1 s."""
+        found = self.grid.key.classes == token_class
+        return (found & (found.cumsum(1) == number))[:, None]
+
+    def _query(self, values: Tensor) -> Tensor:
+        return values[:, self.queries, None]
+
+
+def grid_of(
+    tokens: Sequence[Tokens],
+    keys: Sequence[Tokens] | None = None,
+    kind: Kind = "encoder",
+    causal: bool = False,
+) -> Grid:
+    """A batch grid of texts that have been read already, padded on the right."""
+    query = _side(tokens)
+    return Grid(
+        kind=kind,
+        causal=causal,
+        query=query,
+        key=query if keys is None else _side(keys),
+        documents=np.arange(len(tokens)),
+    )
+
+
+def _side(tokens: Sequence[Tokens]) -> Side:
+    longest = max(len(row) for row in tokens)
+
+    def stack(name: str, blank: int) -> Tensor:
+        rows = np.full((len(tokens), longest), blank, np.int64)
+        for i, row in enumerate(tokens):
+            rows[i, : len(row)] = getattr(row, name)
+        return torch.from_numpy(rows)
+
+    return Side(
+        ids=stack("ids", PADDING),
+        classes=stack("classes", PADDING),
+        segments=stack("segments", PADDING),
+        words=stack("words", PADDING),
+        stops=torch.zeros(len(tokens), longest, dtype=torch.bool),
+    )
