@@ -42,17 +42,24 @@ export function strongest(
       if (weight >= minimum) counts[bucketOf(weight)]++;
     }
   }
-  let from = buckets - 1;
-  let kept = counts[from];
+  let from = buckets;
+  let kept = 0;
   while (from > 0 && kept + counts[from - 1] <= limit) kept += counts[--from];
-  const threshold = from === 0 ? 0 : (from / buckets) ** 2;
+  // The bucket that no longer fits whole is thinned evenly: equal weights must not favour the first rows.
+  const partial = from - 1;
+  const stride = partial >= 0 && limit > kept ? Math.ceil(counts[partial] / (limit - kept)) : Infinity;
 
   const found: { head: number; at: number; weight: number }[] = [];
+  const lowest = partial < 0 ? 0 : (partial / buckets) ** 2 * 0.999;
+  let seen = 0;
   for (const { head, matrix } of maps) {
-    for (let i = 0; i < matrix.length && found.length <= limit; i++) {
+    for (let i = 0; i < matrix.length; i++) {
       const weight = matrix[i];
-      if (weight <= 0 || weight < threshold || weight < minimum || bucketOf(weight) < from) continue;
+      if (weight <= 0 || weight < minimum || weight < lowest) continue;
+      const bucket = bucketOf(weight);
+      if (bucket < partial) continue;
       if (allowed && !allowed((i / columns) | 0, i % columns)) continue;
+      if (bucket === partial && seen++ % stride !== 0) continue;
       found.push({ head, at: i, weight });
     }
   }

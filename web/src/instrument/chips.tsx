@@ -1,0 +1,91 @@
+/** One chip a head: number, colour, thumbnail, label. */
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Thumbnails } from "../protocol/reading";
+import { css } from "../render/oklch";
+import type { Shade } from "../render/palette";
+import { drawThumbnail } from "../render/thumbnails";
+import { headsOn } from "../state/state";
+import type { Instrument } from "./instrument";
+
+export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
+  const { state, reading, store } = instrument;
+  const part = reading.part(state.kind);
+  const colours = instrument.colours();
+  const many = instrument.definitionNow().chips === "many";
+  const on = headsOn(state, part);
+  const [pooled, setPooled] = useState<{ kind: string; thumbnails: Thumbnails | null }>({ kind: "", thumbnails: null });
+  useEffect(() => {
+    void reading.thumbnails(state.kind).then((thumbnails) => setPooled({ kind: state.kind, thumbnails }));
+  }, [state.kind]);
+  const all = Array.from({ length: part.heads }, (_, head) => head);
+  const toggle = (head: number) => {
+    const on = headsOn(store.state, part);
+    if (!many) return store.set({ head, heads: [head], marked: [] });
+    const next = on.includes(head) ? on.filter((each) => each !== head) : [...on, head];
+    store.set({ heads: next.length === part.heads ? null : next, head: next.includes(head) || !next.length ? head : next[0], marked: [] });
+  };
+  /** A double click arrives after two clicks have toggled twice, so what is on is as it was before them. */
+  const solo = (head: number) => {
+    if (!many) return;
+    const on = headsOn(store.state, part);
+    const alone = on.length === 1 && on[0] === head;
+    store.set({ heads: alone ? null : [head], head, marked: [] });
+  };
+  const layerAt = part.layers.indexOf(state.layer);
+  return (
+    <nav class="rail" aria-label="Heads" style={{ maxHeight: `${instrument.railHeight()}px` }}>
+      <div class="rail-head">
+        <span>{many ? `${on.length} of ${part.heads} heads on` : `head ${state.layer}-${state.head}`}</span>
+        {many && (
+          <>
+            <button data-control="all-heads" onClick={() => store.set({ heads: null })}>all</button>
+            <button data-control="one-head" onClick={() => store.set({ heads: [state.head] })}>one</button>
+          </>
+        )}
+      </div>
+      <div class="chips" role={many ? "group" : "radiogroup"} aria-label={`Heads of layer ${state.layer}`}>
+        {all.map((head) => {
+          const label = reading.label(state.kind, state.layer, head);
+          const pressed = many ? on.includes(head) : state.head === head;
+          return (
+            <button
+              key={head}
+              class="chip"
+              data-head={head}
+              role={many ? undefined : "radio"}
+              aria-pressed={many ? pressed : undefined}
+              aria-checked={many ? undefined : pressed}
+              aria-label={`Head ${head}${label ? `, ${label.text} ${label.score.toFixed(2)}` : ""}`}
+              title={`Head ${state.layer}-${head}${label ? `: ${label.text} ${label.score.toFixed(3)}` : ""}${many ? "\nclick: on or off · double-click: alone" : ""}`}
+              style={{ "--colour": css(colours[head]) }}
+              onClick={() => toggle(head)}
+              onDblClick={() => solo(head)}
+              onKeyDown={(event) => {
+                if (event.key !== "Enter" || !event.shiftKey) return;
+                event.preventDefault();
+                solo(head);
+              }}
+            >
+              <span class="swatch" />
+              <Thumbnail thumbnails={pooled.kind === state.kind ? pooled.thumbnails : null} at={layerAt * part.heads + head} shade={instrument.shade()} />
+              <span>
+                <b>{head}</b>
+                {label && <span class="label">{label.text}</span>}
+              </span>
+              {label && <span class="score">{label.score.toFixed(2)}</span>}
+            </button>
+          );
+        })}
+      </div>
+    </nav>
+  );
+}
+
+export function Thumbnail({ thumbnails, at, shade }: { thumbnails: Thumbnails | null; at: number; shade: Shade }): JSX.Element {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useLayoutEffect(() => {
+    if (canvas.current) drawThumbnail(canvas.current, thumbnails, at, shade);
+  }, [thumbnails, at, shade]);
+  return <canvas ref={canvas} width={28} height={28} aria-hidden="true" />;
+}

@@ -1,0 +1,95 @@
+/** Everything around the picture: quiet, and never in its way. */
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import type { State } from "../protocol/types";
+import { Chips } from "./chips";
+import { Finder } from "./finder";
+import { Help } from "./help";
+import type { Instrument } from "./instrument";
+import { LegendMark } from "./legend";
+import { Options } from "./options";
+
+/** Re-renders when the state or the line under the picture changes. */
+export function useInstrument(instrument: Instrument): State {
+  const [, again] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const stops = [instrument.store.subscribe(() => again(0)), instrument.onNotice(() => again(0))];
+    return () => stops.forEach((stop) => stop());
+  }, [instrument]);
+  return instrument.state;
+}
+
+export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: boolean }): JSX.Element {
+  const state = useInstrument(instrument);
+  const body = useRef<HTMLDivElement>(null);
+  const { header } = instrument.source;
+  const definition = instrument.definitionNow();
+  const rail = definition.chips !== "none" && instrument.reading.parts.length > 0 && definition.missing(instrument.reading) === null;
+  useLayoutEffect(() => {
+    body.current?.append(instrument.stage);
+    instrument.start();
+  }, [instrument]);
+  const tabs = instrument.options.tabs === false ? [] : instrument.tabs();
+  return (
+    <>
+      {(!bare || tabs.length > 1) && (
+        <div class="top">
+          {!bare && <div class="title" title={header.model}>{header.model}</div>}
+          {tabs.length > 1 && (
+            <div class="tabs" role="tablist" aria-label="Views">
+              {tabs.map((tab) => (
+                <button
+                  key={tab.name}
+                  role="tab"
+                  data-view={tab.name}
+                  aria-selected={state.view === tab.name}
+                  onClick={() => instrument.set({ view: tab.name })}
+                >
+                  {tab.title}
+                </button>
+              ))}
+            </div>
+          )}
+          <span class="spring" />
+          <button class="icon" title="Find a token  /" aria-label="Find a token" onClick={() => instrument.say({ finding: true })}>
+            find
+          </button>
+          {!bare && <ThemeButton instrument={instrument} />}
+          <button class="icon" data-control="help" title="Keys  ?" aria-label="List of keys" onClick={() => instrument.say({ help: true })}>
+            ?
+          </button>
+        </div>
+      )}
+      <Options instrument={instrument} />
+      <div class={rail ? "body" : "body no-rail"} ref={body}>
+        {rail && <Chips instrument={instrument} />}
+      </div>
+      <div class="foot">
+        <span data-status>{instrument.notice.status}</span>
+        {instrument.notice.legend && <LegendMark legend={instrument.notice.legend} shade={instrument.shade()} />}
+        {!bare && header.caption && <span class="caption" title={header.caption}>{header.caption}</span>}
+      </div>
+      {instrument.notice.help && <Help instrument={instrument} />}
+      {instrument.notice.finding && <Finder instrument={instrument} />}
+    </>
+  );
+}
+
+const nextTheme = { auto: "light", light: "dark", dark: "auto" } as const;
+const themeSign = { auto: "◐", light: "☀", dark: "☾" } as const;
+
+function ThemeButton({ instrument }: { instrument: Instrument }): JSX.Element {
+  const { theme } = instrument.state;
+  return (
+    <button
+      class="icon"
+      data-control="theme"
+      data-theme={theme}
+      title={`Theme: ${theme === "auto" ? "as the system" : theme}`}
+      aria-label={`Theme: ${theme}. Change`}
+      onClick={() => instrument.set({ theme: nextTheme[theme] })}
+    >
+      {themeSign[theme]}
+    </button>
+  );
+}

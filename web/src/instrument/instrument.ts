@@ -1,0 +1,247 @@
+/** A mounted view: one store, one reading, one stage; the chrome and the keys around it. */
+import views from "virtual:views";
+import { Reading } from "../protocol/reading";
+import type { Kind, MountOptions, Mounted, Source, State, ViewName } from "../protocol/types";
+import { headColours } from "../render/palette";
+import type { Rgb } from "../render/oklch";
+import type { Shade } from "../render/palette";
+import { copyText, make } from "../render/dom";
+import { Tooltip } from "../render/tooltip";
+import { Store } from "../state/store";
+import style from "../style.css";
+import type { Context, Legend, View, ViewDefinition } from "../views/view";
+import { listenToKeys } from "./keys";
+import { Painting } from "./painting";
+
+export const definitions: ViewDefinition[] = [...views].sort((a, b) => a.place - b.place);
+
+export interface Notice {
+  status: string;
+  legend: Legend | null;
+  help: boolean;
+  finding: boolean;
+}
+
+let sheet: CSSStyleSheet | null = null;
+
+/** A constructed sheet needs no permission from a Content-Security-Policy. */
+export function adoptStyle(root: ShadowRoot): void {
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync([style, ...definitions.map((view) => view.style ?? "")].join("\n"));
+  }
+  root.adoptedStyleSheets = [sheet];
+}
+
+export class Instrument implements Mounted {
+  readonly store: Store;
+  readonly reading: Reading;
+  readonly other: Reading | null;
+  readonly painting = new Painting();
+  readonly stage = make("div", { class: "stage" });
+  readonly root: HTMLElement;
+  notice: Notice = { status: "", legend: null, help: false, finding: false };
+  private view: View | null = null;
+  private definition: ViewDefinition | null = null;
+  private readonly context: Context;
+  private readonly tooltip: Tooltip;
+  private readonly live = make("div", { class: "sr", role: "status", "aria-live": "polite" });
+  private readonly stops: (() => void)[] = [];
+  private noticeListeners = new Set<() => void>();
+
+  constructor(
+    readonly source: Source,
+    readonly options: MountOptions,
+    root: HTMLElement,
+  ) {
+    this.root = root;
+    this.store = new Store(source.header);
+    this.reading = new Reading(source);
+    this.other = source.header.other ? new Reading(source, "other") : null;
+    this.tooltip = new Tooltip(root);
+    root.append(this.live);
+    this.context = {
+      store: this.store,
+      reading: this.reading,
+      other: this.other,
+      tooltip: this.tooltip,
+      painting: this.painting,
+      shade: () => this.shade(),
+      colours: (heads) => headColours(heads, this.shade()),
+      height: () => this.height(),
+      status: (text, legend) => this.say({ status: text, legend: legend === undefined ? this.notice.legend : legend }),
+      announce: (text) => (this.live.textContent = text),
+      busy: (on) => this.stage.classList.toggle("busy", on),
+    };
+    this.applyTheme();
+    this.stops.push(
+      this.store.subscribe((state, before) => this.changed(state, before)),
+      listenToKeys(this),
+      this.watchTheme(),
+      this.watchSize(),
+    );
+  }
+
+  /** Called once the stage is in the document, so that sizes are known. */
+  start(): void {
+    this.show(this.store.state.view);
+    this.view?.update(this.store.state, null);
+  }
+
+  get state(): State {
+    return this.store.state;
+  }
+  get ready(): Promise<void> {
+    return this.painting.ready;
+  }
+  get paints(): number {
+    return this.painting.paints;
+  }
+  get status(): string {
+    return this.notice.status;
+  }
+  set(change: Partial<State>): void {
+    this.store.set(change);
+  }
+  painted(): Promise<void> {
+    return this.painting.painted();
+  }
+
+  async weight(kind: Kind, layer: number, head: number, query: number, key: number): Promise<number> {
+    const s = this.reading.tokens(kind).key.text.length;
+    return (await this.reading.map(kind, layer, head))[query * s + key];
+  }
+
+  unmount(): void {
+    for (const stop of this.stops) stop();
+    this.view?.destroy();
+  }
+
+  definitionNow(): ViewDefinition {
+    return definitions.find((each) => each.name === this.state.view) ?? definitions[0];
+  }
+
+  /** Tabs to offer: those the container names, or all that its data can fill (and the neuron view, which says why not). */
+  tabs(): ViewDefinition[] {
+    const named = this.source.header.views;
+    return definitions.filter((each) =>
+      named ? named.includes(each.name) : each.missing(this.reading) === null || (each.name === "neuron" && this.reading.parts.length > 0),
+    );
+  }
+
+  onNotice(listener: () => void): () => void {
+    this.noticeListeners.add(listener);
+    return () => this.noticeListeners.delete(listener);
+  }
+
+  say(change: Partial<Notice>): void {
+    this.notice = { ...this.notice, ...change };
+    for (const listener of this.noticeListeners) listener();
+  }
+
+  step(by: number): void {
+    this.view?.step?.(by);
+  }
+
+  clear(): void {
+    this.tooltip.hide();
+    if (this.notice.help || this.notice.finding) this.say({ help: false, finding: false });
+    else this.store.set({ query: null, key: null });
+  }
+
+  copy(): void {
+    const text = this.tooltip.copy() ?? this.view?.copy?.() ?? this.notice.status;
+    void copyText(text).then(() => this.context.announce("Copied."));
+    this.say({ status: "Copied to the clipboard." });
+  }
+
+  shade(): Shade {
+    const { theme } = this.state;
+    if (theme !== "auto") return theme;
+    return globalThis.matchMedia?.("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+
+  colours(): Rgb[] {
+    return headColours(this.reading.part(this.state.kind).heads, this.shade());
+  }
+
+  railHeight(): number {
+    return Math.max(200, this.height());
+  }
+
+  private height(): number {
+    if (this.options.height) return this.options.height;
+    const above = this.stage.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
+    return Math.max(300, globalThis.innerHeight - above - 62);
+  }
+
+  private changed(state: State, before: State): void {
+    if (state.theme !== before.theme) {
+      this.applyTheme();
+      this.view?.redraw();
+    }
+    this.tooltip.hide();
+    if (state.view !== before.view) this.show(state.view);
+    this.view?.update(state, state.view === before.view ? before : null);
+    this.options.onState?.(state);
+  }
+
+  private show(name: ViewName): void {
+    const definition = definitions.find((each) => each.name === name) ?? definitions[0];
+    if (definition === this.definition) return;
+    this.view?.destroy();
+    this.definition = definition;
+    const missing = definition.missing(this.reading);
+    this.view = missing === null ? definition.create(this.context) : messageView(missing, this.context);
+    this.stage.replaceChildren(this.view.element);
+    this.stage.setAttribute("aria-label", `${definition.title} view`);
+    this.say({ status: "", legend: null });
+  }
+
+  private applyTheme(): void {
+    this.root.dataset["shade"] = this.shade();
+  }
+
+  private watchTheme(): () => void {
+    const query = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+    const onChange = () => {
+      this.applyTheme();
+      this.view?.redraw();
+      this.say({});
+    };
+    query?.addEventListener("change", onChange);
+    return () => query?.removeEventListener("change", onChange);
+  }
+
+  private watchSize(): () => void {
+    let width = 0;
+    const observer = new ResizeObserver(() => {
+      const now = this.stage.clientWidth;
+      if (now === width) return;
+      const first = width === 0;
+      width = now;
+      if (!first) this.view?.redraw();
+    });
+    observer.observe(this.stage);
+    const onResize = () => this.view?.redraw();
+    globalThis.addEventListener("resize", onResize);
+    return () => {
+      observer.disconnect();
+      globalThis.removeEventListener("resize", onResize);
+    };
+  }
+}
+
+/** What a view that cannot be filled shows instead: the reason. */
+export function messageView(sentence: string, context: Context): View {
+  const element = make("div", { class: "message" }, make("strong", {}, sentence));
+  return {
+    element,
+    update: () => {
+      context.status("", null);
+      context.painting.begin()();
+    },
+    redraw: () => undefined,
+    destroy: () => undefined,
+  };
+}

@@ -1,0 +1,108 @@
+/** One key, one meaning, in every view. */
+import type { Instrument } from "./instrument";
+import { headsOn, layersOf } from "../state/state";
+
+export const keyList: [string, string][] = [
+  ["↑ ↓", "layer before, layer after"],
+  ["← →", "head before, head after"],
+  ["hover", "look: the token's lines, exact numbers"],
+  ["click", "pin what is looked at; again to let go"],
+  ["double-click", "keep one head alone; again for all"],
+  ["Esc", "clear what is pinned"],
+  ["/", "find a token"],
+  ["n  p", "next, previous token"],
+  ["c", "copy the numbers in hand"],
+  ["1 … 5", "head, model, neuron, matrix view, head map"],
+  ["Tab", "into the tokens; there ↑ ↓ move and Enter pins"],
+  ["?", "this list"],
+];
+
+/** The instrument that answers keys when nothing on the page has the focus. */
+let touched: Instrument | null = null;
+
+export function listenToKeys(instrument: Instrument): () => void {
+  const { root } = instrument;
+  touched ??= instrument;
+  const touch = () => (touched = instrument);
+  const onRoot = (event: KeyboardEvent) => handle(instrument, event);
+  const onDocument = (event: KeyboardEvent) => {
+    if (touched === instrument && event.target === document.body) handle(instrument, event);
+  };
+  root.addEventListener("pointerenter", touch);
+  root.addEventListener("focusin", touch);
+  root.addEventListener("keydown", onRoot);
+  document.addEventListener("keydown", onDocument);
+  return () => {
+    root.removeEventListener("pointerenter", touch);
+    root.removeEventListener("focusin", touch);
+    root.removeEventListener("keydown", onRoot);
+    document.removeEventListener("keydown", onDocument);
+    if (touched === instrument) touched = null;
+  };
+}
+
+function handle(instrument: Instrument, event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = event.composedPath()[0] as HTMLElement;
+  const typing = target.tagName === "TEXTAREA" || (target.tagName === "INPUT" && ["text", "search"].includes((target as HTMLInputElement).type));
+  if (event.key === "Escape") {
+    instrument.clear();
+    if (typing) target.blur();
+    return;
+  }
+  const own = target.tagName === "SELECT" || (target.tagName === "INPUT" && event.key.startsWith("Arrow"));
+  if (typing || own) return;
+  if (act(instrument, event.key)) event.preventDefault();
+}
+
+function act(instrument: Instrument, key: string): boolean {
+  switch (key) {
+    case "ArrowUp":
+      return moveLayer(instrument, -1);
+    case "ArrowDown":
+      return moveLayer(instrument, 1);
+    case "ArrowLeft":
+      return moveHead(instrument, -1);
+    case "ArrowRight":
+      return moveHead(instrument, 1);
+    case "n":
+      instrument.step(1);
+      return true;
+    case "p":
+      instrument.step(-1);
+      return true;
+    case "c":
+      instrument.copy();
+      return true;
+    case "/":
+      instrument.say({ finding: true, help: false });
+      return true;
+    case "?":
+      instrument.say({ help: !instrument.notice.help, finding: false });
+      return true;
+  }
+  if (/^[1-5]$/.test(key)) {
+    const tab = instrument.tabs()[Number(key) - 1];
+    if (tab) instrument.set({ view: tab.name });
+    return Boolean(tab);
+  }
+  return false;
+}
+
+function moveLayer({ store }: Instrument, by: number): boolean {
+  const layers = layersOf(store.header, store.state.kind);
+  const next = layers[layers.indexOf(store.state.layer) + by];
+  if (next !== undefined) store.set({ layer: next, marked: [] });
+  return true;
+}
+
+/** With one head on, the next one takes its place; with several, the head in hand moves alone. */
+function moveHead({ store, reading }: Instrument, by: number): boolean {
+  if (!reading.parts.length) return false;
+  const part = reading.part(store.state.kind);
+  const on = headsOn(store.state, part);
+  const from = on.length === 1 ? on[0] : store.state.head;
+  const head = (from + by + part.heads) % part.heads;
+  store.set({ head, heads: [head], marked: [] });
+  return true;
+}

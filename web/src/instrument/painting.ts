@@ -1,0 +1,40 @@
+/** Knows when what was asked for is on screen: drawn, and two animation frames gone by. */
+export class Painting {
+  private pending = 0;
+  private waiters: (() => void)[] = [];
+  paints = 0;
+  readonly ready: Promise<void>;
+  private first!: () => void;
+
+  constructor() {
+    this.ready = new Promise((resolve) => (this.first = resolve));
+  }
+
+  /** Work on a picture has begun; call the answer when its marks are drawn (or it became stale). */
+  begin(): () => void {
+    this.pending++;
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      void twoFrames().then(() => {
+        this.pending--;
+        this.paints++;
+        this.first();
+        if (this.pending === 0) for (const waiter of this.waiters.splice(0)) waiter();
+      });
+    };
+  }
+
+  painted(): Promise<void> {
+    return this.pending === 0 ? Promise.resolve() : new Promise((resolve) => this.waiters.push(resolve));
+  }
+}
+
+function twoFrames(): Promise<void> {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
+    // A hidden tab draws no frames; nobody should wait for ever.
+    setTimeout(resolve, 1000);
+  });
+}

@@ -1,0 +1,71 @@
+/** Elements without markup: text goes in as text. */
+type Attributes = Record<string, string | number | boolean | null | undefined>;
+
+export function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Attributes = {},
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[Name] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key === "class") element.className = String(value);
+    else element.setAttribute(key, value === true ? "" : String(value));
+  }
+  element.append(...children);
+  return element;
+}
+
+/** Control characters would vanish; their pictures say that something is there. */
+export function visible(text: string): string {
+  if (text === "") return "∅";
+  return text.replace(/[\u0000-\u001f\u007f]/g, (c) => (c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)))).replace(/^ | $/g, "␣");
+}
+
+export function number(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+/** A weight as a reader wants it: three decimals, and never a false zero. */
+export function weightText(weight: number): string {
+  if (weight > 0 && weight < 0.0005) return "<0.001";
+  return weight.toFixed(3);
+}
+
+/** Four significant digits for signed values of any size. */
+export function valueText(value: number): string {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 10000 || size < 0.0005) return value.toExponential(2).replace("-", "−").replace("e−", "e-");
+  return value.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : 3).replace("-", "−");
+}
+
+/** Canvas whose pixels match the screen's. Returns the context, already scaled to CSS pixels. */
+export function fit(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const ratio = pixelRatio();
+  const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== w) canvas.width = w;
+  if (canvas.height !== h) canvas.height = h;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d")!;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}
+
+/** Beyond two, nobody sees the difference and everything takes longer. */
+export const pixelRatio = () => Math.min(2, globalThis.devicePixelRatio || 1);
+
+export async function copyText(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // A page from disk or a frame may not reach the clipboard directly.
+    const area = make("textarea", { class: "sr" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}

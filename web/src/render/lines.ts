@@ -1,0 +1,75 @@
+/** Attention lines on a canvas that covers only what is in sight, and the line under the pointer. */
+import { fit, pixelRatio } from "./dom";
+import type { Rgb } from "./oklch";
+import { Raster } from "./raster";
+import type { Lines } from "./strongest";
+
+export interface LinePlace {
+  /** Centres of units along the main axis, in content pixels. */
+  query: Float32Array;
+  key: Float32Array;
+  /** Main axis runs down (rows) or across (a line of text). */
+  vertical: boolean;
+  /** Where lines begin (query) and end (key) on the other axis, in canvas pixels. */
+  from: number;
+  to: number;
+  /** Main-axis pixels scrolled past. */
+  scroll: number;
+  width: number;
+  height: number;
+}
+
+export type WeightScale = "linear" | "sqrt";
+
+export function strength(weight: number, scale: WeightScale): number {
+  return Math.min(1, scale === "sqrt" ? Math.sqrt(weight) : weight);
+}
+
+/** Opacity is the strength; width grows from 1 to 3 pixels with it. */
+export const thickness = (s: number) => 1 + 2 * s;
+
+let raster: Raster | null = null;
+
+export function drawLines(
+  canvas: HTMLCanvasElement,
+  lines: Lines,
+  place: LinePlace,
+  colours: Rgb[],
+  background: Rgb,
+  scale: WeightScale,
+): void {
+  const ratio = pixelRatio();
+  const context = fit(canvas, place.width, place.height);
+  // One raster serves all views: they draw one after the other.
+  if (!raster || raster.width !== canvas.width || raster.height !== canvas.height) {
+    raster = new Raster(canvas.width, canvas.height, background);
+  } else raster.clear(background);
+  const end = (place.vertical ? place.height : place.width) * ratio;
+  const [from, to] = [place.from * ratio, place.to * ratio];
+  for (let i = 0; i < lines.count; i++) {
+    const a = (place.query[lines.query[i]] - place.scroll) * ratio;
+    const b = (place.key[lines.key[i]] - place.scroll) * ratio;
+    if ((a < -4 && b < -4) || (a > end + 4 && b > end + 4)) continue;
+    const s = strength(lines.weight[i], scale);
+    if (s < 0.004) continue;
+    const width = thickness(s) * ratio;
+    if (place.vertical) raster.line(from, a, to, b, width, colours[lines.head[i]], s);
+    else raster.line(a, from, b, to, width, colours[lines.head[i]], s);
+  }
+  context.putImageData(raster.toImage(), 0, 0);
+}
+
+/** The strongest line within 4 pixels of a point, or -1. */
+export function lineAt(lines: Lines, place: LinePlace, x: number, y: number): number {
+  const [along, across] = place.vertical ? [y, x] : [x, y];
+  const share = (across - place.from) / (place.to - place.from);
+  if (share < 0 || share > 1) return -1;
+  for (let i = lines.count - 1; i >= 0; i--) {
+    const a = place.query[lines.query[i]] - place.scroll;
+    const b = place.key[lines.key[i]] - place.scroll;
+    const off = a + (b - a) * share - along;
+    const slope = (b - a) / (place.to - place.from);
+    if (Math.abs(off) / Math.sqrt(1 + slope * slope) <= 4 && lines.weight[i] >= 0.01) return i;
+  }
+  return -1;
+}

@@ -1,0 +1,107 @@
+/** Where every unit sits: rows down the page, or words along a line. */
+import type { Unit } from "../../protocol/units";
+
+export interface Geometry {
+  vertical: boolean;
+  /** Right-to-left text: sides (vertical) or reading order (horizontal) swapped. */
+  mirrored: boolean;
+  /** Centres and extents along the main axis. */
+  query: Float32Array;
+  key: Float32Array;
+  queryExtent: Float32Array;
+  keyExtent: Float32Array;
+  /** Length of the main axis. */
+  length: number;
+  fontSize: number;
+  /** Room for a token's text across the main axis. */
+  text: number;
+  /** Room for the bars beyond it. */
+  bars: number;
+  /** Length of the lines' gap and where it begins, across the main axis. */
+  gap: number;
+  start: number;
+  /** Size of everything across the main axis. */
+  across: number;
+}
+
+let measuring: CanvasRenderingContext2D | null = null;
+
+export function textWidth(text: string, size: number): number {
+  measuring ??= document.createElement("canvas").getContext("2d")!;
+  measuring.font = `${size}px ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, "Noto Sans CJK SC", sans-serif`;
+  return measuring.measureText(text).width;
+}
+
+/** Few tokens get room and size; many get density. */
+function rowHeight(count: number): [number, number] {
+  if (count <= 16) return [30, 17];
+  if (count <= 28) return [25, 16];
+  if (count <= 64) return [22, 15];
+  return [19, 13.5];
+}
+
+export function rows(query: Unit[], key: Unit[], width: number, mirrored: boolean): Geometry {
+  const [height, fontSize] = rowHeight(Math.max(query.length, key.length));
+  const place = (count: number) => Float32Array.from({ length: count }, (_, i) => (i + 0.5) * height);
+  const longest = longestText([...query, ...key], fontSize);
+  const bars = width > 620 ? 132 : 76;
+  const text = Math.round(Math.min(longest + 18, Math.max(70, width * 0.24)));
+  const gap = Math.round(Math.max(90, Math.min(600, width - 2 * (text + bars) - 24)));
+  const across = 2 * (text + bars) + gap;
+  const start = Math.max(0, Math.floor((width - across) / 2)) + bars + text;
+  const extent = (count: number) => new Float32Array(count).fill(height);
+  return {
+    vertical: true,
+    mirrored,
+    query: place(query.length),
+    key: place(key.length),
+    queryExtent: extent(query.length),
+    keyExtent: extent(key.length),
+    length: Math.max(query.length, key.length) * height,
+    fontSize,
+    text,
+    bars,
+    gap,
+    start,
+    across,
+  };
+}
+
+/** Measuring every one of thousands of texts is slow; the longest strings are the widest but for a hair. */
+function longestText(units: Unit[], size: number): number {
+  const texts = [...new Set(units.map((unit) => unit.text))].sort((a, b) => b.length - a.length).slice(0, 40);
+  return texts.reduce((widest, text) => Math.max(widest, textWidth(text, size)), 0);
+}
+
+export function line(query: Unit[], key: Unit[], width: number, height: number, mirrored: boolean): Geometry {
+  const fontSize = 16;
+  const extents = (units: Unit[]) => Float32Array.from(units, (unit) => Math.ceil(textWidth(unit.text, unit.special ? fontSize * 0.8 : fontSize)) + (unit.continues ? 8 : 14));
+  const sizes = [extents(query), extents(key)];
+  const length = Math.max(...sizes.map((each) => each.reduce((sum, size) => sum + size, 0))) + 24;
+  const total = Math.max(length, width);
+  const centres = (extent: Float32Array) => {
+    let at = (total - extent.reduce((sum, size) => sum + size, 0)) / 2;
+    return extent.map((size) => {
+      const centre = at + size / 2;
+      at += size;
+      return mirrored ? total - centre : centre;
+    });
+  };
+  const [text, bars] = [30, 46];
+  const gap = Math.max(160, Math.min(360, height - 2 * (text + bars)));
+  return {
+    vertical: false,
+    mirrored,
+    query: centres(sizes[0]),
+    key: centres(sizes[1]),
+    queryExtent: sizes[0],
+    keyExtent: sizes[1],
+    length: total,
+    fontSize,
+    text,
+    bars,
+    gap,
+    start: text + bars,
+    across: 2 * (text + bars) + gap,
+  };
+}

@@ -1,0 +1,248 @@
+/** The head view: tokens on two sides, lines whose opacity is the weight. */
+import { headsOn } from "../../state/state";
+import type { State } from "../../protocol/types";
+import { isRightToLeft, passes, project, unitOf, unitsOf } from "../../protocol/units";
+import type { Unit } from "../../protocol/units";
+import { make, number } from "../../render/dom";
+import { drawLines, lineAt } from "../../render/lines";
+import { surfaces } from "../../render/scales";
+import { ofToken, strongest } from "../../render/strongest";
+import type { HeadMatrix, Lines } from "../../render/strongest";
+import type { Context, View } from "../view";
+import { line, rows } from "./geometry";
+import type { Geometry } from "./geometry";
+import { inHand, otherSide, pairContent, tokenContent, weightAt } from "./hand";
+import type { Hand, Looked } from "./hand";
+import { Sides } from "./sides";
+import type { Side } from "./tokens";
+
+/** Enough to carry the mass of most heads, few enough to be drawn within a frame. */
+const lineLimit = 4000;
+
+export class HeadView implements View {
+  readonly element = make("div", { class: "hv" });
+  private readonly sides: Sides;
+  private units: Record<Side, Unit[]> = { query: [], key: [] };
+  private geometry: Geometry | null = null;
+  private matrices: HeadMatrix[] = [];
+  private base: Lines | null = null;
+  private drawn: Lines | null = null;
+  private hover: Looked | null = null;
+  private ticket = 0;
+  private placedFor = "";
+  private basedOn = "";
+  private layer = 0;
+
+  constructor(private readonly context: Context) {
+    this.sides = new Sides({
+      look: (looked, event) => this.look(looked, event),
+      pin: (side, unit) => this.pin(side, unit),
+      scrolled: () => this.draw(),
+      point: (x, y, event) => this.point(x, y, event),
+    });
+    this.element.append(this.sides.headings, this.sides.scroller);
+  }
+
+  update(state: State, before: State | null): void {
+    const end = this.context.painting.begin();
+    const ticket = ++this.ticket;
+    this.place(state);
+    const part = this.context.reading.part(state.kind);
+    const heads = headsOn(state, part);
+    const { reading } = this.context;
+    const ready = heads.map((head) => reading.peek(state.kind, state.layer, head));
+    if (ready.every((map) => map !== null)) {
+      this.arrive(state, before, heads, ready);
+      end();
+      return;
+    }
+    const slow = setTimeout(() => this.context.busy(true), 90);
+    Promise.all(heads.map((head) => reading.map(state.kind, state.layer, head)))
+      .then((maps) => {
+        if (ticket === this.ticket) this.arrive(state, before, heads, maps);
+      })
+      .catch((error: unknown) => this.context.status(error instanceof Error ? error.message : String(error)))
+      .finally(() => {
+        clearTimeout(slow);
+        if (ticket === this.ticket) this.context.busy(false);
+        end();
+      });
+  }
+
+  redraw(): void {
+    this.placedFor = "";
+    this.place(this.context.store.state);
+    this.draw();
+  }
+
+  copy(): string | null {
+    const hand = this.hand();
+    const { state } = this.context.store;
+    if (!hand || !this.matrices.length) return null;
+    const content =
+      hand.partner >= 0
+        ? pairContent(this.scene(), ...this.pair(hand))
+        : tokenContent(this.scene(), hand.side, hand.unit);
+    return [`${content.title} (${state.kind}, layer ${state.layer})`, ...(content.rows ?? []).map((row) => `${row.text}\t${row.value}`)].join("\n");
+  }
+
+  step(by: number): void {
+    const { state } = this.context.store;
+    const side: Side = state.query === null && state.key !== null ? "key" : "query";
+    const units = this.units[side];
+    const now = unitOf(units, state[side]);
+    const next = now < 0 ? (by > 0 ? 0 : units.length - 1) : (now + by + units.length) % units.length;
+    if (units[next]) this.context.store.set({ [side]: units[next].start });
+  }
+
+  destroy(): void {
+    this.ticket++;
+    this.sides.destroy();
+  }
+
+  private place(state: State): void {
+    const width = this.element.clientWidth || 900;
+    const height = this.context.height();
+    const { query, key } = this.context.reading.tokens(state.kind);
+    const key_ = [state.kind, state.unit, state.specials, state.layout, state.direction, width, height].join("|");
+    if (key_ === this.placedFor) return;
+    this.placedFor = key_;
+    this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials) };
+    const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
+    this.geometry =
+      state.layout === "vertical"
+        ? rows(this.units.query, this.units.key, width - 14, mirrored)
+        : line(this.units.query, this.units.key, width - 14, height, mirrored);
+    this.sides.place(this.units, this.geometry, Math.max(180, height - 34));
+    this.basedOn = "";
+  }
+
+  private arrive(state: State, before: State | null, heads: number[], maps: Float32Array[]): void {
+    const s = this.context.reading.tokens(state.kind).key.text.length;
+    const renormalise = state.specials === "renormalised";
+    this.layer = state.layer;
+    const lowest = Math.max(state.minimum, visibleFrom(state.scale));
+    const key = [this.placedFor, state.layer, heads.join("."), state.filter, lowest].join("|");
+    if (key !== this.basedOn) {
+      this.matrices = heads.map((head, i) => ({ head, matrix: project(maps[i], s, this.units.query, this.units.key, renormalise) }));
+      this.base = strongest(this.matrices, this.units.key.length, lineLimit, lowest, this.allowed());
+      this.basedOn = key;
+    }
+    if (before && (state.query !== before.query || state.key !== before.key)) {
+      this.sides.reveal("query", unitOf(this.units.query, state.query));
+      this.sides.reveal("key", unitOf(this.units.key, state.key));
+      this.speak();
+    }
+    this.draw();
+  }
+
+  private allowed(): ((query: number, key: number) => boolean) | null {
+    const { filter } = this.context.store.state;
+    if (filter === "all") return null;
+    return (query, key) => passes(filter, this.units.query[query], this.units.key[key]);
+  }
+
+  private scene() {
+    const heads = this.context.reading.part(this.context.store.state.kind).heads;
+    return { units: this.units, matrices: this.matrices, colours: this.context.colours(heads), layer: this.layer };
+  }
+
+  private hand(): Hand | null {
+    const { state } = this.context.store;
+    return inHand(this.hover, { query: unitOf(this.units.query, state.query), key: unitOf(this.units.key, state.key) });
+  }
+
+  private pair(hand: Hand): [number, number] {
+    return hand.side === "query" ? [hand.unit, hand.partner] : [hand.partner, hand.unit];
+  }
+
+  private draw(): void {
+    const { geometry, base } = this;
+    if (!geometry || !base) return;
+    const { state } = this.context.store;
+    const scene = this.scene();
+    const hand = this.hand();
+    const columns = this.units.key.length;
+    if (hand) {
+      const filter = this.allowed();
+      const lowest = Math.max(state.minimum, visibleFrom(state.scale));
+      const [query, key] = hand.only ? this.pair(hand) : [-1, -1];
+      const allowed = hand.only ? (i: number, j: number) => i === query && j === key : filter;
+      this.drawn = ofToken(this.matrices, columns, hand.side, hand.unit, lowest, allowed);
+    } else this.drawn = base;
+    const place = this.sides.linePlace(geometry);
+    drawLines(this.sides.canvas, this.drawn, place, scene.colours, surfaces[this.context.shade()], state.scale);
+    this.sides.mark(hand, { query: unitOf(this.units.query, state.query), key: unitOf(this.units.key, state.key) }, (side) =>
+      hand && side === otherSide(hand.side)
+        ? {
+            heads: this.matrices.map((each) => each.head),
+            colours: scene.colours,
+            weight: (at, unit) =>
+              hand.side === "query"
+                ? weightAt(scene, this.matrices[at].matrix, hand.unit, unit)
+                : weightAt(scene, this.matrices[at].matrix, unit, hand.unit),
+          }
+        : null,
+    );
+    this.report(this.drawn, hand);
+  }
+
+  private report(lines: Lines, hand: Hand | null): void {
+    const { state } = this.context.store;
+    const legend = {
+      kind: "lines" as const,
+      title: state.scale === "sqrt" ? "opacity and width: √weight" : "opacity and width: weight",
+      low: "0.1",
+      high: "1",
+    };
+    if (this.matrices.length === 0) return this.context.status("No head is on: click one to see its lines.", legend);
+    const share = lines.mass >= 0.9995 ? "100" : (100 * lines.mass).toFixed(lines.mass > 0.99 ? 1 : 0);
+    const whole = lines.count === lines.possible;
+    const count = whole ? `showing all ${number(lines.count)} lines` : `showing ${number(lines.count)} of ${number(lines.possible)} lines, ${share} % of the mass`;
+    const filter = state.filter === "all" ? "" : ` (${state.filter[0].toUpperCase()}→${state.filter[1].toUpperCase()})`;
+    this.context.status(`${count}${filter}${hand ? " of the token in hand" : ""}`, legend);
+  }
+
+  private look(looked: Looked | null, event: { clientX: number; clientY: number } | null): void {
+    const same = this.hover?.side === looked?.side && this.hover?.unit === looked?.unit;
+    this.hover = looked;
+    if (!same) {
+      const end = this.context.painting.begin();
+      this.draw();
+      end();
+    }
+    if (!looked || !this.matrices.length) return this.context.tooltip.hide();
+    const hand = this.hand()!;
+    const content = hand.partner >= 0 ? pairContent(this.scene(), ...this.pair(hand)) : tokenContent(this.scene(), looked.side, looked.unit);
+    const at = event ?? this.sides.positionOf(looked.side, looked.unit);
+    this.context.tooltip.show(content, at.clientX, at.clientY);
+    if (!event) this.speak();
+  }
+
+  private pin(side: Side, unit: number): void {
+    const token = this.units[side][unit]?.start ?? null;
+    const { state } = this.context.store;
+    const pinned = unitOf(this.units[side], state[side]) === unit;
+    this.context.store.set({ [side]: pinned ? null : token });
+  }
+
+  private point(x: number, y: number, event: MouseEvent): void {
+    if (!this.drawn || !this.geometry) return;
+    const found = lineAt(this.drawn, this.sides.linePlace(this.geometry), x, y);
+    if (found < 0) return this.context.tooltip.hide();
+    const [query, key] = [this.drawn.query[found], this.drawn.key[found]];
+    this.context.tooltip.show(pairContent(this.scene(), query, key), event.clientX, event.clientY);
+  }
+
+  private speak(): void {
+    const hand = this.hand();
+    if (!hand || !this.matrices.length) return;
+    const content = hand.partner >= 0 ? pairContent(this.scene(), ...this.pair(hand)) : tokenContent(this.scene(), hand.side, hand.unit);
+    this.context.announce([content.title, ...(content.rows ?? []).slice(0, 3).map((row) => `${row.text} ${row.value}`)].join(", "));
+  }
+}
+
+/** Fainter than this no eye sees a line, so it is not counted as shown. */
+function visibleFrom(scale: State["scale"]): number {
+  return scale === "sqrt" ? 0.0001 : 0.005;
+}

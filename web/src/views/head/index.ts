@@ -1,0 +1,15 @@
+import type { ViewDefinition } from "../view";
+import { HeadView } from "./head";
+import style from "./head.css";
+
+const definition: ViewDefinition = {
+  name: "head",
+  title: "head",
+  place: 0,
+  controls: ["layer", "filter", "specials", "unit", "minimum", "scale", "layout", "direction"],
+  style,
+  chips: "many",
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  create: (context) => new HeadView(context),
+};
+export default definition;

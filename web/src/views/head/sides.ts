@@ -1,0 +1,181 @@
+/** The head view's elements: two columns of tokens, the canvas between them, scrolling and pointing. */
+import type { Unit } from "../../protocol/units";
+import { make } from "../../render/dom";
+import type { LinePlace } from "../../render/lines";
+import type { Geometry } from "./geometry";
+import type { Hand, Looked } from "./hand";
+import { TokenColumn } from "./tokens";
+import type { BarSet, Side } from "./tokens";
+
+interface Events {
+  look(looked: Looked | null, event: MouseEvent | null): void;
+  pin(side: Side, unit: number): void;
+  scrolled(): void;
+  /** The pointer is over the lines, at canvas pixels. */
+  point(x: number, y: number, event: MouseEvent): void;
+}
+
+export class Sides {
+  readonly headings = make("div", { class: "hv-heads", "aria-hidden": "true" });
+  readonly scroller = make("div", { class: "hv-scroll" });
+  readonly canvas = make("canvas", { "aria-hidden": "true" });
+  private readonly content = make("div", { class: "hv-content" });
+  private readonly columns = { query: new TokenColumn("query"), key: new TokenColumn("key") };
+  private counts = { query: 0, key: 0 };
+  private geometry: Geometry | null = null;
+  private size = { width: 0, height: 0 };
+
+  constructor(private readonly events: Events) {
+    this.content.append(this.canvas, this.columns.query.element, this.columns.key.element);
+    this.scroller.append(this.content);
+    this.scroller.addEventListener("scroll", () => {
+      this.window();
+      events.scrolled();
+    });
+    for (const side of ["query", "key"] as const) this.listen(side);
+    this.canvas.addEventListener("mousemove", (event) => events.point(event.offsetX, event.offsetY, event));
+    this.canvas.addEventListener("mouseleave", () => events.look(null, null));
+  }
+
+  destroy(): void {
+    this.scroller.remove();
+  }
+
+  place(units: Record<Side, Unit[]>, geometry: Geometry, height: number): void {
+    this.geometry = geometry;
+    this.counts = { query: units.query.length, key: units.key.length };
+    const { vertical, mirrored, start, gap, text, bars, length } = geometry;
+    const { style } = this.content;
+    style.setProperty("--text", `${text}px`);
+    style.setProperty("--bars", `${bars}px`);
+    const visibleHeight = vertical ? Math.min(height, length + 10) : geometry.across;
+    this.scroller.style.height = `${visibleHeight + (vertical ? 0 : 16)}px`;
+    style.height = `${vertical ? length : geometry.across}px`;
+    style.width = vertical ? "100%" : `${length}px`;
+    const width = this.scroller.clientWidth || 900;
+    this.size = vertical ? { width: gap, height: Math.min(visibleHeight, length) } : { width: Math.min(width, length), height: gap };
+    const { canvas } = this;
+    canvas.style.marginLeft = vertical ? `${start}px` : "0";
+    canvas.style.top = vertical ? "0" : `${start}px`;
+    canvas.style.marginTop = vertical ? "0" : `${start}px`;
+    // The canvas takes no room of its own: tokens are placed against the whole content.
+    canvas.style.marginBottom = `${-this.size.height}px`;
+
+    for (const side of ["query", "key"] as const) {
+      const column = this.columns[side];
+      const box = column.element.style;
+      const first = (side === "query") !== (vertical && mirrored);
+      column.element.classList.toggle("mirrored", vertical && mirrored);
+      if (vertical) {
+        box.left = `${first ? start - text - bars : start + gap}px`;
+        box.right = "auto";
+        box.width = `${text + bars}px`;
+        box.top = "0";
+        box.height = `${length}px`;
+      } else {
+        box.left = "0";
+        box.right = "0";
+        box.width = "auto";
+        box.top = `${side === "query" ? 0 : start + gap}px`;
+        box.height = `${text + bars}px`;
+      }
+      column.place(units[side], geometry);
+    }
+    this.setHeadings(geometry);
+    this.window();
+  }
+
+  linePlace(geometry: Geometry): LinePlace {
+    const { vertical, mirrored, gap } = geometry;
+    const flipped = vertical && mirrored;
+    return {
+      query: geometry.query,
+      key: geometry.key,
+      vertical,
+      from: flipped ? gap : 0,
+      to: flipped ? 0 : gap,
+      scroll: vertical ? this.scroller.scrollTop : this.scroller.scrollLeft,
+      ...this.size,
+    };
+  }
+
+  mark(hand: Hand | null, pinned: Record<Side, number>, bars: (side: Side) => BarSet | null): void {
+    for (const side of ["query", "key"] as const) {
+      const active = hand ? (hand.side === side ? hand.unit : hand.partner) : -1;
+      this.columns[side].select(active, pinned[side]);
+      this.columns[side].show(bars(side));
+    }
+  }
+
+  positionOf(side: Side, unit: number): { clientX: number; clientY: number } {
+    const box = (this.columns[side].elementOf(unit) ?? this.scroller).getBoundingClientRect();
+    return { clientX: box.right, clientY: box.top };
+  }
+
+  /** Brings a unit into sight if it is not. */
+  reveal(side: Side, unit: number): void {
+    const { geometry, scroller } = this;
+    if (!geometry || unit < 0) return;
+    const at = geometry[side][unit];
+    const [scroll, size] = geometry.vertical ? [scroller.scrollTop, scroller.clientHeight] : [scroller.scrollLeft, scroller.clientWidth];
+    if (at > scroll + 12 && at < scroll + size - 12) return;
+    const to = at - size / 2;
+    if (geometry.vertical) scroller.scrollTop = to;
+    else scroller.scrollLeft = to;
+    this.window();
+  }
+
+  private window(): void {
+    if (!this.geometry) return;
+    const { scroller } = this;
+    const [from, size] = this.geometry.vertical ? [scroller.scrollTop, scroller.clientHeight] : [scroller.scrollLeft, scroller.clientWidth];
+    for (const side of ["query", "key"] as const) this.columns[side].window(from, from + size);
+  }
+
+  private setHeadings(geometry: Geometry): void {
+    const names = ["query: attends", "key: attended to"];
+    if (geometry.vertical && geometry.mirrored) names.reverse();
+    const [left, right] = names.map((name) => make("span", {}, name));
+    const middle = make("span");
+    this.headings.replaceChildren(left, middle, right);
+    this.headings.hidden = !geometry.vertical;
+    const side = `${geometry.text + geometry.bars}px`;
+    left.style.cssText = `flex:none;width:${side};padding-right:9px`;
+    middle.style.cssText = `flex:none;width:${geometry.gap}px`;
+    right.style.cssText = `flex:none;width:${side};padding-left:9px`;
+  }
+
+  private listen(side: Side): void {
+    const { element } = this.columns[side];
+    const unitAt = (event: Event): number => {
+      const token = (event.target as Element).closest?.("[data-unit]");
+      return token ? Number(token.getAttribute("data-unit")) : -1;
+    };
+    // Moves, not enters: a redraw under a resting pointer must not count as looking.
+    element.addEventListener("mousemove", (event) => {
+      const unit = unitAt(event);
+      this.events.look(unit < 0 ? null : { side, unit }, event);
+    });
+    element.addEventListener("mouseleave", () => this.events.look(null, null));
+    element.addEventListener("click", (event) => {
+      const unit = unitAt(event);
+      if (unit >= 0) this.events.pin(side, unit);
+    });
+    // A click leaves the keyboard with the instrument; Tab brings it here.
+    element.addEventListener("mousedown", (event) => event.preventDefault());
+    let at = -1;
+    element.addEventListener("keydown", (event) => {
+      const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, ArrowRight: 1, ArrowLeft: -1 };
+      const along = this.geometry?.vertical ? ["ArrowDown", "ArrowUp"] : ["ArrowRight", "ArrowLeft"];
+      if (along.includes(event.key)) {
+        at = Math.max(0, Math.min(this.counts[side] - 1, at + steps[event.key]));
+        this.reveal(side, at);
+        this.events.look({ side, unit: at }, null);
+      } else if ((event.key === "Enter" || event.key === " ") && at >= 0) this.events.pin(side, at);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    element.addEventListener("blur", () => this.events.look(null, null));
+  }
+}
