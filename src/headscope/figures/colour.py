@@ -1,14 +1,13 @@
 """Colours of the house, made in OKLCH so that equal steps look equal.
 
-The page computes the same colours from the same numbers: a figure and the page it came from
-agree head by head.
+The page computes the same colours by the same rules (web/src/render): a figure and the page it
+came from agree head by head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from math import gcd
+from math import cos, gcd, pi, radians, sin
 
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -23,89 +22,119 @@ PAPER = "#ffffff"
 POSITIVE = "#1f5fd0"  # blue
 NEGATIVE = "#d9680b"  # orange
 
-# lightness, chroma, hue of each stop, from weight 0 to weight 1
-_SEQUENTIAL = (
-    (0.985, 0.004, 250.0),
-    (0.80, 0.085, 235.0),
-    (0.56, 0.13, 255.0),
-    (0.28, 0.09, 275.0),
+_CONE_FROM_LAB = np.array(
+    [
+        [1.0, 0.3963377774, 0.2158037573],
+        [1.0, -0.1055613458, -0.0638541728],
+        [1.0, -0.0894841775, -1.2914855480],
+    ]
 )
-_NEGATIVE_ARM = ((0.985, 0.004, 60.0), (0.80, 0.11, 62.0), (0.62, 0.15, 50.0), (0.40, 0.11, 40.0))
+_RGB_FROM_CONE = np.array(
+    [
+        [4.0767416621, -3.3077115913, 0.2309699292],
+        [-1.2684380046, 2.6097574011, -0.3413193965],
+        [-0.0041960863, -0.7034186147, 1.7076147010],
+    ]
+)
+# how full dichromats see linear light: Machado, Oliveira and Fernandes (2009)
+_DEFICIENCIES = np.array(
+    [
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ],
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.01182, 0.04294, 0.968881],
+        ],
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.3039],
+        ],
+    ]
+)
 
 
 def rgb_from_oklch(lightness: float, chroma: float, hue: float) -> Floats:
-    """sRGB in 0..1; colours outside the gamut are clipped."""
-    angle = np.deg2rad(hue)
-    return rgb_from_oklab(np.array([[lightness, chroma * np.cos(angle), chroma * np.sin(angle)]]))[
-        0
-    ]
+    """sRGB in whole steps of 1/255; chroma is lowered until the colour can be shown."""
+    while True:
+        lab = np.array([lightness, chroma * cos(radians(hue)), chroma * sin(radians(hue))])
+        linear = _RGB_FROM_CONE @ (_CONE_FROM_LAB @ lab) ** 3
+        if chroma == 0 or ((linear >= -0.0005) & (linear <= 1.0005)).all():
+            return _stepped(_gamma(np.clip(linear, 0.0, 1.0)))
+        chroma = max(0.0, chroma - 0.004)
 
 
-def rgb_from_oklab(lab: Floats) -> Floats:  # n 3 -> n 3
-    cone = (
-        lab
-        @ np.array(
-            [
-                [1.0, 0.3963377774, 0.2158037573],
-                [1.0, -0.1055613458, -0.0638541728],
-                [1.0, -0.0894841775, -1.2914855480],
-            ]
-        ).T
-    )
-    linear = (
-        cone**3
-        @ np.array(
-            [
-                [4.0767416621, -3.3077115913, 0.2309699292],
-                [-1.2684380046, 2.6097574011, -0.3413193965],
-                [-0.0041960863, -0.7034186147, 1.7076147010],
-            ]
-        ).T
-    )
-    linear = np.clip(linear, 0.0, 1.0)
+def _gamma(linear: Floats) -> Floats:
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
-def head_colours(heads: int) -> list[str]:
-    """As many hues as heads, the order permuted so that neighbours differ.
-
-    Lightness takes three steps in turn: hue alone does not survive red-green colour blindness.
-    """
-    step = next(s for s in range(max(1, round(heads * 0.382)), heads + 2) if gcd(s, heads) == 1)
-    colours: list[str] = []
-    for head in range(heads):
-        hue = 25.0 + 360.0 * ((head * step) % heads) / heads
-        lightness = (0.55, 0.66, 0.48)[head % 3]
-        colours.append(hexadecimal(rgb_from_oklch(lightness, 0.15, hue)))
-    return colours
+def _linear(rgb: Floats) -> Floats:
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
-def hexadecimal(rgb: Floats) -> str:
+def _stepped(rgb: Floats) -> Floats:
+    return np.floor(rgb * 255 + 0.5) / 255
+
+
+def oklab_from_rgb(rgb: Floats) -> Floats:  # n 3 -> n 3
+    cones = np.cbrt(_linear(rgb) @ np.linalg.inv(_RGB_FROM_CONE).T)
+    return cones @ np.linalg.inv(_CONE_FROM_LAB).T
+
+
+def seen_by_all(wheel: Floats) -> list[Floats]:
+    """The colours as they are, and as each common deficiency shows them. n 3 each."""
+    linear = _linear(wheel)
+    return [wheel, *(_stepped(_gamma(np.clip(linear @ m.T, 0, 1))) for m in _DEFICIENCIES)]
+
+
+@lru_cache
+def head_colours(heads: int) -> tuple[str, ...]:
+    """Hues evenly spaced, walked in the step that keeps neighbours farthest apart to any eye."""
+    wheel = np.stack([rgb_from_oklch(0.6, 0.15, 255 + 360 * i / heads) for i in range(heads)])
+    seen = [oklab_from_rgb(colours) for colours in seen_by_all(wheel)]
+    best, best_gap = np.arange(heads), -1.0
+    for step in range(1, heads):
+        if gcd(step, heads) != 1:
+            continue
+        order = np.arange(heads) * step % heads
+        gap = min(
+            float(np.linalg.norm(np.diff(colours[order], axis=0), axis=1).min()) for colours in seen
+        )
+        if gap > best_gap:
+            best, best_gap = order, gap
+    return tuple(_hexadecimal(wheel[at]) for at in best)
+
+
+def _hexadecimal(rgb: Floats) -> str:
     return "#" + "".join(f"{round(float(channel) * 255):02x}" for channel in rgb)
-
-
-def _ramp(stops: Sequence[tuple[float, float, float]], count: int = 256) -> Floats:
-    angles = [np.deg2rad(hue) for _, _, hue in stops]
-    lab = np.array(
-        [
-            [light, chroma * np.cos(a), chroma * np.sin(a)]
-            for (light, chroma, _), a in zip(stops, angles, strict=True)
-        ]
-    )
-    at = np.linspace(0, len(stops) - 1, count)
-    channels = [np.interp(at, np.arange(len(stops)), lab[:, channel]) for channel in range(3)]
-    return rgb_from_oklab(np.stack(channels, axis=1))
 
 
 @lru_cache
 def sequential() -> ListedColormap:
-    """Light to dark: weights and statistics."""
-    return ListedColormap(_ramp(_SEQUENTIAL), name="headscope")
+    """White to deep blue, lightness falling in equal steps: weights and statistics."""
+    ramp = [_sequential(i / 255) for i in range(256)]
+    ramp[0] = np.ones(3)
+    return ListedColormap(np.stack(ramp), name="headscope")
+
+
+def _sequential(x: float) -> Floats:
+    chroma = 0.125 * sin(pi * min(1.0, 0.12 + 0.75 * x))
+    return rgb_from_oklch(0.99 + (0.27 - 0.99) * x, chroma, 220 + 55 * x)
 
 
 @lru_cache
 def diverging() -> ListedColormap:
     """Orange below zero, white at zero, blue above."""
-    return ListedColormap(
-        np.vstack([_ramp(_NEGATIVE_ARM)[::-1], _ramp(_SEQUENTIAL)]), name="headscope_signed"
-    )
+    return ListedColormap(np.stack([_signed(i / 255) for i in range(256)]), name="headscope_signed")
+
+
+def _signed(x: float) -> Floats:
+    strength = abs(2 * x - 1)
+    if strength < 1 / 255:
+        return np.ones(3)
+    hue = 255.0 if x > 0.5 else 55.0
+    return rgb_from_oklch(1 - 0.5 * strength, 0.15 * min(1.0, strength * 1.4), hue)

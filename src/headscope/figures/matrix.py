@@ -43,6 +43,7 @@ def matrix(
         size = min(style.SMALL, cell * step * 72 * 0.85)
         _label(axes, "x", key, step, size)
         _label(axes, "y", query, step, size)
+        axes.xaxis.set_ticks_position("top")
         axes.set_ylabel("query")
         axes.xaxis.set_label_position("top")
         axes.set_xlabel("key")
@@ -79,8 +80,6 @@ def _label(axes: Axes, side: str, tokens: TokenLine, step: int, size: float) -> 
     places = range(0, len(tokens), step)
     axis = axes.xaxis if side == "x" else axes.yaxis
     axis.set_ticks(list(places), [tokens.labels[at] for at in places])
-    if side == "x":
-        axis.set_ticks_position("top")
     for at, text in zip(places, axis.get_ticklabels(), strict=True):
         text.set_parse_math(False)
         text.set_fontsize(size)

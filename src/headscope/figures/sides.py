@@ -43,8 +43,8 @@ def down(query: TokenLine, key: TokenLine, bars: int = 0) -> Sides:
     style.bare(axes)
     tokens.column(axes, query, 0.0, "left", size)
     tokens.column(axes, key, 1.0, "right", size)
-    starts = np.stack([np.zeros(len(query)), np.arange(len(query))], axis=1)
-    ends = np.stack([np.ones(len(key)), np.arange(len(key))], axis=1)
+    starts = np.stack([np.zeros(len(query)), np.arange(len(query), dtype=float)], axis=1)
+    ends = np.stack([np.ones(len(key)), np.arange(len(key), dtype=float)], axis=1)
     bar_axes = None
     if bars:
         bar_axes = figure.add_axes((1 - beside / width, 0.0, beside / width, 1.0), sharey=axes)

@@ -6,7 +6,7 @@ figures alive. `drawing` applies the style while a figure is built, `save` while
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def _parameters() -> dict[str, Any]:
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
+def drawing() -> Generator[None]:
     """Apply the house style to what is drawn inside."""
     with matplotlib.rc_context(_parameters()):  # pyright: ignore[reportArgumentType]
         yield

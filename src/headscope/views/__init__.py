@@ -1,27 +1,42 @@
 """Views: one file each, a pure function from a reading to what any surface needs to show it.
 
-A view is a module of this package with a `NAME` (the page's name for it too) and a `build`
-function; `discover` finds them, so that a new view is one new file here.
+A view is a module of this package with a `NAME` (the page's name for it too), a `build` function
+(the data for the page) and a `draw` function (the figure for paper); `discover` finds them, so
+that a new view is one new file here.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headscope.views.container import ViewData
 from headscope.views.frame import Sending
 from headscope.views.labels import Label
 
-__all__ = ["Label", "Sending", "ViewData", "discover"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw"]
+
+
+class ViewModule(Protocol):
+    NAME: str
+
+    def build(
+        self, source: Any, *, sending: Sending | None = None, **selection: Any
+    ) -> ViewData: ...
+
+    def draw(self, source: Any, state: Mapping[str, Any], **more: Any) -> Figure: ...
 
 
 @lru_cache
-def discover() -> Mapping[str, Callable[..., ViewData]]:
+def discover() -> Mapping[str, ViewModule]:
     """Every view by its name."""
-    found: dict[str, Callable[..., ViewData]] = {}
+    found: dict[str, ViewModule] = {}
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         name = getattr(module, "NAME", None)
@@ -29,5 +44,17 @@ def discover() -> Mapping[str, Callable[..., ViewData]]:
             continue
         if name in found:
             raise ValueError(f"two views are called {name!r}")
-        found[name] = module.build
+        found[name] = cast("ViewModule", module)
     return found
+
+
+def draw(
+    name: str,
+    source: Any,
+    state: Mapping[str, Any],
+    labels: Sequence[Label] = (),
+    other: Any = None,
+) -> Figure:
+    """The figure of a view in a state."""
+    more = {} if other is None else {"other": other}
+    return discover()[name].draw(source, state, labels=labels, **more)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headscope.reading import Reading
+from headscope.views.labels import Label
 
 LONGEST = 110  # characters of each text
 
@@ -15,3 +18,21 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 def caption(reading: Reading) -> str:
     texts = [f"“{shortened(text)}”" for text in reading.texts if text]
     return " · ".join([reading.model, *texts]) if reading.model else " · ".join(texts)
+
+
+def heading(
+    kind: str, layer: int, heads: Sequence[int], of_heads: int, labels: Sequence[Label] = ()
+) -> str:
+    """Which heads a figure shows, with the label of a single one."""
+    named = "all heads" if len(heads) == of_heads > 1 else _numbered(heads)
+    title = f"{kind.capitalize()} attention, layer {layer}, {named}"
+    for label in labels:
+        if len(heads) == 1 and (label.kind, label.layer, label.head) == (kind, layer, heads[0]):
+            title += f": {label.text} {label.score:.2f}"
+    return title
+
+
+def _numbered(heads: Sequence[int]) -> str:
+    if not heads:
+        return "no head"
+    return ("head " if len(heads) == 1 else "heads ") + ", ".join(map(str, heads))

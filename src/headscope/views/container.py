@@ -8,6 +8,7 @@ travel as typed bytes and text as JSON, so that no token can ever become markup 
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 from headscope.views.packing import Packed
 
 MAGIC = b"HSV1"
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def _aligned(length: int) -> int:
@@ -55,10 +57,13 @@ class ViewData:
     def size(self) -> int:
         return sum(len(data) for data in self.buffers.values())
 
+    def header_json(self) -> str:
+        """Compact; halves of surrogate pairs, which no encoding can carry, written as escapes."""
+        text = json.dumps(self.header, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
     def container(self) -> bytes:
-        header = json.dumps(self.header, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "surrogatepass"
-        )
+        header = self.header_json().encode()
         start = _aligned(8 + len(header))
         pieces = [MAGIC, struct.pack("<I", len(header)), header, b"\0" * (start - 8 - len(header))]
         for data in self.buffers.values():

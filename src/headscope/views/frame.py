@@ -11,6 +11,7 @@ from headscope.views.caption import caption
 from headscope.views.container import Buffers, ViewData, view_data
 from headscope.views.labels import Labels, as_labels
 from headscope.views.part import encode_part
+from headscope.views.table import Table
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def frame(
     state: Mapping[str, Any],
     sending: Sending,
     other: Reading | None = None,
-    **more: Any,
+    table: Table | None = None,
 ) -> ViewData:
     buffers = Buffers()
     labels = as_labels(sending.labels, reading.part().kind)
@@ -54,8 +55,9 @@ def frame(
         "theme": sending.theme,
         "state": {"view": view, **state},
         "parts": encoded(reading, ""),
-        **more,
     }
+    if table is not None:
+        header["table"] = table.header(buffers)
     if other is not None:
         header["other"] = {
             "model": other.model,

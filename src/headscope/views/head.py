@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.reading import Reading
+from headscope.views.caption import caption, heading
 from headscope.views.container import ViewData
 from headscope.views.frame import Sending, frame
-from headscope.views.labels import as_labels
+from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
+from headscope.views.shown import is_right_to_left, shown
 from headscope.views.state import check_heads, check_layer, check_token, checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "head"
 
@@ -48,3 +53,28 @@ def build(
         **checked(options),
     }
     return frame(NAME, reading, state, sending)
+
+
+def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same picture on paper."""
+    from headscope.figures.head_lines import head_lines
+
+    part = reading.part(state["kind"])
+    layer = state["layer"]
+    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
+    seen = shown(part, layer, state)
+    direction = state.get("direction", "auto")
+    return head_lines(
+        seen.weights[heads],
+        seen.query,
+        seen.key,
+        heads=heads,
+        of_heads=part.heads,
+        title=heading(part.kind, layer, heads, part.heads, labels),
+        caption=caption(reading),
+        pinned=seen.pinned,
+        square_root=state.get("scale") == "sqrt",
+        minimum=state.get("minimum", 0.0),
+        horizontal=state.get("layout") == "horizontal",
+        right_to_left=direction == "rtl" or (direction == "auto" and is_right_to_left(part.query)),
+    )

@@ -22,34 +22,44 @@ class Label:
             "layer": self.layer,
             "head": self.head,
             "text": self.text,
-            "score": round(float(self.score), 4),
+            "score": round(self.score, 4),
         }
 
 
-Labels = Iterable[Any] | Mapping[tuple[int, int], tuple[str, float]]
+Labels = Iterable[Label] | Mapping[tuple[int, int], tuple[str, float]]
 
 
-def as_labels(labels: Labels | None, kind: str) -> tuple[Label, ...]:
-    """From a mapping {(layer, head): (text, score)}, or things with these four attributes."""
+def as_labels(labels: Any, kind: str) -> tuple[Label, ...]:
+    """One label a head: from labels, a mapping {(layer, head): (text, score)}, or the data frame
+    that `headscope.patterns` gives."""
     if labels is None:
         return ()
+    if hasattr(labels, "itertuples"):
+        return _strongest(_row(row, kind) for row in labels.itertuples())
     if isinstance(labels, Mapping):
         pairs = cast("Mapping[tuple[int, int], tuple[str, float]]", labels).items()
         return tuple(Label(at[0], at[1], text, score, kind) for at, (text, score) in pairs)
-    return tuple(_one(label, kind) for label in labels)
+    given = tuple(labels)
+    if not all(isinstance(label, Label) for label in given):
+        raise BadInput(
+            "Labels are a mapping {(layer, head): (text, score)}, or the table of labels that "
+            "headscope.patterns gives."
+        )
+    return given
 
 
-def _one(label: Any, kind: str) -> Label:
-    if isinstance(label, Label):
-        return label
-    for name in ("text", "name", "pattern"):
-        text = getattr(label, name, None)
-        if isinstance(text, str):
-            return Label(label.layer, label.head, text, label.score, getattr(label, "kind", kind))
-    raise BadInput(
-        "Labels are a mapping {(layer, head): (text, score)}, or objects with layer, head, text "
-        "and score."
-    )
+def _row(row: Any, kind: str) -> Label:
+    text = str(getattr(row, "label", None) or row.pattern)
+    return Label(int(row.layer), int(row.head), text, float(row.score), getattr(row, "kind", kind))
+
+
+def _strongest(labels: Iterable[Label]) -> tuple[Label, ...]:
+    kept: dict[tuple[str, int, int], Label] = {}
+    for label in labels:
+        place = (label.kind, label.layer, label.head)
+        if place not in kept or label.score > kept[place].score:
+            kept[place] = label
+    return tuple(kept.values())
 
 
 def best(labels: Iterable[Label]) -> Label | None:

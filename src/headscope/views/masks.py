@@ -17,12 +17,10 @@ def distance_back(queries: int, keys: int) -> NDArray[np.int_]:
 
 
 def describe_mask(mask: NDArray[np.bool_] | None, name: str, buffers: Buffers) -> Mask:
-    """A rule when the mask follows one, else its bits. mask: t s or h t s, True = may attend."""
+    """A rule when the mask follows one, else its bits. mask: t s, True = may look."""
     if mask is None or mask.all():
         return "none"
-    if mask.ndim == 3 and (mask == mask[:1]).all():
-        mask = mask[0]
-    if mask.ndim == 2 and mask.any():
+    if mask.any():
         back = distance_back(*mask.shape)
         if np.array_equal(mask, back >= 0):
             return "causal"

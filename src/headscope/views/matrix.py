@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
+from headscope.views.caption import caption, heading
 from headscope.views.container import ViewData
 from headscope.views.frame import Sending, frame
-from headscope.views.labels import as_labels
+from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen
+from headscope.views.shown import shown
 from headscope.views.state import checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "matrix"
 
@@ -41,6 +47,30 @@ def build(
         **checked(options),
     }
     return frame(NAME, reading, state, sending, other)
+
+
+def draw(
+    reading: Reading,
+    state: Mapping[str, Any],
+    labels: Sequence[Label] = (),
+    other: Reading | None = None,
+) -> Figure:
+    """The same picture on paper."""
+    from headscope.figures.matrix import matrix
+
+    chosen_reading = state.get("reading", "this")
+    base = other if other is not None and chosen_reading == "other" else reading
+    part = base.part(state["kind"])
+    layer, head = state["layer"], state["head"]
+    seen = shown(part, layer, state)
+    weights = seen.weights[head]
+    difference = other is not None and chosen_reading == "difference"
+    text = caption(base)
+    if other is not None and difference:
+        weights = weights - shown(other.part(state["kind"]), layer, state).weights[head]
+        text = f"{caption(reading)}\nminus {caption(other)}"
+    title = heading(part.kind, layer, [head], part.heads, labels)
+    return matrix(weights, seen.query, seen.key, title=title, caption=text, difference=difference)
 
 
 def check_comparable(reading: Reading, other: Reading) -> None:

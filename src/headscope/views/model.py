@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from headscope.capture import Kind
 from headscope.reading import Reading
+from headscope.views.caption import caption
 from headscope.views.container import ViewData
 from headscope.views.frame import Sending, frame
-from headscope.views.labels import as_labels
+from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
+from headscope.views.part import part_thumbnail
 from headscope.views.state import check_heads, checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "model"
 
@@ -37,3 +44,19 @@ def build(
         **checked(options),
     }
     return frame(NAME, reading, state, sending)
+
+
+def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same picture on paper."""
+    from headscope.figures.model_grid import model_grid
+
+    part = reading.part(state["kind"])
+    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
+    maps = np.stack([part_thumbnail(layer, part.heads) for layer in part.layers])[:, heads]
+    return model_grid(
+        maps / 255,
+        layers=part.numbers,
+        heads=heads,
+        title=f"{part.kind.capitalize()} attention, {len(part.layers)} layers × {len(heads)} heads",
+        caption=caption(reading),
+    )

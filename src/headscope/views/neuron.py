@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.capture import Kind
+from headscope.errors import BadInput
 from headscope.models.tokens import TokenClass, Tokens
 from headscope.reading import Reading
+from headscope.views.caption import caption, heading
 from headscope.views.container import ViewData
 from headscope.views.frame import Sending, frame
-from headscope.views.labels import as_labels
+from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen
+from headscope.views.shown import token_line
 from headscope.views.state import check_token, checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "neuron"
 
@@ -49,3 +56,39 @@ def middle_word(tokens: Tokens) -> int:
     """The token the view opens on: the middle one of the words."""
     words = np.flatnonzero(tokens.classes == TokenClass.WORD)
     return int(words[words.size // 2]) if words.size else 0
+
+
+def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same picture on paper."""
+    from headscope.figures.neuron_strips import BarColumn, neuron_strips
+
+    part = reading.part(state["kind"])
+    layer, head = part.layer(state["layer"]), state["head"]
+    if layer.q is None or layer.k is None:
+        raise BadInput(part.why_no_qk or "The reading kept no q and k; read the text with them.")
+    query = state.get("query")
+    query = middle_word(part.query) if query is None else query
+    q, k = layer.q[head, query], layer.k[head * layer.k.shape[0] // layer.q.shape[0]]
+    product = k @ q
+    score = product * (1.0 if layer.scaling is None else layer.scaling)
+    bars = [BarColumn("q·k", product), BarColumn("scaled", score)]
+    if layer.softcap is not None:
+        bars.append(BarColumn("capped", np.tanh(score / layer.softcap) * layer.softcap))
+    if layer.bias is not None:
+        bars.append(BarColumn("bias", layer.bias[head, query]))
+    if layer.mask is not None and not layer.mask[query].all():
+        bars = [
+            replace(bar, values=np.where(layer.mask[query], bar.values, np.nan)) for bar in bars
+        ]
+    bars.append(BarColumn("softmax", part.weights(layer.layer)[head, query], signed=False))
+    keys = token_line(part.key)
+    return neuron_strips(
+        q,
+        k,
+        token_line(part.query).labels[query],
+        keys,
+        bars,
+        title=heading(part.kind, layer.layer, [head], part.heads, labels),
+        caption=caption(reading),
+        by_contribution=state.get("sort") == "contribution",
+    )

@@ -64,7 +64,7 @@ def encode_part(
     wanted = [layer for layer in part.layers if only is None or layer.layer in only]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib and numpy free the lock
         packed = list(pool.map(lambda layer: _pack(layer, plan), wanted))
-        pooled = list(pool.map(lambda layer: _thumbnail(layer, part.heads), part.layers))
+        pooled = list(pool.map(lambda layer: part_thumbnail(layer, part.heads), part.layers))
     sent = {layer.layer: one for layer, one in zip(wanted, packed, strict=True)}
     thumbnails = np.stack(pooled)  # l h r c
     readable = [layer for layer in part.layers if layer.q is not None and layer.k is not None]
@@ -146,7 +146,7 @@ def _pack(layer: LayerAttention, plan: _Plan) -> _Sent:
     return _Sent(None if maps is None else pack_weights(maps), q, k)
 
 
-def _thumbnail(layer: LayerAttention, heads: int) -> NDArray[np.uint8]:
+def part_thumbnail(layer: LayerAttention, heads: int) -> NDArray[np.uint8]:
     if layer.weights is not None:
         small = thumbnail(layer.weights)
     else:

@@ -63,6 +63,7 @@ def check_token(count: int, token: int | None, side: str) -> None:
 
 
 def _span(layers: tuple[int, ...]) -> str:
-    if layers == tuple(range(layers[0], layers[-1] + 1)):
-        return f"layers {layers[0]} to {layers[-1]}" if len(layers) > 1 else f"layer {layers[0]}"
-    return "layers " + ", ".join(map(str, layers))
+    first, last = min(layers), max(layers)
+    if len(layers) > 2 and layers == tuple(range(first, last + 1)):
+        return f"layers {first} to {last}"
+    return ("layers " if len(layers) > 1 else "layer ") + ", ".join(map(str, layers))

@@ -1,0 +1,73 @@
+"""A view, or several, as one complete HTML page: no network, opens from disk, strict policy.
+
+Header and buffers stand in data blocks that no browser runs; the one script that may run is known
+to the policy by its hash. A token is data on the whole way, whatever it spells.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Sequence
+
+from headscope.surfaces.bundle import bundle
+from headscope.views import ViewData
+
+_STYLE = """:root{color-scheme:light dark}
+html,body{margin:0;height:100%}
+body{font-family:system-ui,sans-serif}
+[data-headscope]{min-height:100%}
+[data-headscope]+[data-headscope]{margin-top:24px}
+noscript{display:block;padding:16px}"""
+
+
+def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
+    """The page as text."""
+    shown = [views] if isinstance(views, ViewData) else list(views)
+    name = title or str(shown[0].header.get("caption") or "headscope")
+    script = bundle()
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {_hash(script)}",
+            f"style-src {_hash(_STYLE)}",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    blocks = "\n".join(element(view) for view in shown)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(name)}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+{blocks}
+<noscript>This picture is drawn by a script inside this page; allow it to run.</noscript>
+<script type="module">{script}</script>
+</body>
+</html>
+"""
+
+
+def element(view: ViewData) -> str:
+    """The element the script mounts: the header and the buffers as data blocks."""
+    header = view.header_json().replace("<", "\\u003c")
+    blocks = [f'<script type="application/json" data-header>{header}</script>']
+    for name, data in view.buffers.items():
+        text = base64.b64encode(data).decode("ascii")
+        blocks.append(
+            f'<script type="application/octet-stream" data-buffer="{name}">{text}</script>'
+        )
+    return "<div data-headscope>\n" + "\n".join(blocks) + "\n</div>"
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

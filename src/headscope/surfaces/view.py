@@ -1,0 +1,92 @@
+"""A view in the hand: shows itself in a notebook, saves itself as a page or a figure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+from headscope.surfaces import notebook
+from headscope.surfaces.page import page
+from headscope.views import Sending, ViewData, discover, draw
+from headscope.views.labels import as_labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headscope.reading import Reading
+    from headscope.surfaces.widget import Widget
+
+FIGURES = ("svg", "png", "pdf")
+
+
+class View:
+    """One view of one reading, with what is selected in it."""
+
+    def __init__(
+        self, name: str, source: Any, sending: Sending, selection: Mapping[str, Any]
+    ) -> None:
+        self.name = name
+        self.source: Reading = source
+        self._sending = sending
+        self._selection = dict(selection)
+        self.data  # noqa: B018  builds now, so that misuse is said where the call stands
+
+    @cached_property
+    def data(self) -> ViewData:
+        """Header and buffers, as they travel to the browser."""
+        return discover()[self.name].build(self.source, sending=self._sending, **self._selection)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the view opens on: kind, layer, heads, tokens, filters."""
+        return dict(self.data.header["state"])
+
+    def html(self) -> str:
+        """A complete page: no network, opens from disk."""
+        return page(self.data)
+
+    def figure(self) -> Figure:
+        """The same picture as a matplotlib figure, made without a browser."""
+        return draw(
+            self.name,
+            self.source,
+            self.state,
+            labels=as_labels(self._sending.labels, self.state.get("kind", "encoder")),
+            other=self._selection.get("other"),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write .html, .svg, .png or .pdf, by the ending of the path."""
+        target = Path(path)
+        kind = target.suffix.lstrip(".").lower()
+        if kind not in ("html", "htm", *FIGURES):
+            raise BadInput(f"{target.name} should end in .html, .svg, .png or .pdf.")
+        with atomic_path(target) as temporary:
+            if kind in FIGURES:
+                from headscope.figures import save
+
+                save(self.figure(), temporary, kind)
+            else:
+                temporary.write_text(self.html(), "utf-8")
+        return target
+
+    def widget(self) -> Widget:
+        """A live widget: its selection can be read and set from Python, layers come as needed."""
+        from headscope.surfaces.widget import Widget
+
+        return Widget(self.name, self.source, self._sending, self._selection)
+
+    def _repr_html_(self) -> str:
+        return notebook.frame(self.html(), notebook.height_for(self.data))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        caption = self.data.header.get("caption", "")
+        return f"<{self.name} view · {caption}; .save('view.html') or .save('view.svg') keeps it>"

@@ -1,0 +1,45 @@
+"""The live notebook widget: selection in both directions, layers sent as they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import anywidget
+import traitlets
+
+from headscope.errors import HeadscopeError
+from headscope.surfaces.bundle import PATH
+from headscope.views import Sending, discover
+from headscope.views.layer import layer_data
+
+
+class Widget(anywidget.AnyWidget):
+    """`widget.state` is what is on screen; assign a dict with what should change."""
+
+    _esm = PATH
+    container = traitlets.Bytes().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, name: str, source: Any, sending: Sending, selection: Mapping[str, Any]
+    ) -> None:
+        build = discover()[name].build
+        # the first layer travels along: which one is known only when the view has chosen it
+        empty = build(source, sending=replace(sending, only=()), **selection)
+        layer = empty.header["state"].get("layer")
+        only = () if layer is None else (layer,)
+        first = build(source, sending=replace(sending, only=only), **selection)
+        super().__init__(container=first.container(), state=dict(first.header["state"]))
+        self._source = source
+        self.on_msg(self._answer)
+
+    def _answer(self, _: Any, content: Any, buffers: Any) -> None:
+        if not isinstance(content, dict) or content.get("type") != "layer":
+            return
+        try:
+            data = layer_data(self._source, content["kind"], content["layer"])
+            self.send({"type": "layer", "id": content["id"]}, [data.container()])
+        except HeadscopeError as error:
+            self.send({"type": "error", "id": content["id"], "message": str(error)})

@@ -1,0 +1,79 @@
+"""The head map: layers × heads coloured by a number, of one reading or of a whole survey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import BadInput
+from headscope.reading import Reading
+from headscope.views.caption import caption
+from headscope.views.container import Buffers, ViewData, view_data
+from headscope.views.frame import Sending, frame
+from headscope.views.labels import Label, as_labels
+from headscope.views.opening import opening_head
+from headscope.views.state import checked
+from headscope.views.table import describe_column, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "headmap"
+
+
+def build(
+    source: Any,
+    *,
+    column: str | None = None,
+    kind: str | None = None,
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """source: a reading, a survey, or its table."""
+    sending = sending or Sending()
+    table = table_of(source, kind)
+    if column is not None and column not in table.columns:
+        raise BadInput(f"There is no column {column!r}; there are {', '.join(table.columns)}.")
+    state = {"kind": table.kind, "column": column or next(iter(table.columns)), **checked(options)}
+    if isinstance(source, Reading):
+        part = source.part(table.kind)  # pyright: ignore[reportArgumentType]
+        layer, head = opening_head(part, as_labels(sending.labels, part.kind))
+        state |= {"layer": layer, "head": head, "heads": [head]}
+        return frame(NAME, source, state, sending, table=table)
+    buffers = Buffers()
+    model = str(getattr(source, "model", ""))
+    header: dict[str, Any] = {
+        "view": NAME,
+        "views": [NAME],
+        "model": model,
+        "caption": model,
+        "theme": sending.theme,
+        "state": {"view": NAME, **state},
+        "parts": [],
+        "table": table.header(buffers),
+    }
+    return view_data(header, buffers)
+
+
+def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same map on paper."""
+    from headscope.figures import layer_head_map
+
+    table = table_of(source, state.get("kind"))
+    name = state.get("column") or next(iter(table.columns))
+    values = table.columns[name]
+    column = describe_column(name, values)
+    figure = layer_head_map(
+        values,
+        title=column["title"].capitalize(),
+        label=column["title"] + (f", {column['unit']}" if "unit" in column else ""),
+        diverging=column["scale"] == "diverging",
+        layers=table.layers,
+    )
+    if isinstance(source, Reading):
+        from headscope.figures.style import caption as write
+        from headscope.figures.style import drawing
+
+        with drawing():
+            write(figure, caption(source), y=-0.02, va="top")
+    return figure
