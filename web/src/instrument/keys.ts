@@ -50,7 +50,7 @@ function handle(instrument: Instrument, event: KeyboardEvent): void {
     if (typing) target.blur();
     return;
   }
-  const own = target.tagName === "SELECT" || (target.tagName === "INPUT" && event.key.startsWith("Arrow"));
+  const own = target.tagName === "SELECT" || (target.tagName === "BUTTON" && event.key === "Enter") || (target.tagName === "INPUT" && event.key.startsWith("Arrow"));
   if (typing || own) return;
   if (act(instrument, event.key)) event.preventDefault();
 }
@@ -65,6 +65,10 @@ function act(instrument: Instrument, key: string): boolean {
       return moveHead(instrument, -1);
     case "ArrowRight":
       return moveHead(instrument, 1);
+    case "Enter":
+      if (instrument.state.view !== "model" && instrument.state.view !== "headmap") return false;
+      instrument.set({ view: "head" });
+      return true;
     case "n":
       instrument.step(1);
       return true;

@@ -1,7 +1,7 @@
 /** The controls a view asks for, one line, each with its name. */
 import type { JSX } from "preact";
 import type { State } from "../protocol/types";
-import { hasPair } from "../protocol/units";
+import { hasPair, isRightToLeft } from "../protocol/units";
 import { layersOf } from "../state/state";
 import type { Control } from "../views/view";
 import type { Instrument } from "./instrument";
@@ -25,8 +25,8 @@ const choices: Choice[] = [
   },
   {
     control: "specials",
-    title: "special tokens",
-    entries: named([["shown", "shown"], ["hidden", "hidden"], ["renormalised", "hidden, rows renormalised"]]),
+    title: "specials",
+    entries: named([["shown", "shown"], ["hidden", "hidden"], ["renormalised", "hidden, renormalised"]]),
     when: ({ reading, state }) => reading.tokens(state.kind).key.class.some((each) => each <= 2),
   },
   {
@@ -40,7 +40,12 @@ const choices: Choice[] = [
   },
   { control: "scale", title: "line scale", entries: named([["linear", "linear"], ["sqrt", "square root"]]) },
   { control: "layout", title: "layout", entries: named([["vertical", "vertical"], ["horizontal", "horizontal"]]) },
-  { control: "direction", title: "direction", entries: named([["auto", "auto"], ["ltr", "left to right"], ["rtl", "right to left"]]) },
+  {
+    control: "direction",
+    title: "direction",
+    entries: named([["auto", "auto"], ["ltr", "left to right"], ["rtl", "right to left"]]),
+    when: ({ reading, state }) => state.layout === "horizontal" || state.direction !== "auto" || isRightToLeft(reading.tokens(state.kind).query),
+  },
   { control: "thumbnails", title: "show", entries: named([["maps", "heat maps"], ["lines", "lines"]]) },
   { control: "order", title: "order", entries: named([["number", "by number"], ["label", "strongest label first"]]) },
   { control: "sort", title: "neurons", entries: named([["number", "in their order"], ["contribution", "by contribution"]]) },
@@ -59,6 +64,7 @@ export function Options({ instrument }: { instrument: Instrument }): JSX.Element
   return (
     <div class="options" role="group" aria-label="Options">
       {definition.controls.includes("layer") && <LayerControl instrument={instrument} />}
+      {definition.controls.includes("head") && instrument.reading.parts.length > 0 && <HeadControl instrument={instrument} />}
       {definition.controls.includes("column") && <ColumnControl instrument={instrument} />}
       {instrument.reading.parts.length > 0 &&
         choices
@@ -158,6 +164,26 @@ function LayerControl({ instrument }: { instrument: Instrument }): JSX.Element {
         </select>
       </span>
     </>
+  );
+}
+
+function HeadControl({ instrument }: { instrument: Instrument }): JSX.Element {
+  const { state, store, reading } = instrument;
+  const { heads } = reading.part(state.kind);
+  return (
+    <label class="field">
+      <span>head</span>
+      <select
+        data-control="head"
+        value={String(state.head)}
+        onChange={(event) => store.set({ head: Number(event.currentTarget.value), heads: [Number(event.currentTarget.value)], marked: [] })}
+      >
+        {Array.from({ length: heads }, (_, head) => {
+          const label = reading.label(state.kind, state.layer, head);
+          return <option value={String(head)} key={head}>{label ? `${head} · ${label.text} ${label.score.toFixed(2)}` : head}</option>;
+        })}
+      </select>
+    </label>
   );
 }
 

@@ -1,5 +1,6 @@
 /** Where every unit sits: rows down the page, or words along a line. */
 import type { Unit } from "../../protocol/units";
+import { textWidth } from "../../render/text";
 
 export interface Geometry {
   vertical: boolean;
@@ -22,14 +23,6 @@ export interface Geometry {
   start: number;
   /** Size of everything across the main axis. */
   across: number;
-}
-
-let measuring: CanvasRenderingContext2D | null = null;
-
-export function textWidth(text: string, size: number): number {
-  measuring ??= document.createElement("canvas").getContext("2d")!;
-  measuring.font = `${size}px ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", Arial, "Noto Sans CJK SC", sans-serif`;
-  return measuring.measureText(text).width;
 }
 
 /** Few tokens get room and size; many get density. */

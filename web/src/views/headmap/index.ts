@@ -1,0 +1,15 @@
+import type { ViewDefinition } from "../view";
+import { HeadMapView } from "./headmap";
+import style from "./headmap.css";
+
+const definition: ViewDefinition = {
+  name: "headmap",
+  title: "head map",
+  place: 4,
+  controls: ["column"],
+  style,
+  chips: "none",
+  missing: (reading) => (reading.table?.columns.length ? null : "No patterns or statistics were measured for these heads."),
+  create: (context) => new HeadMapView(context),
+};
+export default definition;

@@ -1,0 +1,15 @@
+import type { ViewDefinition } from "../view";
+import { MatrixView } from "./matrix";
+import style from "./matrix.css";
+
+const definition: ViewDefinition = {
+  name: "matrix",
+  title: "matrix",
+  place: 3,
+  controls: ["layer", "reading", "specials", "unit", "scale"],
+  style,
+  chips: "one",
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  create: (context) => new MatrixView(context),
+};
+export default definition;

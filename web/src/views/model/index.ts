@@ -1,0 +1,15 @@
+import type { ViewDefinition } from "../view";
+import { ModelView } from "./model";
+import style from "./model.css";
+
+const definition: ViewDefinition = {
+  name: "model",
+  title: "model",
+  place: 1,
+  controls: ["thumbnails", "order", "find"],
+  style,
+  chips: "none",
+  missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
+  create: (context) => new ModelView(context),
+};
+export default definition;

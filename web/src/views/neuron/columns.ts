@@ -1,0 +1,69 @@
+/** Where the neuron view's columns stand. */
+import type { ScoreRow } from "../../protocol/softmax";
+import type { Unit } from "../../protocol/units";
+import { textWidth } from "../../render/text";
+
+export interface BarColumn {
+  name: "dot" | "scaled" | "capped" | "bias" | "mask" | "weight";
+  title: string;
+  note: string;
+  x: number;
+  width: number;
+}
+
+export interface Columns {
+  row: number;
+  /** Lines a strip takes when wrapped. */
+  lines: number;
+  cell: number;
+  query: { x: number; width: number };
+  key: { x: number; width: number };
+  k: { x: number; width: number };
+  product: { x: number; width: number };
+  bars: BarColumn[];
+  width: number;
+  /** Height of the head with q, the ruler and the contributions. */
+  top: number;
+}
+
+const fontSize = 13;
+
+export function columnsOf(
+  units: { query: Unit[]; key: Unit[] },
+  dim: number,
+  gaps: number,
+  row: ScoreRow,
+  extras: { softcap: number | null; mask: string | null; scaling: number },
+  wrap: boolean,
+  available: number,
+): Columns {
+  const longest = (list: Unit[]) =>
+    [...new Set(list.map((unit) => unit.text))].sort((a, b) => b.length - a.length).slice(0, 20).reduce((most, text) => Math.max(most, textWidth(text, fontSize)), 0);
+  const name = (list: Unit[]) => Math.round(Math.min(120, Math.max(54, longest(list) + 16)));
+  const query = { x: 8, width: name(units.query) };
+  const key = { x: query.x + query.width + 10, width: name(units.key) };
+  const wanted: [BarColumn["name"], string, string][] = [
+    ["dot", "q·k", "sum of q×k over the neurons"],
+    ["scaled", "scaled", `q·k × ${Number(extras.scaling.toPrecision(4))}`],
+  ];
+  if (extras.softcap !== null) wanted.push(["capped", "capped", `soft-cap: ${extras.softcap} · tanh(score / ${extras.softcap})`]);
+  if (row.bias) wanted.push(["bias", "bias", "positional bias, added to the score"]);
+  if (extras.mask !== null) wanted.push(["mask", "mask", extras.mask]);
+  wanted.push(["weight", "softmax", "the weight: what the head attends to"]);
+  const barsWidth = wanted.reduce((sum, [each]) => sum + (each === "mask" ? 44 : 92), 0);
+  const lines = wrap ? 2 : 1;
+  const start = key.x + key.width + 10;
+  const perLine = Math.ceil(dim / lines);
+  const cell = Math.max(6, Math.min(14, Math.floor((available - start - barsWidth - 60) / 2 / perLine)));
+  const strip = perLine * cell + Math.ceil(gaps / lines) * 2;
+  const k = { x: start, width: strip };
+  const product = { x: k.x + strip + 18, width: strip };
+  let x = product.x + strip + 18;
+  const bars = wanted.map(([each, title, note]) => {
+    const width = each === "mask" ? 44 : 92;
+    const column = { name: each, title, note, x, width: width - 10 };
+    x += width;
+    return column;
+  });
+  return { row: wrap ? 32 : 22, lines, cell, query, key, k, product, bars, width: x + 6, top: 78 };
+}

@@ -1,0 +1,196 @@
+/** Paints the neuron view: strips of cells, signed bars, the head with q and the ruler. */
+import type { HeadInputs, ScoreRow } from "../../protocol/softmax";
+import type { Unit } from "../../protocol/units";
+import { valueText, visible, weightText } from "../../render/dom";
+import { css } from "../../render/oklch";
+import type { Rgb } from "../../render/oklch";
+import { at } from "../../render/scales";
+import type { BarColumn, Columns } from "./columns";
+
+export interface Scene {
+  columns: Columns;
+  units: { query: Unit[]; key: Unit[] };
+  inputs: HeadInputs;
+  query: number;
+  row: ScoreRow;
+  /** Left edge of every neuron's cell within a strip, and its line. */
+  place: { x: Float32Array; line: Uint8Array };
+  sums: number[];
+  groups: number[][];
+  order: number[];
+  share: number[] | null;
+  marked: Set<number>;
+  limits: { q: number; k: number; product: number; dot: number; scaled: number; bias: number };
+  ramp: Rgb[];
+  style: CSSStyleDeclaration;
+  colour: Rgb;
+  hover: { row: number; neuron: number };
+}
+
+const signed = (ramp: Rgb[], value: number, limit: number) => css(at(ramp, 0.5 + value / (2 * limit)));
+
+function strip(context: CanvasRenderingContext2D, scene: Scene, left: number, top: number, height: number, value: (n: number) => number, limit: number): void {
+  const { columns, place, inputs, ramp } = scene;
+  const each = height / columns.lines;
+  for (let n = 0; n < inputs.dim; n++) {
+    context.fillStyle = signed(ramp, value(n), limit);
+    context.fillRect(left + place.x[n], top + place.line[n] * each, columns.cell - 1, each - 1);
+  }
+}
+
+export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first: number, last: number, scroll: number): void {
+  const { columns, units, inputs, query, row, limits, style } = scene;
+  const { dim, q, k } = inputs;
+  const font = style.fontFamily;
+  const [ink, quiet, hover] = ["--ink", "--quiet", "--hover"].map((name) => style.getPropertyValue(name));
+  context.textBaseline = "middle";
+  for (let j = first; j < last; j++) {
+    const unit = units.key[j];
+    const top = j * columns.row - scroll;
+    const middle = top + columns.row / 2;
+    const token = unit.start;
+    if (j === scene.hover.row) {
+      context.fillStyle = hover;
+      context.fillRect(columns.key.x - 4, top, columns.width - columns.key.x, columns.row);
+    }
+    const seen = row.visible[token];
+    context.globalAlpha = seen ? 1 : 0.45;
+    context.textAlign = "right";
+    context.fillStyle = unit.special || unit.class === 3 ? quiet : ink;
+    context.font = `${unit.special ? 11 : 13.5}px ${font}`;
+    context.fillText(clipped(context, visible(unit.text), columns.key.width - 4), columns.key.x + columns.key.width - 4, middle);
+    const height = columns.row - 5;
+    strip(context, scene, columns.k.x, top + 2, height, (n) => k[token * dim + n], limits.k);
+    strip(context, scene, columns.product.x, top + 2, height, (n) => q[query * dim + n] * k[token * dim + n], limits.product);
+    for (const column of columns.bars) bar(context, scene, column, token, middle, ink, quiet, font);
+    context.globalAlpha = 1;
+  }
+}
+
+function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn, token: number, middle: number, ink: string, quiet: string, font: string): void {
+  const { row, limits, ramp, columns } = scene;
+  const height = Math.min(12, columns.row - 9);
+  context.font = `11px ${font}`;
+  context.textAlign = "right";
+  const right = column.x + column.width;
+  if (column.name === "mask") {
+    context.fillStyle = quiet;
+    context.textAlign = "center";
+    context.fillText(row.visible[token] ? "·" : "−∞", column.x + column.width / 2, middle);
+    return;
+  }
+  if (column.name === "weight") {
+    const weight = row.weight[token];
+    const room = column.width - 40;
+    context.fillStyle = css(scene.colour);
+    context.fillRect(column.x, middle - height / 2, Math.max(weight > 0 ? 0.6 : 0, room * weight), height);
+    context.fillStyle = ink;
+    context.fillText(row.visible[token] ? weightText(weight) : "0", right, middle);
+    return;
+  }
+  const values = { dot: row.dot, scaled: row.scaled, capped: row.capped, bias: row.bias! }[column.name];
+  const limit = { dot: limits.dot, scaled: limits.scaled, capped: limits.scaled, bias: limits.bias }[column.name];
+  const value = values[token];
+  const half = (column.width - 44) / 2;
+  const zero = column.x + half;
+  context.fillStyle = signed(ramp, Math.sign(value) * limit * 0.85, limit);
+  const length = Math.min(1, Math.abs(value) / limit) * half;
+  context.fillRect(value >= 0 ? zero : zero - length, middle - height / 2, length, height);
+  context.fillStyle = quiet;
+  context.fillRect(zero - 0.5, middle - height / 2 - 1, 1, height + 2);
+  context.fillStyle = ink;
+  context.fillText(valueText(value), right, middle);
+}
+
+export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { columns, inputs, query, limits, style } = scene;
+  const font = style.fontFamily;
+  const [ink, quiet, line, accent] = ["--ink", "--quiet", "--line", "--accent"].map((name) => style.getPropertyValue(name));
+  const base = columns.top;
+  context.textBaseline = "alphabetic";
+  context.font = `11.5px ${font}`;
+  context.fillStyle = quiet;
+  context.textAlign = "right";
+  context.fillText("query", columns.query.x + columns.query.width - 4, base - 8);
+  context.fillText("key", columns.key.x + columns.key.width - 4, base - 8);
+  context.textAlign = "left";
+  context.fillText(`q  ±${valueText(limits.q)}   k  ±${valueText(limits.k)}`, columns.k.x, 12);
+  context.fillText(`q×k  ±${valueText(limits.product)}`, columns.product.x, 12);
+  for (const column of columns.bars) {
+    context.textAlign = "left";
+    context.fillText(column.title, column.x, base - 8);
+  }
+  // q stands above the k strips, neuron over neuron.
+  strip(context, scene, columns.k.x, 24, columns.lines > 1 ? 24 : 18, (n) => inputs.q[query * inputs.dim + n], limits.q);
+  ruler(context, scene, columns.k.x, base - 18, quiet, accent, font);
+  ruler(context, scene, columns.product.x, base - 18, quiet, accent, font);
+  contributionMarks(context, scene, ink, line);
+  context.fillStyle = line;
+  context.fillRect(0, base - 1, columns.width, 1);
+}
+
+function ruler(context: CanvasRenderingContext2D, scene: Scene, left: number, top: number, quiet: string, accent: string, font: string): void {
+  const { place, groups, order, columns, marked } = scene;
+  context.font = `9.5px ${font}`;
+  context.textAlign = "center";
+  let free = -Infinity;
+  order.forEach((group, at) => {
+    const first = groups[group][0];
+    if (place.line[first] > 0) return;
+    const x = left + place.x[first] + (columns.cell * groups[group].length) / 2;
+    const isMarked = groups[group].some((n) => marked.has(n));
+    if (isMarked) {
+      context.fillStyle = accent;
+      context.beginPath();
+      context.moveTo(x - 3.5, top + 11);
+      context.lineTo(x + 3.5, top + 11);
+      context.lineTo(x, top + 16);
+      context.fill();
+    }
+    const text = groups[group].length > 1 ? `${first}·${groups[group][1]}` : String(first);
+    const half = text.length * 2.9;
+    const due = isMarked || at % 8 === 0;
+    if (!due || x - half < free) return;
+    context.fillStyle = isMarked ? accent : quiet;
+    context.fillText(text, x, top + 9);
+    free = x + half + 3;
+  });
+}
+
+/** Above q×k: each neuron's contribution as a bar; sorted, also the share the first ones carry. */
+function contributionMarks(context: CanvasRenderingContext2D, scene: Scene, ink: string, line: string): void {
+  const { place, sums, groups, order, columns, share, ramp } = scene;
+  const [top, height, left] = [18, 34, columns.product.x];
+  const most = sums.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0) || 1;
+  const zero = top + height * 0.72;
+  context.fillStyle = line;
+  context.fillRect(left, zero, columns.product.width, 1);
+  sums.forEach((sum, group) => {
+    const first = groups[group][0];
+    if (place.line[first] > 0) return;
+    const length = (Math.abs(sum) / most) * (sum >= 0 ? height * 0.72 : height * 0.28);
+    context.fillStyle = signed(ramp, Math.sign(sum) * 0.8, 1);
+    context.fillRect(left + place.x[first], sum >= 0 ? zero - length : zero, columns.cell * groups[group].length - 1, length);
+  });
+  if (!share) return;
+  context.strokeStyle = ink;
+  context.lineWidth = 1.2;
+  context.beginPath();
+  order.forEach((group, at) => {
+    const first = groups[group][0];
+    if (place.line[first] > 0) return;
+    const x = left + place.x[first] + columns.cell / 2;
+    const y = zero - share[at] * height * 0.72;
+    if (at === 0) context.moveTo(x, y);
+    else context.lineTo(x, y);
+  });
+  context.stroke();
+  context.lineWidth = 1;
+}
+
+function clipped(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  let short = text;
+  while (short.length > 1 && context.measureText(`${short}…`).width > room) short = short.slice(0, -1);
+  return `${short}…`;
+}

@@ -1,0 +1,278 @@
+/** The neuron view: how q and k make the weights of one query, neuron by neuron. */
+import type { LayerData } from "../../protocol/layer";
+import { scoreRow } from "../../protocol/softmax";
+import type { Part, State } from "../../protocol/types";
+import { unitsOf } from "../../protocol/units";
+import { fit, make, valueText, visible, weightText } from "../../render/dom";
+import { diverging } from "../../render/scales";
+import type { Context, View } from "../view";
+import { byContribution, contributions, cumulativeShare, groupSums, groupsOf } from "./contribution";
+import { columnsOf } from "./columns";
+import { drawHead, drawRows } from "./draw";
+import type { Scene } from "./draw";
+import { layOut, moved, reducedMotion } from "./motion";
+import { NeuronRows } from "./rows";
+
+export class NeuronView implements View {
+  readonly element = make("div", { class: "nv" });
+  private readonly content = make("div", { class: "nv-content" });
+  private readonly picture = make("canvas", { class: "nv-picture", "aria-hidden": "true" });
+  private readonly rows: NeuronRows;
+  private scene: Scene | null = null;
+  private ticket = 0;
+  private looked: number | null = null;
+  private stopMotion: (() => void) | null = null;
+  private layer: LayerData | null = null;
+
+  constructor(private readonly context: Context) {
+    this.rows = new NeuronRows({
+      look: (query) => this.look(query),
+      pin: (query) => context.store.set({ query: context.store.state.query === query ? null : query, marked: context.store.state.marked }),
+      point: (row, x, event) => this.point(row, x, event),
+    });
+    this.content.append(this.picture, this.rows.element);
+    this.element.append(this.content);
+    this.element.addEventListener("scroll", () => this.paint());
+  }
+
+  update(state: State, before: State | null): void {
+    const end = this.context.painting.begin();
+    const ticket = ++this.ticket;
+    const part = this.context.reading.part(state.kind);
+    const slow = setTimeout(() => this.context.busy(true), 90);
+    this.context.reading
+      .layer(state.kind, state.layer)
+      .then((layer) => {
+        if (ticket !== this.ticket) return;
+        this.layer = layer;
+        const sorted = before !== null && (before.sort !== state.sort || (state.sort === "contribution" && before.query !== state.query));
+        this.compose(part, layer, sorted && !reducedMotion());
+      })
+      .catch((error: unknown) => this.refuse(error instanceof Error ? error.message : String(error)))
+      .finally(() => {
+        clearTimeout(slow);
+        if (ticket === this.ticket) this.context.busy(false);
+        end();
+      });
+  }
+
+  redraw(): void {
+    if (this.layer) this.compose(this.context.reading.part(this.context.store.state.kind), this.layer, false);
+  }
+
+  copy(): string | null {
+    const { scene } = this;
+    if (!scene) return null;
+    const { row, units } = scene;
+    const lines = units.key.map((unit) => [unit.text, valueText(row.dot[unit.start]), valueText(row.scaled[unit.start]), weightText(row.weight[unit.start])].join("\t"));
+    return ["key\tq·k\tscaled\tsoftmax", ...lines].join("\n");
+  }
+
+  step(by: number): void {
+    const length = this.context.reading.tokens(this.context.store.state.kind).query.text.length;
+    this.context.store.set({ query: (this.queryNow() + by + length) % length });
+  }
+
+  destroy(): void {
+    this.ticket++;
+    this.stopMotion?.();
+  }
+
+  /** The token looked at, else the one pinned, else the first word. */
+  private queryNow(): number {
+    const { state } = this.context.store;
+    if (this.looked !== null) return this.looked;
+    if (state.query !== null) return state.query;
+    const { query } = this.context.reading.tokens(state.kind);
+    return Math.max(0, query.class.findIndex((each) => each === 4));
+  }
+
+  private refuse(sentence: string): void {
+    this.scene = null;
+    this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence), make("p", {}, "The head, model and matrix views show this head's weights.")));
+    this.context.status("", null);
+  }
+
+  private compose(part: Part, layer: LayerData, animate: boolean): void {
+    const { state } = this.context.store;
+    const inputs = layer.inputs(state.head);
+    if (!inputs) {
+      return this.refuse(part.why_no_qk ?? "This file carries the attention weights without the query and key vectors they were made from.");
+    }
+    if (!this.content.isConnected || this.content.parentElement !== this.element) this.element.replaceChildren(this.content);
+    const tokens = this.context.reading.tokens(state.kind);
+    const units = { query: unitsOf(tokens.query, "tokens", "shown"), key: unitsOf(tokens.key, "tokens", "shown") };
+    const query = this.queryNow();
+    const row = scoreRow(inputs, query);
+    const values = contributions(inputs, query, row.weight, row.visible);
+    const rotary = part.rotary ? { pairing: part.rotary_pairing ?? ("halves" as const), dim: part.rotary_dim ?? inputs.dim } : null;
+    const groups = groupsOf(inputs.dim, rotary);
+    const sums = groupSums(groups, values);
+    const best = byContribution(sums);
+    const order = state.sort === "contribution" ? best : groups.map((_, i) => i);
+    const columns = columnsOf(
+      units,
+      inputs.dim,
+      rotary ? groups.length : 0,
+      row,
+      { softcap: inputs.softcap, mask: inputs.mask.name, scaling: inputs.scaling },
+      state.wrap,
+      this.element.clientWidth || 900,
+    );
+    const marked = new Set(state.marked.length ? state.marked : best.slice(0, 3).flatMap((group) => (sums[group] > 0 ? groups[group] : [])));
+    const place = layOut(groups, order, columns.cell, columns.lines, rotary ? 2 : 0);
+    const before = this.scene?.place;
+    const scene: Scene = {
+      columns,
+      units,
+      inputs,
+      query,
+      row,
+      place,
+      sums,
+      groups,
+      order,
+      share: state.sort === "contribution" ? cumulativeShare(sums, order) : null,
+      marked,
+      limits: {
+        q: largest(inputs.q.subarray(query * inputs.dim, (query + 1) * inputs.dim)),
+        k: largest(inputs.k),
+        product: largestProduct(inputs, query),
+        dot: largest(row.dot),
+        scaled: Math.max(largest(row.scaled), largest(row.capped)),
+        bias: row.bias ? largest(row.bias) : 1,
+      },
+      ramp: diverging(this.context.shade()),
+      style: getComputedStyle(this.element),
+      colour: this.context.colours(part.heads)[state.head],
+      hover: { row: -1, neuron: -1 },
+    };
+    this.scene = scene;
+    this.element.style.maxHeight = `${this.context.height()}px`;
+    this.content.style.width = `${Math.max(columns.width, (this.element.clientWidth || 900) - 16)}px`;
+    this.content.style.height = `${columns.top + units.key.length * columns.row + 8}px`;
+    this.rows.place(scene);
+    this.stopMotion?.();
+    if (animate && before && before.x.length === place.x.length) {
+      this.stopMotion = moved(before, place, (now) => {
+        scene.place = now;
+        this.paint();
+      });
+    } else this.paint();
+    this.report(part, scene);
+  }
+
+  private paint(): void {
+    const { scene, element } = this;
+    if (!scene) return;
+    const { columns } = scene;
+    const width = Math.max(columns.width, element.clientWidth - 16);
+    const height = Math.min(element.clientHeight || 600, columns.top + scene.units.key.length * columns.row + 8);
+    const context = fit(this.picture, width, height);
+    this.picture.style.marginBottom = `${-height}px`;
+    // The picture sticks to the top only; sideways it moves with the content.
+    this.picture.style.left = "auto";
+    context.clearRect(0, 0, width, height);
+    const scroll = element.scrollTop - columns.top;
+    const first = Math.max(0, Math.floor(element.scrollTop / columns.row));
+    const last = Math.min(scene.units.key.length, Math.ceil((scroll + height) / columns.row));
+    context.save();
+    context.beginPath();
+    context.rect(0, columns.top, width, height);
+    context.clip();
+    drawRows(context, scene, first, last, scroll);
+    context.restore();
+    drawHead(context, scene);
+    this.rows.window(element.scrollTop, height);
+  }
+
+  private look(query: number | null): void {
+    if (this.looked === query) return;
+    this.looked = query;
+    if (!this.layer) return;
+    const end = this.context.painting.begin();
+    this.compose(this.context.reading.part(this.context.store.state.kind), this.layer, false);
+    end();
+  }
+
+  private point(row: number, x: number, event: MouseEvent | null): void {
+    const { scene } = this;
+    if (!scene) return;
+    const neuron = row < 0 ? -1 : neuronAt(scene, x);
+    if (scene.hover.row !== row) {
+      scene.hover = { row, neuron };
+      this.paint();
+    }
+    if (row < 0 || !event) return this.context.tooltip.hide();
+    const { inputs, query, row: scores, units } = scene;
+    const unit = units.key[row];
+    const title = `${visible(units.query[query].text)} → ${visible(unit.text)}`;
+    const q = inputs.q[query * inputs.dim + neuron];
+    const k = inputs.k[unit.start * inputs.dim + neuron];
+    const rows =
+      neuron >= 0
+        ? [
+            { text: "q", value: valueText(q) },
+            { text: "k", value: valueText(k) },
+            { text: "q×k", value: valueText(q * k) },
+          ]
+        : scene.columns.bars.map((column) => ({
+            text: column.title,
+            value:
+              column.name === "weight"
+                ? weightText(scores.weight[unit.start])
+                : column.name === "mask"
+                  ? scores.visible[unit.start] ? "visible" : "masked"
+                  : valueText({ dot: scores.dot, scaled: scores.scaled, capped: scores.capped, bias: scores.bias! }[column.name][unit.start]),
+          }));
+    this.context.tooltip.show(
+      { title, rows, note: neuron >= 0 ? `neuron ${neuron}` : undefined, weight: scores.weight[unit.start] },
+      event.clientX,
+      event.clientY,
+    );
+  }
+
+  private report(part: Part, scene: Scene): void {
+    const best = byContribution(scene.sums);
+    const share = cumulativeShare(scene.sums, best);
+    const most = share.findIndex((each) => each >= 0.8) + 1;
+    const unit = scene.groups[0].length > 1 ? "pairs" : "neurons";
+    const notes = [`${most} of ${scene.groups.length} ${unit} carry 80 % of what lifts the attended keys over the rest`];
+    if (part.groups < part.heads) {
+      const size = part.heads / part.groups;
+      const group = Math.floor(this.context.store.state.head / size);
+      notes.push(`keys shared by heads ${group * size}–${(group + 1) * size - 1}`);
+    }
+    if (scene.row.sink !== null) notes.push(`the sink takes ${weightText(scene.row.sink)}`);
+    this.context.status(notes.join(" · "), {
+      kind: "ramp",
+      ramp: scene.ramp,
+      title: "value, each strip on its own scale",
+      low: "−",
+      high: "+",
+    });
+  }
+}
+
+function largestProduct({ q, k, dim, s }: Scene["inputs"], query: number): number {
+  let most = 0;
+  for (let j = 0; j < s; j++) for (let n = 0; n < dim; n++) most = Math.max(most, Math.abs(q[query * dim + n] * k[j * dim + n]));
+  return most || 1;
+}
+
+function largest(values: Float32Array | Float64Array): number {
+  let most = 0;
+  for (let i = 0; i < values.length; i++) if (Math.abs(values[i]) > most) most = Math.abs(values[i]);
+  return most || 1;
+}
+
+function neuronAt(scene: Scene, x: number): number {
+  const { columns, place, inputs } = scene;
+  for (const strip of [columns.k, columns.product]) {
+    if (x < strip.x || x > strip.x + strip.width) continue;
+    for (let n = 0; n < inputs.dim; n++) {
+      if (place.line[n] === 0 && x - strip.x >= place.x[n] && x - strip.x < place.x[n] + columns.cell) return n;
+    }
+  }
+  return -1;
+}

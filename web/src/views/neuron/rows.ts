@@ -1,0 +1,106 @@
+/** Elements over the neuron view's picture: query tokens to choose from, and a row a key for pointer and screen reader. */
+import { make, valueText, visible, weightText } from "../../render/dom";
+import type { Scene } from "./draw";
+
+interface Events {
+  look(query: number | null): void;
+  pin(query: number): void;
+  /** Pointer over a key's row at content x; row -1: gone. */
+  point(row: number, x: number, event: MouseEvent | null): void;
+}
+
+export class NeuronRows {
+  readonly element = make("div", { class: "nv-rows", role: "table", "aria-label": "From q and k to the weight, key by key" });
+  private scene: Scene | null = null;
+  private shown = "";
+
+  constructor(events: Events) {
+    this.element.addEventListener("mousemove", (event) => {
+      const target = event.target as HTMLElement;
+      const query = target.closest<HTMLElement>("[data-query]");
+      if (query) {
+        events.point(-1, 0, null);
+        return events.look(Number(query.dataset["query"]));
+      }
+      events.look(null);
+      const row = target.closest<HTMLElement>("[data-row]");
+      if (row) events.point(Number(row.dataset["row"]), event.clientX - this.element.getBoundingClientRect().left, event);
+    });
+    this.element.addEventListener("mouseleave", () => {
+      events.look(null);
+      events.point(-1, 0, null);
+    });
+    this.element.addEventListener("click", (event) => {
+      const query = (event.target as HTMLElement).closest<HTMLElement>("[data-query]");
+      if (query) events.pin(Number(query.dataset["query"]));
+    });
+  }
+
+  place(scene: Scene): void {
+    this.scene = scene;
+    this.shown = "";
+    this.element.style.width = `${scene.columns.width}px`;
+  }
+
+  /** Elements for the rows in sight, and a few beyond. */
+  window(scroll: number, height: number): void {
+    const { scene } = this;
+    if (!scene) return;
+    const { row: size, top } = scene.columns;
+    const count = Math.max(scene.units.key.length, scene.units.query.length);
+    const first = Math.max(0, Math.floor(scroll / size) - 8);
+    const last = Math.min(count, Math.ceil((scroll + height - top) / size) + 8);
+    const shown = `${first} ${last} ${scene.query}`;
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const children: HTMLElement[] = [];
+    for (let i = first; i < last; i++) {
+      if (i < scene.units.key.length) children.push(this.row(scene, i, top + i * size));
+      if (i < scene.units.query.length) children.push(this.query(scene, i, top + i * size));
+    }
+    this.element.replaceChildren(...children);
+  }
+
+  private row(scene: Scene, i: number, top: number): HTMLElement {
+    const { row, units, columns } = scene;
+    const unit = units.key[i];
+    const element = make("div", {
+      class: "nv-row",
+      role: "row",
+      "data-row": unit.start,
+      "data-dot": row.dot[unit.start],
+      "data-score": row.scaled[unit.start],
+      "data-weight": row.weight[unit.start],
+      "aria-label": `key ${unit.text}: q·k ${valueText(row.dot[unit.start])}, scaled ${valueText(row.scaled[unit.start])}, weight ${weightText(row.weight[unit.start])}`,
+    });
+    Object.assign(element.style, { top: `${top}px`, height: `${columns.row}px`, left: `${columns.key.x}px`, width: `${columns.width - columns.key.x}px` });
+    return element;
+  }
+
+  private query(scene: Scene, i: number, top: number): HTMLElement {
+    const { columns, units } = scene;
+    const unit = units.query[i];
+    const chosen = i === scene.query;
+    const element = make(
+      "div",
+      {
+        class: `nv-query${chosen ? " chosen" : ""}${unit.special ? " special" : ""}`,
+        role: "button",
+        "data-query": i,
+        "data-side": "query",
+        "data-token": i,
+        "aria-pressed": String(chosen),
+        "aria-label": `Query ${unit.text}`,
+      },
+      visible(unit.text),
+    );
+    Object.assign(element.style, {
+      top: `${top + 1}px`,
+      height: `${columns.row - 2}px`,
+      lineHeight: `${columns.row - 2}px`,
+      left: `${columns.query.x}px`,
+      width: `${columns.query.width}px`,
+    });
+    return element;
+  }
+}
