@@ -10,6 +10,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from headscope.errors import BadInput
+
 Kind = Literal["encoder", "decoder", "cross"]
 Rung = Literal["interface", "tap", "family"]
 
@@ -101,6 +103,10 @@ class Call:
         return dataclasses.replace(self, lazy_weights=Lazy.of(weights), edited=True)
 
 
+def not_placed() -> tuple[Tensor, Tensor]:
+    raise AssertionError("a call knows its real tokens once a door has placed it")
+
+
 Sink = Callable[[Call], "Tensor | Output | None"]
 
 
@@ -111,18 +117,11 @@ def allowed(mask: Tensor) -> Tensor:
     return mask > torch.finfo(mask.dtype).min / 2
 
 
-def valid_from_mask(
-    mask: Tensor | None, batch: int, queries: int, keys: int, device: torch.device, cross: bool
-) -> tuple[Tensor, Tensor]:
-    """Which queries (b t) and keys (b s) are real, as far as the mask tells.
-
-    A key is real when some query may look at it. In self-attention the queries are the last
-    tokens of the keys, so they share their fate; a cross mask says nothing of the queries.
-    """
-    if mask is None:
-        every = torch.ones(batch, max(queries, keys), dtype=torch.bool, device=device)
-        return every[:, :queries], every[:, :keys]
-    real_keys = allowed(mask).any(dim=1).any(dim=1).expand(batch, keys)
-    if cross or queries > keys:
-        return torch.ones(batch, queries, dtype=torch.bool, device=device), real_keys
-    return real_keys[:, keys - queries :], real_keys
+def checked(answer: Tensor, batch: int, heads: int, queries: int, keys: int) -> Tensor:
+    """The weights a sink gave back, refused at once when they cannot take the others' place."""
+    if answer.shape != (batch, heads, queries, keys):
+        raise BadInput(
+            f"The sink gave back weights of shape {tuple(answer.shape)}, but the model attends "
+            f"with {(batch, heads, queries, keys)}: batch, heads, queries, keys."
+        )
+    return answer

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 from collections.abc import Callable, Generator
 from typing import Any
 
 from torch import Tensor, nn
 
 from headscope.capture import active, families
-from headscope.capture.call import Call, Output, Sink
+from headscope.capture.call import Call, Kind, Output, Sink
 from headscope.capture.numbering import Numbering
+from headscope.capture.speaks import only_interface
 from headscope.capture.switch import switched
 from headscope.capture.tap import SoftmaxTap
+from headscope.capture.validity import Valid
 from headscope.errors import AttentionNotRead
+
+_PADDING = ("attention_mask", "decoder_attention_mask")
 
 
 class Door:
@@ -23,26 +28,71 @@ class Door:
     def __init__(self, model: nn.Module, sink: Sink, lazy: bool) -> None:
         self.sink = sink
         self.lazy = lazy
-        self.names = {id(module): name for name, module in model.named_modules()}
+        self.implies_masks = lazy and only_interface(model)
+        self.model = model
         self.numbering = Numbering(model)
         self.passes = 0
         self.calls = 0
+        self.padding: dict[str, Tensor] = {}  # the two-dimensional masks this pass was given
+        self._names = self._modules()
+        self._looked_again = False
+        self._decoder_valid: Callable[[], Valid] | None = None
 
-    def placed(self, call: Call, valid: Callable[[bool], tuple[Tensor, Tensor]]) -> Call:
+    def _modules(self) -> dict[int, str]:
+        return {id(module): name for name, module in self.model.named_modules()}
+
+    def watches(self, module: nn.Module) -> bool:
+        """Whether the module is part of the model, also when a pass has only just made it."""
+        if id(module) in self._names:
+            return True
+        if not self._looked_again:
+            self._names, self._looked_again = self._modules(), True
+        return id(module) in self._names
+
+    def start_pass(self, given: dict[str, Any]) -> None:
+        self.passes += 1
+        self.numbering.start()
+        self._looked_again = False
+        self._decoder_valid = None
+        self.padding = {
+            name: given[name] for name in _PADDING if isinstance(given.get(name), Tensor)
+        }
+
+    def padding_of(self, kind: Kind) -> tuple[Tensor | None, Tensor | None]:
+        """The masks given for the queries and for the keys of a kind."""
+        own, decoder = (self.padding.get(name) for name in _PADDING)
+        if not self.numbering.two_stacks:
+            return own, None if kind == "cross" else own
+        return own if kind == "encoder" else decoder, decoder if kind == "decoder" else own
+
+    def placed(self, call: Call, valid: Callable[[Kind], Valid]) -> Call:
         """The call with its kind and layer as this door counts them."""
-        kind = self.numbering.kind(call.module, self.names[id(call.module)], call.causal)
+        kind = self.numbering.kind(call.module, self._names[id(call.module)], call.causal)
         cross = kind == "cross"
+        decoder_valid = self._decoder_valid
+
+        def of_call() -> Valid:
+            queries, keys = valid(kind)
+            if cross and decoder_valid is not None:
+                # a cross mask says nothing of the queries; the decoder's own attention did
+                known = decoder_valid()[0]
+                queries = known if known.shape == queries.shape else queries
+            return queries, keys
+
+        if kind == "decoder":
+            self._decoder_valid = of_call
         return dataclasses.replace(
             call,
             kind=kind,
             layer=self.numbering.take(kind),
             causal=call.causal and not cross,
-            lazy_valid=lambda: valid(cross),
+            lazy_valid=of_call,
         )
 
     def show(self, call: Call) -> Tensor | Output | None:
         self.calls += 1
-        return self.sink(call)
+        with active.tap_closed():  # a softmax that the sink takes is its own, not another call
+            return self.sink(call)
 
 
 @contextlib.contextmanager
@@ -54,6 +104,9 @@ def capture(model: nn.Module, sink: Sink, *, lazy: bool = False) -> Generator[Do
     the weights are computed only if the sink asks for them, and the model otherwise runs as
     fast as it does without us. Doors nest: the outer sink is asked first, the inner one sees
     what it made. The model is left as it was found, whatever happens inside.
+
+    In training mode the weights are those after dropout, which the model multiplies with its
+    values, as its `output_attentions` gives them.
     """
     door = Door(model, sink, lazy)
     with contextlib.ExitStack() as undo:
@@ -82,13 +135,12 @@ def _watch_passes(model: nn.Module, door: Door) -> list[Any]:
 
     depth = 0
 
-    def enter(module: nn.Module, arguments: Any) -> None:
+    def enter(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         nonlocal depth
         if door not in active.stack.doors:
             return  # another thread is running this model
         if depth == 0:
-            door.passes += 1
-            door.numbering.start()
+            door.start_pass(_by_name(module, arguments, options))
         depth += 1
 
     def leave(module: nn.Module, arguments: Any, output: Any) -> None:
@@ -99,9 +151,18 @@ def _watch_passes(model: nn.Module, door: Door) -> list[Any]:
     handles: list[Any] = []
     for module in model.modules():
         if module is model or isinstance(module, PreTrainedModel):
-            handles.append(module.register_forward_pre_hook(enter))
+            handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(module.register_forward_hook(leave, always_call=True))
     return handles
+
+
+def _by_name(
+    module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    if not arguments:
+        return options
+    names = list(inspect.signature(module.forward).parameters)
+    return {**dict(zip(names, arguments, strict=False)), **options}
 
 
 def _nothing_seen(model: nn.Module) -> str:

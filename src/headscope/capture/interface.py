@@ -6,16 +6,21 @@ sinks and whatever a family adds stay exact. We only look at them, or put others
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from headscope.capture import active
-from headscope.capture.call import Call, Lazy, Output, valid_from_mask
+from headscope.capture.call import Call, Kind, Lazy, Output, checked, not_placed
+from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
+
+if TYPE_CHECKING:
+    from headscope.capture.door import Door
 
 NAME = "headscope"  # a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
 
@@ -31,10 +36,10 @@ def register() -> None:
 
 
 def make_mask(**arguments: Any) -> Tensor | None:
-    """The eager mask; while every door is lazy, sdpa's, which is None where it can be implied."""
+    """The eager mask; sdpa's while every door is lazy, which is None where it can be implied."""
     from transformers.masking_utils import eager_mask, sdpa_mask
 
-    if active.every_open_door_is_lazy():
+    if active.masks_may_be_implied():
         return sdpa_mask(**arguments)
     return eager_mask(**arguments)
 
@@ -49,28 +54,32 @@ def attention(
 ) -> tuple[Tensor, Tensor | None]:
     eager = _own_eager_function(module)
     doors = active.doors_of(module)
-
-    def dense_mask() -> Tensor | None:
-        return _dense(attention_mask, module, query, key, extras)
+    mask = Lazy(lambda: _dense(attention_mask, module, query, key, extras))
 
     def run_eager() -> tuple[Tensor, Tensor | None]:
-        active.stack.inside_interface = True
-        try:
-            return eager(module, query, key, value, dense_mask(), **extras)
-        finally:
-            active.stack.inside_interface = False
+        with active.tap_closed():
+            return eager(module, query, key, value, mask.get(), **extras)
 
-    if not doors:
+    def run_as_found() -> tuple[Tensor, Tensor | None]:
+        if _ran_fast(module, extras):
+            return _sdpa(module, query, key, value, attention_mask, extras)
         return run_eager()
 
-    lazy_result: list[tuple[Tensor, Tensor | None]] = []
+    if not doors:  # another thread has opened a door on this model; this one has none
+        return run_as_found()
+
+    own: list[tuple[Tensor, Tensor | None]] = []
 
     def own_weights() -> Tensor | None:
-        lazy_result.append(run_eager())
-        return lazy_result[0][1]
+        own.append(run_eager())
+        return own[0][1]
+
+    def valid(kind: Kind) -> Valid:
+        batch, _, queries, _ = query.shape
+        cross = kind == "cross"
+        return from_mask(attention_mask, batch, queries, key.shape[2], query.device, cross)
 
     weights = Lazy(own_weights)
-    mask = Lazy(dense_mask)
     base = Call(
         kind="encoder",
         layer=0,
@@ -87,26 +96,27 @@ def attention(
         causal=_is_causal(module, extras),
         lazy_mask=mask,
         lazy_weights=weights,
-        lazy_valid=lambda: (_ for _ in ()).throw(AssertionError),  # replaced by each door
+        lazy_valid=not_placed,
     )
     seen = base
     output: Tensor | None = None
     for door in doors:
-        call = door.placed(seen, _valid(attention_mask, query, key))
+        causal = _sees_no_future(door, seen, attention_mask)
+        call = door.placed(dataclasses.replace(seen, causal=causal), valid)
         if not door.lazy:
             weights.get()
         answer = door.show(call)
         if isinstance(answer, Output):
             output = answer.tensor
         elif answer is not None:
-            seen, output = seen.with_weights(answer), None
+            batch, heads, queries, _ = query.shape
+            replaced = checked(answer, batch, heads, queries, key.shape[2])
+            seen, output = seen.with_weights(replaced), None
     if output is not None:
         return output, weights.value
-    if seen.lazy_weights is not weights:
+    if seen is not base:
         return apply(seen.weights, value), seen.weights
-    if lazy_result:
-        return lazy_result[0]
-    return _fast_path(run_eager, module, query, key, value, attention_mask, extras)
+    return own[0] if own else run_as_found()
 
 
 def apply(weights: Tensor, value: Tensor) -> Tensor:
@@ -118,25 +128,27 @@ def apply(weights: Tensor, value: Tensor) -> Tensor:
     return mixed.transpose(1, 2).contiguous()
 
 
-def _fast_path(
-    run_eager: Callable[[], tuple[Tensor, Tensor | None]],
+def _ran_fast(module: nn.Module, extras: dict[str, Any]) -> bool:
+    """Whether the model was found with a fused attention that sdpa can stand in for."""
+    from headscope.capture.switch import original_implementation
+
+    found = original_implementation(getattr(module, "config", None))
+    plain = extras.get("softcap") is None and extras.get("s_aux") is None
+    return found not in (None, "eager") and plain
+
+
+def _sdpa(
     module: nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attention_mask: Tensor | None,
+    mask: Tensor | None,
     extras: dict[str, Any],
 ) -> tuple[Tensor, Tensor | None]:
-    """Nobody looked at the weights: run what the model would have run."""
     from transformers import AttentionInterface
 
-    from headscope.capture.switch import original_implementation
-
-    if original_implementation(getattr(module, "config", None)) == "sdpa":
-        return AttentionInterface()["sdpa"](
-            module, query, key, value, attention_mask, **{**extras, "output_attentions": False}
-        )
-    return run_eager()
+    options = {**extras, "output_attentions": False}
+    return AttentionInterface()["sdpa"](module, query, key, value, mask, **options)
 
 
 def _own_eager_function(module: nn.Module) -> Eager:
@@ -169,7 +181,7 @@ def _dense(
             return mask
         return torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, least)
     queries, keys = query.shape[2], key.shape[2]
-    if active.every_open_door_is_lazy() and queries > 1 and _is_causal(module, extras):
+    if active.masks_may_be_implied() and queries > 1 and _is_causal(module, extras):
         future = torch.ones(queries, keys, dtype=torch.bool, device=query.device).triu(
             keys - queries + 1
         )
@@ -179,15 +191,11 @@ def _dense(
     return None
 
 
-def _valid(
-    mask: Tensor | None, query: Tensor, key: Tensor
-) -> Callable[[bool], tuple[Tensor, Tensor]]:
-    def valid(cross: bool) -> tuple[Tensor, Tensor]:
-        return valid_from_mask(
-            mask, query.shape[0], query.shape[2], key.shape[2], query.device, cross
-        )
-
-    return valid
+def _sees_no_future(door: Door, call: Call, mask: Tensor | None) -> bool:
+    """Causality as the mask has it: a module may say "causal" and be given a two-way mask."""
+    if not call.causal or mask is None or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
+        return call.causal
+    return door.numbering.forbids_the_future(mask)
 
 
 def _is_causal(module: nn.Module, extras: dict[str, Any]) -> bool:

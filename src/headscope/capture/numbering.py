@@ -7,11 +7,12 @@ carry no index at all.
 from __future__ import annotations
 
 import re
+import weakref
 from collections import Counter
 
-from torch import nn
+from torch import Tensor, nn
 
-from headscope.capture.call import Kind
+from headscope.capture.call import Kind, allowed
 
 _CROSS = re.compile(r"cross_?att|crossattention|encoder_attn|encdecattention|enc_dec|xattn", re.I)
 _DECODER = re.compile(r"(^|\.)(text_)?decoder(\.|$)", re.I)
@@ -21,12 +22,23 @@ class Numbering:
     """Counts the calls of each kind within one forward pass."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._two_stacks = bool(getattr(model.config, "is_encoder_decoder", False))
+        self.two_stacks = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
         self._next: Counter[Kind] = Counter()
         self._was_causal: dict[int, bool] = {}
+        self._masks: list[tuple[weakref.ref[Tensor], bool]] = []
 
     def start(self) -> None:
         self._next.clear()
+        self._masks.clear()
+
+    def forbids_the_future(self, mask: Tensor) -> bool:
+        """Whether a dense square mask lets no query look past itself; layers share their masks."""
+        for known, answer in self._masks:
+            if known() is mask:
+                return answer
+        answer = not bool(allowed(mask).triu(1).any())
+        self._masks.append((weakref.ref(mask), answer))
+        return answer
 
     def remember_causal(self, module: nn.Module, causal: bool | None) -> bool:
         """A single cached query cannot show whether a module is causal; an earlier pass did."""
@@ -38,7 +50,7 @@ class Numbering:
     def kind(self, module: nn.Module, name: str, causal: bool) -> Kind:
         if getattr(module, "is_cross_attention", False) or _CROSS.search(name):
             return "cross"
-        if self._two_stacks:
+        if self.two_stacks:
             return "decoder" if causal or _DECODER.search(name) else "encoder"
         return "decoder" if causal else "encoder"
 

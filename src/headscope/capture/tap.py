@@ -6,18 +6,24 @@ over its keys are its weights. No q or k can be read here.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
-from headscope.capture.call import Call, Lazy, Output, Rung
-from headscope.errors import HeadscopeError
+from headscope.capture.call import Call, Kind, Lazy, Output, Rung, checked, not_placed
+from headscope.capture.validity import Valid, from_padding
+from headscope.errors import AttentionNotRead, HeadscopeError
+
+if TYPE_CHECKING:
+    from headscope.capture.door import Door
 
 _SOFTMAX = {torch.softmax, torch.nn.functional.softmax, Tensor.softmax}
 _ATTENTION = re.compile(r"att", re.I)
@@ -35,7 +41,7 @@ class SoftmaxTap(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func not in _SOFTMAX or active.stack.inside_interface:
+        if func not in _SOFTMAX or active.stack.tap_closed:
             return result
         module = _attention_module(sys._getframe(1))
         if module is None:
@@ -48,21 +54,24 @@ def show(module: nn.Module, result: Tensor) -> Tensor:
     weights = _with_heads(module, result)
     if weights is None:
         return result
-    seen = weights
-    for door in active.doors_of(module):
-        answer = door.show(call_of(door, module, seen))
-        if isinstance(answer, Output):
-            raise HeadscopeError(
-                f"{type(module).__name__} is read at its softmax; replace weights, not the output."
-            )
-        if answer is not None:
-            seen = answer.to(result.dtype)
-    return result if seen is weights else seen.reshape(result.shape)
+
+    def valid(door: Door, kind: Kind) -> Valid:
+        return from_padding(*door.padding_of(kind), weights, cross=kind == "cross")
+
+    seen = show_weights(module, weights, "tap", valid)
+    return result if seen is weights else seen.to(result.dtype).reshape(result.shape)
 
 
-def call_of(door: Any, module: nn.Module, weights: Tensor, rung: Rung = "tap") -> Call:
-    causal = door.numbering.remember_causal(module, _looks_causal(weights))
-    base = Call(
+def show_weights(
+    module: nn.Module, weights: Tensor, rung: Rung, valid: Callable[[Door, Kind], Valid]
+) -> Tensor:
+    """Show weights (b h t s) read without q and k to every door; the last answer comes back."""
+    if active.masks_may_be_implied():
+        raise AttentionNotRead(
+            f"{type(module).__name__} computes its own attention in a model that was taken to use "
+            "the registered function; capture it with lazy=False."
+        )
+    seen = base = Call(
         kind="encoder",
         layer=0,
         rung=rung,
@@ -75,12 +84,22 @@ def call_of(door: Any, module: nn.Module, weights: Tensor, rung: Rung = "tap") -
         softcap=None,
         sinks=None,
         window=None,
-        causal=causal,
+        causal=False,
         lazy_mask=Lazy.of(None),
         lazy_weights=Lazy.of(weights),
-        lazy_valid=lambda: (_ for _ in ()).throw(AssertionError),  # replaced by the door
+        lazy_valid=not_placed,
     )
-    return door.placed(base, lambda cross: _valid(weights, cross))
+    for door in active.doors_of(module):
+        causal = door.numbering.remember_causal(module, _looks_causal(weights))
+        call = dataclasses.replace(seen, causal=causal)
+        answer = door.show(door.placed(call, functools.partial(valid, door)))
+        if isinstance(answer, Output):
+            raise HeadscopeError(
+                f"{type(module).__name__} is read at its softmax; replace weights, not the output."
+            )
+        if answer is not None:
+            seen = seen.with_weights(checked(answer, *weights.shape))
+    return weights if seen is base else seen.weights
 
 
 def _attention_module(frame: Any) -> nn.Module | None:
@@ -111,11 +130,3 @@ def _looks_causal(weights: Tensor) -> bool | None:
     if queries != keys or queries < 2:
         return None
     return not bool(weights.detach().triu(1).any())
-
-
-def _valid(weights: Tensor, cross: bool) -> tuple[Tensor, Tensor]:
-    batch, _, queries, keys = weights.shape
-    real_keys = (weights.detach() > 0).any(dim=1).any(dim=1)
-    if cross or queries > keys:
-        return torch.ones(batch, queries, dtype=torch.bool, device=weights.device), real_keys
-    return real_keys[:, keys - queries :], real_keys

@@ -1,0 +1,76 @@
+"""Longformer and the encoder of LED: a band of local weights plus rows and columns of global ones.
+
+The module computes b t h (g + 2w + 1): for each query its weights to the g global keys, then to
+the keys from w before it to w after it. Global queries have rows of their own over all keys.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture.watch import Watch
+
+_NAMES = {"LongformerSelfAttention", "LEDEncoderSelfAttention"}
+
+
+def taps(module: nn.Module) -> contextlib.AbstractContextManager[None] | None:
+    return _Translate(module) if type(module).__name__ in _NAMES else None
+
+
+class _Translate(Watch):
+    """Asks the module for its weights, shows them dense, hands back what the caller asked for."""
+
+    def before(self, given: dict[str, Any]) -> None:
+        self._asked = bool(given.get("output_attentions"))
+        given["output_attentions"] = True
+
+    def after(self, given: dict[str, Any], output: Any) -> Any:
+        if output is None:
+            return None
+        is_global: Tensor = given["is_index_global_attn"]  # b t
+        weights = dense(output[1], output[2] if len(output) > 2 else None, is_global)
+        replaced = self.show(weights, ~given["is_index_masked"])
+        result = output[0]
+        if replaced is not weights:
+            result = self._mix(given["hidden_states"], replaced, is_global)
+        return (result, *output[1:]) if self._asked else (result,)
+
+    def _mix(self, hidden: Tensor, weights: Tensor, is_global: Tensor) -> Tensor:
+        """b t (h d): global queries look at values of their own projection."""
+        module: Any = self.module
+        batch, queries, width = hidden.shape
+
+        def mixed(project: nn.Module) -> Tensor:
+            value = project(hidden).view(batch, queries, weights.shape[1], -1).transpose(1, 2)
+            return (weights.to(value.dtype) @ value).transpose(1, 2).reshape(batch, queries, width)
+
+        local = mixed(module.value)
+        if not bool(is_global.any()):
+            return local
+        return torch.where(is_global[..., None], mixed(module.value_global), local)
+
+
+def dense(banded: Tensor, of_global: Tensor | None, is_global: Tensor) -> Tensor:
+    """b h t s from the band (b t h g+2w+1) and the rows of global queries (b h g s)."""
+    batch, queries, heads, columns = banded.shape
+    most = of_global.shape[2] if of_global is not None else 0
+    reach = (columns - most - 1) // 2
+    device = banded.device
+    # a margin of `reach` on both sides takes what the band holds beyond the ends
+    margins = banded.new_zeros(batch, heads, queries, queries + 2 * reach)
+    key = torch.arange(queries, device=device)[:, None] + torch.arange(2 * reach + 1, device=device)
+    local = banded[..., most:].permute(0, 2, 1, 3)
+    weights = margins.scatter(3, key.expand(batch, heads, -1, -1), local)
+    weights = weights[..., reach : reach + queries]
+    if of_global is None:
+        return weights
+    weights = weights.clone()
+    for row in range(batch):
+        keys = is_global[row].nonzero().flatten()
+        weights[row, :, :, keys] += banded[row, :, :, : len(keys)].permute(1, 0, 2)
+        weights[row, :, keys] = of_global[row, :, : len(keys)]
+    return weights

@@ -1,0 +1,52 @@
+"""Whether all attention of a model goes through the registered function.
+
+Only then may a mask be left out where the fused attention implies it: a module that takes its
+own softmax would silently see the future.
+"""
+
+from __future__ import annotations
+
+import re
+from types import CodeType, FunctionType
+
+from torch import nn
+
+_ATTENTION = re.compile(r"att", re.I)
+_DISPATCH = "ALL_ATTENTION_FUNCTIONS"
+
+
+def only_interface(model: nn.Module) -> bool:
+    speaks = False
+    names: dict[type, set[str]] = {}
+    for module in model.modules():
+        kind = type(module)
+        if not _ATTENTION.search(kind.__name__):
+            continue
+        if kind not in names:
+            names[kind] = _names(kind)
+        found = names[kind]
+        dispatches = _DISPATCH in found
+        # GPT-2 has both ways, and takes its own softmax only when told to compute it upcast
+        if any("softmax" in name.lower() for name in found):
+            if not dispatches or getattr(module, "reorder_and_upcast_attn", True):
+                return False
+        speaks |= dispatches
+    return speaks
+
+
+def _names(kind: type) -> set[str]:
+    """Every name the methods of a class use."""
+    found: set[str] = set()
+    for base in kind.__mro__:
+        if base is nn.Module:
+            break
+        for method in vars(base).values():
+            function = getattr(method, "__wrapped__", method)
+            if isinstance(function, FunctionType):
+                found |= _used(function.__code__)
+    return found
+
+
+def _used(code: CodeType) -> set[str]:
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*(_used(one) for one in inner))

@@ -1,0 +1,473 @@
+"""The architecture matrix: every family capture is held to, each as a tiny random model.
+
+`python -m tests.contracts.families > docs/families.md` writes the table users read.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+import transformers
+from torch import Tensor
+
+from tests.tiny import VOCABULARY, spread
+
+Reads = Literal["text", "text to text", "picture", "sound", "waveform"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One configuration: the class, what makes it small, and what is special about it."""
+
+    name: str
+    architecture: str
+    sizes: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: str = ""
+    reads: Reads = "text"
+    length: int = 9
+    own_form: Literal["weights", "scores", "band"] = "weights"  # of its output_attentions
+    paths_agree: bool = True  # transformers' sdpa and eager code of the family compute the same
+
+
+def _usual(**more: Any) -> dict[str, Any]:
+    return {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 64,
+        **more,
+    }
+
+
+def _grouped(**more: Any) -> dict[str, Any]:
+    return _usual(num_key_value_heads=2, head_dim=8, **more)
+
+
+def _gpt(**more: Any) -> dict[str, Any]:
+    return {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, **more}
+
+
+def _t5(**more: Any) -> dict[str, Any]:
+    return {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "num_layers": 2, **more}
+
+
+def _two_stacks(**more: Any) -> dict[str, Any]:
+    """BART and its kin: an encoder of 2 layers × 4 heads, a decoder of 3 layers × 2 heads."""
+    return {
+        "d_model": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 3,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 2,
+        "encoder_ffn_dim": 64,
+        "decoder_ffn_dim": 64,
+        "max_position_embeddings": 64,
+        **more,
+    }
+
+
+def _picture(**more: Any) -> dict[str, Any]:
+    return _usual(image_size=16, patch_size=4, num_channels=3, **more)
+
+
+_SLIDING = ["sliding_attention", "full_attention"]
+
+FAMILIES: tuple[Family, ...] = (
+    # encoders
+    Family("BERT", "BertForPreTraining", _usual()),
+    Family("RoBERTa", "RobertaForMaskedLM", _usual()),
+    Family("XLM-R", "XLMRobertaForMaskedLM", _usual()),
+    Family("CamemBERT", "CamembertForMaskedLM", _usual()),
+    Family(
+        "DistilBERT",
+        "DistilBertForMaskedLM",
+        {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "max_position_embeddings": 64},
+    ),
+    Family(
+        "ALBERT",
+        "AlbertForMaskedLM",
+        _usual(num_hidden_layers=3, embedding_size=16),
+        "one module runs every layer",
+    ),
+    Family("ELECTRA", "ElectraForPreTraining", _usual(embedding_size=16)),
+    Family(
+        "ModernBERT",
+        "ModernBertForMaskedLM",
+        _usual(local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2),
+        "rotary positions; local layers",
+    ),
+    Family(
+        "ESM",
+        "EsmForMaskedLM",
+        _usual(position_embedding_type="rotary", mask_token_id=3),
+        "rotary positions",
+    ),
+    Family("MPNet", "MPNetForMaskedLM", _usual()),
+    Family(
+        "DeBERTa",
+        "DebertaForMaskedLM",
+        _usual(relative_attention=True, pos_att_type=["c2p", "p2c"]),
+    ),
+    Family(
+        "DeBERTa-v2",
+        "DebertaV2ForMaskedLM",
+        _usual(relative_attention=True, pos_att_type=["c2p", "p2c"]),
+    ),
+    Family("XLNet", "XLNetLMHeadModel", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64}),
+    Family(
+        "XLM",
+        "XLMWithLMHeadModel",
+        {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 64, "n_langs": 1},
+    ),
+    Family(
+        "Funnel",
+        "FunnelForMaskedLM",
+        {
+            "d_model": 32,
+            "n_head": 4,
+            "d_head": 8,
+            "d_inner": 64,
+            "block_sizes": [1, 1],
+            "num_decoder_layers": 1,
+        },
+        "pooled queries",
+    ),
+    Family(
+        "Longformer",
+        "LongformerForMaskedLM",
+        _usual(attention_window=4),
+        "band and global weights made dense",
+        length=11,
+        own_form="band",
+    ),
+    Family(
+        "BigBird, block-sparse",
+        "BigBirdForMaskedLM",
+        _usual(
+            attention_type="block_sparse",
+            block_size=4,
+            num_random_blocks=1,
+            max_position_embeddings=256,
+        ),
+        "blocks made dense; keys counted twice show once",
+        length=64,
+    ),
+    Family("BigBird, full", "BigBirdForMaskedLM", _usual(attention_type="original_full")),
+    # decoders
+    Family("GPT-2", "GPT2LMHeadModel", _gpt()),
+    Family(
+        "GPT-2, scaled by layer",
+        "GPT2LMHeadModel",
+        _gpt(scale_attn_by_inverse_layer_idx=True),
+        "each layer its own scaling",
+    ),
+    Family(
+        "GPT-Neo",
+        "GPTNeoForCausalLM",
+        {
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 4,
+            "max_position_embeddings": 64,
+        },
+        "local layers",
+    ),
+    Family("GPT-NeoX", "GPTNeoXForCausalLM", _usual(), "rotary positions"),
+    Family("GPT-J", "GPTJForCausalLM", _gpt(rotary_dim=4)),
+    Family("CodeGen", "CodeGenForCausalLM", _gpt(rotary_dim=4, n_ctx=64)),
+    Family("BLOOM", "BloomForCausalLM", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "ALiBi"),
+    Family(
+        "MPT",
+        "MptForCausalLM",
+        {"d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 64},
+        "ALiBi",
+    ),
+    Family(
+        "Falcon, rotary",
+        "FalconForCausalLM",
+        _usual(alibi=False, new_decoder_architecture=True, num_kv_heads=2),
+        "grouped queries",
+    ),
+    Family(
+        "Falcon, ALiBi",
+        "FalconForCausalLM",
+        _usual(alibi=True),
+        "ALiBi; multi-query; read on its eager path, which differs from its sdpa path",
+        paths_agree=False,
+    ),
+    Family(
+        "OPT",
+        "OPTForCausalLM",
+        {
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "ffn_dim": 64,
+            "max_position_embeddings": 64,
+            "word_embed_proj_dim": 32,
+        },
+    ),
+    Family("Llama", "LlamaForCausalLM", _grouped(), "grouped queries"),
+    Family("Mistral", "MistralForCausalLM", _grouped(sliding_window=4), "sliding window"),
+    Family(
+        "Mixtral",
+        "MixtralForCausalLM",
+        _grouped(num_local_experts=2, num_experts_per_tok=1),
+        "router beside attention",
+    ),
+    Family(
+        "Qwen2",
+        "Qwen2ForCausalLM",
+        _grouped(use_sliding_window=True, sliding_window=4, max_window_layers=1),
+        "sliding window",
+    ),
+    Family("Qwen3", "Qwen3ForCausalLM", _grouped(), "normalised q and k"),
+    Family("Gemma", "GemmaForCausalLM", _grouped()),
+    Family(
+        "Gemma 2",
+        "Gemma2ForCausalLM",
+        _grouped(
+            sliding_window=4,
+            layer_types=_SLIDING,
+            attn_logit_softcapping=2.0,
+            query_pre_attn_scalar=16,
+        ),
+        "soft-cap; sliding window",
+    ),
+    Family(
+        "Gemma 3",
+        "Gemma3ForCausalLM",
+        _grouped(sliding_window=4, layer_types=_SLIDING, query_pre_attn_scalar=16),
+        "sliding window; its own scaling",
+    ),
+    Family("OLMo", "OlmoForCausalLM", _grouped()),
+    Family("OLMo 2", "Olmo2ForCausalLM", _grouped()),
+    Family(
+        "Phi",
+        "PhiForCausalLM",
+        _usual(num_key_value_heads=2, partial_rotary_factor=0.5),
+        "partly rotary",
+    ),
+    Family(
+        "Phi-3",
+        "Phi3ForCausalLM",
+        _usual(num_key_value_heads=2, sliding_window=4),
+        "sliding window",
+    ),
+    Family(
+        "gpt-oss",
+        "GptOssForCausalLM",
+        _grouped(
+            num_local_experts=2, num_experts_per_tok=1, sliding_window=4, layer_types=_SLIDING
+        ),
+        "sinks; sliding window",
+    ),
+    Family(
+        "Granite",
+        "GraniteForCausalLM",
+        _usual(num_key_value_heads=2, attention_multiplier=0.3),
+        "its own scaling",
+    ),
+    Family("Cohere", "CohereForCausalLM", _usual(num_key_value_heads=2)),
+    Family("StableLM", "StableLmForCausalLM", _usual(num_key_value_heads=2)),
+    Family(
+        "Starcoder2",
+        "Starcoder2ForCausalLM",
+        _usual(num_key_value_heads=2, sliding_window=4),
+        "sliding window",
+    ),
+    Family(
+        "SmolLM3",
+        "SmolLM3ForCausalLM",
+        _usual(num_key_value_heads=2, no_rope_layers=[1, 0]),
+        "layers without positions",
+    ),
+    # encoder and decoder
+    Family(
+        "T5",
+        "T5ForConditionalGeneration",
+        _t5(num_decoder_layers=3),
+        "positional bias",
+        "text to text",
+    ),
+    Family(
+        "mT5",
+        "MT5ForConditionalGeneration",
+        _t5(feed_forward_proj="gated-gelu"),
+        "positional bias",
+        "text to text",
+    ),
+    Family("BART", "BartForConditionalGeneration", _two_stacks(), reads="text to text"),
+    Family("mBART", "MBartForConditionalGeneration", _two_stacks(), reads="text to text"),
+    Family("Pegasus", "PegasusForConditionalGeneration", _two_stacks(), reads="text to text"),
+    Family("Marian", "MarianMTModel", _two_stacks(), reads="text to text"),
+    Family(
+        "ProphetNet",
+        "ProphetNetForConditionalGeneration",
+        {
+            "hidden_size": 32,
+            "encoder_ffn_dim": 64,
+            "num_encoder_layers": 2,
+            "num_encoder_attention_heads": 4,
+            "decoder_ffn_dim": 64,
+            "num_decoder_layers": 2,
+            "num_decoder_attention_heads": 2,
+            "ngram": 2,
+            "max_position_embeddings": 64,
+            "num_buckets": 8,
+            "relative_max_distance": 16,
+        },
+        "main stream of the decoder",
+        reads="text to text",
+        own_form="scores",
+    ),
+    Family(
+        "LED",
+        "LEDForConditionalGeneration",
+        {
+            **_two_stacks(
+                attention_window=4,
+                max_encoder_position_embeddings=64,
+                max_decoder_position_embeddings=64,
+            )
+        },
+        "band and global weights made dense",
+        reads="text to text",
+        length=11,
+        own_form="band",
+    ),
+    Family(
+        "Whisper",
+        "WhisperForConditionalGeneration",
+        {**_two_stacks(num_mel_bins=8, max_source_positions=10, max_target_positions=32)},
+        reads="sound",
+    ),
+    # pictures and sound
+    Family("ViT", "ViTModel", _picture(), reads="picture"),
+    Family("DeiT", "DeiTModel", _picture(), reads="picture"),
+    Family(
+        "BEiT",
+        "BeitModel",
+        _picture(use_relative_position_bias=True),
+        "positional bias",
+        reads="picture",
+    ),
+    Family("DINOv2", "Dinov2Model", _picture(), reads="picture"),
+    Family("CLIP, pictures", "CLIPVisionModel", _picture(), reads="picture"),
+    Family("CLIP, text", "CLIPTextModel", _usual()),
+    Family(
+        "Wav2Vec2",
+        "Wav2Vec2Model",
+        _usual(
+            conv_dim=(16, 16),
+            conv_stride=(4, 2),
+            conv_kernel=(8, 4),
+            num_feat_extract_layers=2,
+            num_conv_pos_embeddings=4,
+            num_conv_pos_embedding_groups=2,
+            feat_extract_norm="layer",
+        ),
+        reads="waveform",
+    ),
+)
+
+
+def build(family: Family, attn_implementation: str | None = None) -> Any:
+    """The tiny random model; the same weights every time."""
+    kind = getattr(transformers, family.architecture)
+    options = {"attn_implementation": attn_implementation} if attn_implementation else {}
+    configuration = kind.config_class(
+        vocab_size=VOCABULARY,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=0,
+        **copy.deepcopy(family.sizes),
+    )
+    torch.manual_seed(0)
+    model = kind._from_config(configuration, **options).eval()
+    spread(model)
+    return model
+
+
+def inputs(family: Family) -> dict[str, Tensor]:
+    """Two inputs, the second shorter and padded wherever the family knows padding."""
+    torch.manual_seed(1)
+    if family.reads == "picture":
+        return {"pixel_values": torch.randn(2, 3, 16, 16)}
+    if family.reads == "waveform":
+        mask = torch.ones(2, 120, dtype=torch.long)
+        mask[1, 80:] = 0
+        return {"input_values": torch.randn(2, 120) * mask, "attention_mask": mask}
+    if family.reads == "sound":
+        return {"input_features": torch.randn(2, 8, 20), **_padded("decoder_", 7)}
+    given = _padded("", family.length)
+    if family.reads == "text to text":
+        given |= _padded("decoder_", 7)
+    if family.own_form == "band":
+        given["global_attention_mask"] = _first_token(given["input_ids"])
+    return given
+
+
+def _first_token(ids: Tensor) -> Tensor:
+    marks = torch.zeros_like(ids)
+    marks[:, 0] = 1
+    marks[0, 3] = 1
+    return marks
+
+
+def _padded(prefix: str, length: int) -> dict[str, Tensor]:
+    ids = torch.randint(5, VOCABULARY, (2, length))
+    mask = torch.ones_like(ids)
+    shorter = length - max(3, length // 8)
+    ids[1, shorter:] = 0
+    mask[1, shorter:] = 0
+    return {f"{prefix}input_ids": ids, f"{prefix}attention_mask": mask}
+
+
+def own_attentions(family: Family, output: Any) -> dict[str, list[Tensor]]:
+    """The model's `output_attentions` by where they come from, each b h t s."""
+    found: dict[str, list[Tensor]] = {}
+    for name in ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"):
+        layers = output.get(name)
+        if layers:
+            found[name] = [_dense(family, name, output, place) for place in range(len(layers))]
+    if len(found) > 1:
+        found.pop("attentions", None)
+    return found
+
+
+def _dense(family: Family, name: str, output: Any, place: int) -> Tensor:
+    layer: Tensor = output[name][place]
+    if family.own_form == "scores" and name != "decoder_attentions":
+        return layer.softmax(-1)
+    if family.own_form == "band" and name in ("attentions", "encoder_attentions"):
+        everywhere = output.get("global_attentions") or output.get("encoder_global_attentions")
+        return _unrolled(layer, everywhere[place], _first_token(inputs(family)["input_ids"]))
+    return layer
+
+
+def _unrolled(band: Tensor, everywhere: Tensor, is_global: Tensor) -> Tensor:
+    """Longformer's own form (b h t g+2w+1, and b h s g for global queries), cell by cell."""
+    batch, heads, queries, columns = band.shape
+    most = everywhere.shape[-1]
+    reach = (columns - most - 1) // 2
+    weights = torch.zeros(batch, heads, queries, queries)
+    for row in range(batch):
+        marked = is_global[row].nonzero().flatten().tolist()
+        for query in range(queries):
+            for column in range(columns - most):
+                key = query + column - reach
+                if 0 <= key < queries:
+                    weights[row, :, query, key] += band[row, :, query, most + column]
+            for number, key in enumerate(marked):
+                weights[row, :, query, key] += band[row, :, query, number]
+        for number, query in enumerate(marked):
+            weights[row, :, query] = everywhere[row, :, :queries, number]
+    return weights

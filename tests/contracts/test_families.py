@@ -1,0 +1,192 @@
+"""Every family of the architecture matrix is read exactly and left as it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, capture
+from tests.contracts.families import FAMILIES, Family, build, inputs, own_attentions
+
+KIND_OF = {
+    "attentions": ("encoder", "decoder"),
+    "encoder_attentions": ("encoder",),
+    "decoder_attentions": ("decoder",),
+    "cross_attentions": ("cross",),
+}
+
+
+@dataclass
+class Run:
+    """One family captured once; the tests below look at it from different sides."""
+
+    family: Family
+    given: dict[str, Tensor]
+    model: Any
+    own: dict[str, list[Tensor]]  # output_attentions of the eager model
+    plain: Tensor  # first output of the model as it came, before any capture
+    captured: Tensor
+    lazy: Tensor
+    calls: list[Call]
+    before: Any
+    after: Any
+
+
+def state(model: Any) -> list[object]:
+    """Configurations, attention implementations and hooks of a model, as plain values."""
+    found: list[object] = []
+    for name, module in model.named_modules():
+        hooks = (
+            dict(module._forward_hooks),
+            dict(module._forward_pre_hooks),
+            dict(module._backward_hooks),
+        )
+        configuration = getattr(module, "config", None)
+        if hasattr(configuration, "to_dict"):
+            nested = {
+                part: getattr(configuration, part)._attn_implementation
+                for part in configuration.sub_configs
+                if getattr(configuration, part, None) is not None
+            }
+            implementation = configuration._attn_implementation
+            found.append((name, configuration.to_dict(), implementation, nested))
+        found.append((name, type(module), hooks, sorted(vars(module))))
+    return found
+
+
+def run(family: Family) -> Run:
+    given = inputs(family)
+    model = build(family)
+    eager = build(family, "eager")
+    calls: list[Call] = []
+
+    def keep(call: Call) -> None:
+        assert call.weights is not None
+        calls.append(call)
+
+    with torch.no_grad():
+        output = eager(**given, output_attentions=True)
+        plain = (model if family.paths_agree else eager)(**given)
+        before = state(model)
+        with capture(model, keep):
+            captured = model(**given)
+        with capture(model, lambda call: None, lazy=True):
+            lazy = model(**given)
+        after = state(model)
+    return Run(
+        family,
+        given,
+        model,
+        own_attentions(family, output),
+        _first(plain),
+        _first(captured),
+        _first(lazy),
+        calls,
+        before,
+        after,
+    )
+
+
+def _first(output: Any) -> Tensor:
+    """The output a user looks at: logits where there are any, hidden states otherwise."""
+    for name in ("logits", "prediction_logits", "last_hidden_state"):
+        if output.get(name) is not None:
+            return output[name]
+    raise AssertionError("the model gave no output that can be compared")
+
+
+@pytest.fixture(scope="module", params=FAMILIES, ids=lambda family: family.name)
+def seen(request: pytest.FixtureRequest) -> Iterator[Run]:
+    yield run(request.param)
+
+
+def test_captured_weights_are_the_models_own(seen: Run) -> None:
+    assert seen.own, "the family gives no attentions to compare with"
+    compared = 0
+    for name, own in seen.own.items():
+        calls = [call for call in seen.calls if call.kind in KIND_OF[name]]
+        assert [call.layer for call in calls] == list(range(len(own)))
+        for call, expected in zip(calls, own, strict=True):
+            batch, heads, queries, keys = expected.shape
+            # Longformer pads to whole windows; its own attentions leave the padding out
+            weights = call.weights[:, :, :queries, :keys]
+            real = call.valid_queries[:, None, :queries, None]
+            assert weights.shape == expected.shape
+            assert real.any()
+            torch.testing.assert_close(weights * real, expected * real, atol=1e-5, rtol=0)
+            compared += 1
+    assert compared == len(seen.calls)
+
+
+def test_outputs_stay_as_they_were(seen: Run) -> None:
+    real = _real_rows(seen)
+    size = max(1.0, float(seen.plain.abs().max()))
+    for changed in (seen.captured, seen.lazy):
+        difference = (changed - seen.plain) * real
+        assert float(difference.abs().max()) <= 1e-5 * size
+
+
+def _real_rows(seen: Run) -> Tensor:
+    """b t 1, ones at the rows of the output that belong to real tokens."""
+    mask = seen.given.get("decoder_attention_mask", seen.given.get("attention_mask"))
+    shape = (*seen.plain.shape[:2], *(1,) * (seen.plain.dim() - 2))
+    if mask is None or mask.shape != seen.plain.shape[:2]:
+        return torch.ones(shape)
+    return mask.reshape(shape).float()
+
+
+def test_model_is_left_as_found(seen: Run) -> None:
+    assert seen.after == seen.before
+
+
+def test_padding_is_told_from_real_tokens(seen: Run) -> None:
+    own, decoder = (seen.given.get(name) for name in ("attention_mask", "decoder_attention_mask"))
+    for call in seen.calls:
+        two_stacks = decoder is not None
+        for_queries = decoder if two_stacks and call.kind != "encoder" else own
+        for_keys = decoder if two_stacks and call.kind == "decoder" else own
+        for given, found in ((for_queries, call.valid_queries), (for_keys, call.valid_keys)):
+            if given is None or given.shape[1] > found.shape[1]:
+                continue  # pictures have no padding; sound and pooled layers have fewer places
+            if call.kind == "cross" and given.shape != found.shape:
+                continue  # ProphetNet's several streams look across at once
+            assert torch.equal(found[:, : given.shape[1]], given.bool())
+            assert not found[:, given.shape[1] :].any()
+
+
+def test_weights_are_the_softmax_of_q_and_k(seen: Run) -> None:
+    if any(call.q is None for call in seen.calls):
+        assert {call.rung for call in seen.calls} <= {"tap", "family"}
+        return
+    for call in seen.calls:
+        real = call.valid_queries[:, None, :, None]
+        expected = softmax_in_float64(call)
+        torch.testing.assert_close(
+            call.weights.double() * real, expected * real, atol=1e-4, rtol=0
+        )
+
+
+def softmax_in_float64(call: Call) -> Tensor:
+    """The definition, from what a call carries and nothing else."""
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    k = call.k.double().repeat_interleave(call.heads // call.groups, dim=1)
+    scores = call.q.double() @ k.transpose(-1, -2) * call.scaling
+    if call.softcap is not None:
+        scores = torch.tanh(scores / call.softcap) * call.softcap
+    for added in (call.bias, call.mask):
+        scores = scores if added is None else scores + added.double()
+    if call.sinks is None:
+        return scores.softmax(-1)
+    sinks = call.sinks.double().reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+    return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
+
+
+def test_matrix_is_as_large_as_promised() -> None:
+    assert len(FAMILIES) >= 40
+    names = [family.name for family in FAMILIES]
+    assert len(set(names)) == len(names)
