@@ -75,9 +75,8 @@ def answer_each(
     find_mode(mode, weights)
     stack = stack_of(scope, exam, kind)
     if stack is None:
-        baseline = answer(scope, exam)
         plain = answer_each_plainly(scope, exam, edits, mode, kind, weights, track)
-        return Swept(baseline, plain, False)
+        return Swept(answer(scope, exam), plain, False)
     instead = find_mode(mode, weights)
     layers = sorted({edit.layer for edit in edits})
     baseline: list[np.ndarray] = []

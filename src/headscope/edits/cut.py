@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from headscope.capture.interface import apply
 from headscope.edits.joint import Joint, find_joint
 from headscope.edits.looked import can_be_sliced, heads_at, rows
 from headscope.edits.stack import (
-    Stop,
+    Stopped,
     first_rows,
     hidden_of,
     replace_hidden,
@@ -121,13 +122,10 @@ class SlicedLast:
 
         def stop(call: Call, replaced: bool) -> None:
             heads.append(heads_at(call, look, replaced))
-            raise Stop
+            raise Stopped
 
-        with self._sweep.asking(stop):
-            try:
-                self._whole(*args, **kwargs)
-            except Stop:
-                pass
+        with self._sweep.asking(stop), contextlib.suppress(Stopped):
+            self._whole(*args, **kwargs)
         return self.rest(self._joint, heads[0], look, args, kwargs)
 
     def rest(self, joint: Joint, heads: Tensor, look: Tensor, args: Any, kwargs: Any) -> Any:
@@ -147,7 +145,7 @@ class SlicedLast:
 
         def note(call: Call, replaced: bool) -> None:
             if not can_be_sliced(call):
-                raise Stop
+                raise Stopped
             assert call.v is not None
             own.append(apply(call.weights, call.v))
 

@@ -24,9 +24,7 @@ def looked_at(answers: Tensor, hidden: Tensor) -> Tensor | None:
     # random factors, so that contributions of different answers do not cancel
     generator = torch.Generator().manual_seed(0)
     factors = torch.rand(answers.shape, generator=generator).to(answers) + 0.5
-    (gradient,) = torch.autograd.grad((answers * factors).sum(), hidden, allow_unused=True)
-    if gradient is None:
-        return None
+    (gradient,) = torch.autograd.grad((answers * factors).sum(), hidden, materialize_grads=True)
     touched = gradient.abs().amax(dim=-1) > 0
     most = int(touched.sum(dim=1).max())
     if most == 0 or most * WORTHWHILE > hidden.shape[1]:

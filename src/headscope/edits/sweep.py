@@ -152,9 +152,11 @@ class Sweep:
             return None
         sliced = SlicedLast(self, look)
         try:
-            with self._reusing(layers - 1, 1):
-                with standing_in(self.stack.layers[-1], sliced.forward):
-                    again = self._run(1)
+            with (
+                self._reusing(layers - 1, 1),
+                standing_in(self.stack.layers[-1], sliced.forward),
+            ):
+                again = self._run(1)
         except Exception:  # a layer that cannot take a shorter input is run whole
             return None
         return sliced if torch.allclose(again, self.baseline, rtol=1e-4, atol=1e-5) else None

@@ -1,0 +1,202 @@
+"""Ablate: every head, and every layer, disabled in turn, and what that does to a task's score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from headscope.capture import Kind
+from headscope.edits.answers import OneLayer, Track, answer_each, untracked
+from headscope.edits.disable import chosen_kind
+from headscope.edits.exam import Exam
+from headscope.edits.significance import Differences, SplitHalf, paired_bootstrap, split_half
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from headscope.reading import Scope
+
+What = Literal["heads", "layers"]
+SURE = 0.05
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Scores with one head (or one whole layer) disabled, beside the score with none."""
+
+    model: str
+    task: str
+    metric: str
+    higher_is_better: bool
+    mode: str
+    kind: Kind
+    examples: int
+    baseline: float
+    edits: tuple[OneLayer, ...]
+    layers: int
+    heads: int
+    differences: Differences
+    halves: dict[What, SplitHalf]
+    shared: bool  # False: computed by one full pass per edit
+    answers: np.ndarray = field(repr=False)  # e n o
+    baseline_answers: np.ndarray = field(repr=False)  # n o
+    labels: np.ndarray = field(repr=False)  # n
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per edit; `head` is empty for a whole layer."""
+        import pandas as pd
+
+        whole = [len(edit.heads) > 1 or self.heads == 1 for edit in self.edits]
+        found = self.differences
+        return pd.DataFrame(
+            {
+                "task": self.task,
+                "metric": self.metric,
+                "disabled": ["layer" if layer else "head" for layer in whole],
+                "layer": [edit.layer for edit in self.edits],
+                "head": pd.array(
+                    [None if w else e.heads[0] for w, e in zip(whole, self.edits, strict=True)],
+                    dtype="Int64",
+                ),
+                "score": self.baseline + found.difference,
+                "baseline": self.baseline,
+                "difference": found.difference,
+                "low": found.low,
+                "high": found.high,
+                "p": found.p,
+                "p_holm": found.p_holm,
+                "p_bh": found.p_bh,
+            }
+        )
+
+    @property
+    def head_map(self) -> np.ndarray:
+        """layer head: score minus baseline with that head disabled."""
+        found = np.full((self.layers, self.heads), np.nan)
+        for edit, difference in zip(self.edits, self.differences.difference, strict=True):
+            if len(edit.heads) == 1:
+                found[edit.layer, edit.heads[0]] = difference
+        return found
+
+    @property
+    def layer_map(self) -> np.ndarray:
+        """layer: score minus baseline with all heads of that layer disabled."""
+        found = np.full(self.layers, np.nan)
+        for edit, difference in zip(self.edits, self.differences.difference, strict=True):
+            if len(edit.heads) == self.heads:
+                found[edit.layer] = difference
+        return found
+
+    def plot(self, what: What = "heads") -> Figure:
+        """The map of differences in points, those that survive Holm's correction outlined."""
+        from headscope.figures import layer_head_map
+
+        found = self.table[self.table["disabled"] == what.removesuffix("s")]
+        sure = found[found["p_holm"] < SURE]
+        values = self.head_map if what == "heads" else self.layer_map[:, None]
+        return layer_head_map(
+            100 * values,
+            f"{self.task}: one {what.removesuffix('s')} disabled ({self.mode})",
+            f"{self.metric} minus {self.baseline:.3f}, in points",
+            diverging=True,
+            mark=[
+                (int(row.layer), 0 if what == "layers" else int(row.head))
+                for row in sure.itertuples()
+            ],
+        )
+
+
+def single_edits(layers: int, heads: int, what: tuple[What, ...]) -> list[OneLayer]:
+    """Every head alone, then every layer alone, as asked."""
+    edits: list[OneLayer] = []
+    if "heads" in what:
+        edits += [OneLayer(layer, (head,)) for layer in range(layers) for head in range(heads)]
+    if "layers" in what:
+        edits += [OneLayer(layer, tuple(range(heads))) for layer in range(layers)]
+    return edits
+
+
+def ablate(
+    scope: Scope,
+    exam: Exam,
+    *,
+    what: tuple[What, ...] = ("heads", "layers"),
+    mode: str = "uniform",
+    kind: Kind | None = None,
+    weights: object = None,
+    copies: int | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+    track: Track = untracked,
+) -> Ablation:
+    """Disable every head and every layer in turn, and mark the answers."""
+    kind = chosen_kind(scope, kind)
+    layers, heads = scope.layers[kind], scope.heads[kind]
+    edits = single_edits(layers, heads, what)
+    swept = answer_each(
+        scope, exam, edits, mode=mode, kind=kind, weights=weights, copies=copies, track=track
+    )
+    return judged(
+        scope.name, exam, edits, swept.baseline, swept.edited,
+        mode=mode, kind=kind, layers=layers, heads=heads, shared=swept.shared,
+        draws=draws, seed=seed,
+    )  # fmt: skip
+
+
+def judged(
+    model: str,
+    exam: Exam,
+    edits: list[OneLayer],
+    baseline: np.ndarray,
+    edited: np.ndarray,
+    *,
+    mode: str,
+    kind: Kind,
+    layers: int,
+    heads: int,
+    shared: bool,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> Ablation:
+    """The scores of the answers, with intervals, corrections and split halves.
+
+    Heads and layers are two families of comparisons: each is corrected for its own number.
+    """
+    metric, labels = exam.metric, exam.labels
+    alone = np.array([len(edit.heads) == 1 for edit in edits])
+    groups: dict[What, np.ndarray] = {
+        "heads": np.flatnonzero(alone),
+        "layers": np.flatnonzero(~alone),
+    }
+    columns = {name: np.empty(len(edits)) for name in Differences.__dataclass_fields__}
+    halves: dict[What, SplitHalf] = {}
+    for what, chosen in groups.items():
+        if not len(chosen):
+            continue
+        found = paired_bootstrap(metric, baseline, edited[chosen], labels, draws, seed)
+        for name, column in columns.items():
+            column[chosen] = getattr(found, name)
+        halves[what] = split_half(metric, baseline, edited[chosen], labels, seed=seed)
+    return Ablation(
+        model=model,
+        task=exam.name,
+        metric=metric.name,
+        higher_is_better=metric.higher_is_better,
+        mode=mode,
+        kind=kind,
+        examples=len(labels),
+        baseline=metric(baseline, labels),
+        edits=tuple(edits),
+        layers=layers,
+        heads=heads,
+        differences=Differences(**columns),
+        halves=halves,
+        shared=shared,
+        answers=edited,
+        baseline_answers=baseline,
+        labels=labels,
+    )

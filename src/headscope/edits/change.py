@@ -1,0 +1,96 @@
+"""How far two models' heads attend differently to the same text, streamed batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Kind
+from headscope.edits.disable import chosen_kind
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.models.tokenise import Batch
+    from headscope.reading import Scope
+
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Change:
+    """Per head, averaged over texts: 1 and 0 mean unchanged."""
+
+    kind: Kind
+    cosine: np.ndarray  # layer head, of the maps laid out flat, cut to the real tokens
+    cosine_padded: np.ndarray  # layer head, the same over the whole padded map
+    divergence: np.ndarray  # layer head, Jensen-Shannon per query, in nats (at most ln 2)
+    texts: int
+
+
+def change(a: Scope, b: Scope, batches: Iterable[Batch], kind: Kind | None = None) -> Change:
+    """Run both models on the same batches and compare every head with its twin."""
+    kind = chosen_kind(a, kind)
+    check_alike(a, b, kind)
+    shape = (a.layers[kind], a.heads[kind])
+    sums = {name: np.zeros(shape) for name in ("cosine", "cosine_padded", "divergence")}
+    texts = 0
+    for batch in batches:
+        first: dict[int, Tensor] = {}
+
+        def keep(call: Call, first: dict[int, Tensor] = first) -> None:
+            if call.kind == kind:
+                first[call.layer] = call.weights.detach()
+
+        def measure(call: Call, first: dict[int, Tensor] = first) -> None:
+            if call.kind != kind:
+                return
+            one, two = first.pop(call.layer).float(), call.weights.detach().float()
+            real = call.valid_queries[:, None, :, None].to(one.device)
+            for name, value in _compare(one, two.to(one.device), real).items():
+                sums[name][call.layer] += value.sum(dim=0).double().cpu().numpy()
+
+        a.forward(batch, keep)
+        b.forward(batch.to(b.device), measure)
+        texts += len(batch)
+    if not texts:
+        raise BadInput("There is no text to compare the models on.")
+    return Change(kind, **{name: total / texts for name, total in sums.items()}, texts=texts)
+
+
+def _compare(one: Tensor, two: Tensor, real: Tensor) -> dict[str, Tensor]:
+    """b h each. Padded keys carry no weight already; padded query rows are cut by `real`."""
+    mixed = (one + two) / 2
+    rows = (_information(one) + _information(two)) / 2 - _information(mixed)
+    queries = real[..., 0]
+    return {
+        "cosine": _cosine(one * real, two * real),
+        "cosine_padded": _cosine(one, two),
+        "divergence": (rows * queries).sum(dim=2) / queries.sum(dim=2).clamp(min=1),
+    }
+
+
+def _cosine(one: Tensor, two: Tensor) -> Tensor:
+    product = (one * two).sum(dim=(2, 3))
+    size = (one * one).sum(dim=(2, 3)) * (two * two).sum(dim=(2, 3))
+    return product / size.sqrt().clamp(min=TINY)
+
+
+def _information(weights: Tensor) -> Tensor:
+    """b h t: Σ α ln α of every row."""
+    return torch.special.xlogy(weights, weights).sum(dim=-1)
+
+
+def check_alike(a: Scope, b: Scope, kind: Kind) -> None:
+    """Heads can be paired only in models of one shape that split text alike."""
+    if kind not in b.kinds or (a.layers[kind], a.heads[kind]) != (b.layers[kind], b.heads[kind]):
+        raise BadInput(
+            f"{a.name} and {b.name} differ in layers or heads; compare a model with its own "
+            "fine-tuned version."
+        )
+    if a.tokenizer.get_vocab() != b.tokenizer.get_vocab():
+        raise BadInput(f"{a.name} and {b.name} split text into different tokens.")

@@ -1,0 +1,111 @@
+"""Head importance from one backward pass, and how far it agrees with disabling.
+
+A gate ξ stands before every head's output; the size of the loss's slope at ξ = 1 says how much
+the head matters (Michel et al. 2019). Scaling a head's weights by ξ is the same as scaling its
+output, so the gate is put on the captured weights and works for every model that can be read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Kind
+from headscope.edits.answers import Track, untracked
+from headscope.edits.disable import chosen_kind
+from headscope.edits.exam import Exam
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+
+@dataclass(frozen=True)
+class Importance:
+    """Mean |∂loss/∂ξ| of every head, and the mean signed slope."""
+
+    kind: Kind
+    size: np.ndarray  # layer head, the mean over examples (or tokens) of the slope's size
+    slope: np.ndarray  # layer head, the mean slope: what removing the head saves, to first order
+
+    @property
+    def normalised(self) -> np.ndarray:
+        """Each layer scaled to unit length, as the pruning experiments of the paper do."""
+        length = np.sqrt((self.size**2).sum(axis=1, keepdims=True))
+        return self.size / np.maximum(length, 1e-20)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        import pandas as pd
+
+        layer, head = np.indices(self.size.shape)
+        return pd.DataFrame(
+            {
+                "layer": layer.ravel(),
+                "head": head.ravel(),
+                "importance": self.size.ravel(),
+                "normalised": self.normalised.ravel(),
+                "slope": self.slope.ravel(),
+            }
+        )
+
+    def ranked(self) -> list[tuple[int, int]]:
+        """All heads, the least important first."""
+        order = np.argsort(self.normalised, axis=None, kind="stable")
+        heads = self.size.shape[1]
+        return [(int(place) // heads, int(place) % heads) for place in order]
+
+
+def importance(
+    scope: Scope,
+    exam: Exam,
+    *,
+    per: Literal["example", "token"] = "example",
+    kind: Kind | None = None,
+    track: Track = untracked,
+) -> Importance:
+    """Gate slopes of every head over an exam; `per` says over what the size is averaged."""
+    kind = chosen_kind(scope, kind)
+    size = np.zeros((scope.layers[kind], scope.heads[kind]))
+    slope = np.zeros_like(size)
+    count = 0
+    for inputs, targets in track(exam.batches, f"weighing heads on {exam.name}"):
+        slopes, real = gate_slopes(scope, inputs, targets, exam, kind, per)
+        size += slopes.abs().sum(dim=(0, 3)).T.cpu().double().numpy()
+        slope += slopes.sum(dim=(0, 3)).T.cpu().double().numpy()
+        count += real
+    return Importance(kind, size / max(count, 1), slope / max(count, 1))
+
+
+def gate_slopes(
+    scope: Scope,
+    inputs: dict[str, Tensor],
+    targets: Tensor,
+    exam: Exam,
+    kind: Kind,
+    per: Literal["example", "token"] = "example",
+) -> tuple[Tensor, int]:
+    """b h l t|1: ∂loss/∂ξ for every example (and query), and over how many it is to be averaged."""
+    gates: dict[int, Tensor] = {}
+    real = 0
+
+    def gate(call: Call) -> Tensor | None:
+        nonlocal real
+        if call.kind != kind:
+            return None
+        b, h, t, _ = call.weights.shape
+        queries = t if per == "token" else 1
+        gates[call.layer] = call.weights.new_ones(b, h, queries, 1).requires_grad_()
+        real = b if per == "example" else int(call.valid_queries.sum())
+        return call.weights * gates[call.layer]
+
+    with torch.enable_grad():
+        output = scope.forward(inputs, gate, gradients=True)
+        loss = exam.losses(output, targets).sum()
+        slopes = torch.autograd.grad(loss, [gates[layer] for layer in sorted(gates)])
+    return torch.stack([one[..., 0] for one in slopes], dim=2), real
