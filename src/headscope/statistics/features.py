@@ -92,6 +92,7 @@ NAMED: dict[str, Feature] = {
         KeyFeature("first", _first),
         *(_of_class(token_class) for token_class in (CLS, SEP, SPECIAL, PUNCTUATION, WORD)),
         KeyFeature("stops", lambda grid: grid.key.stops),
+        KeyFeature("sentence_a", lambda grid: grid.key.segments == 0),
         KeyFeature("sentence_b", lambda grid: grid.key.segments == 1),
         PairFeature("distance", _distance),
         PairFeature("distance_squared", _distance_squared),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
+from headscope.models.tokens import TokenClass
 
 PADDING = -1  # class, segment and word of a position that holds no token
-CLS, SEP, SPECIAL, PUNCTUATION, WORD = range(5)
+CLS, SEP, SPECIAL, PUNCTUATION, WORD = (int(token_class) for token_class in TokenClass)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Grid:
     documents: NDArray[np.int64]  # b: the number of each document in its corpus
     period: int | None = None  # tokens after which a text of repeated random tokens repeats
     offset: int = 0  # the key position of query 0, above 0 when only the last queries are computed
+    model: nn.Module | None = None  # where a feature may look for what a call's module lacks
 
     @property
     def same(self) -> bool:
@@ -103,8 +106,8 @@ class Grid:
 
         query = part(self.query)
         key = query if self.key is self.query else part(self.key)
-        return Grid(
-            self.kind, self.causal, query, key, self.documents[chosen], self.period, self.offset
+        return dataclasses.replace(
+            self, query=query, key=key, documents=self.documents[chosen]
         )
 
 

@@ -40,13 +40,17 @@ class Recorder:
         if plan is None:
             return None
         output = None
-        if can_rebuild(call) and self._trust(call):
+        if self.rebuilds(call):
             reduced, tensor = self._compute(call, plan)
             output = Output(tensor)
         else:
             reduced = blocks.from_weights(call, plan, call.weights)
         self._keep(call, reduced)
         return output
+
+    def rebuilds(self, call: Call) -> bool:
+        """Whether this call's weights are made here, block by block, and not by the model."""
+        return can_rebuild(call) and self._trust(call)
 
     def record(self, call: Call, weights: Tensor) -> None:
         """Take the features of other numbers of a call's shape, such as a gradient."""

@@ -51,12 +51,17 @@ class Rows:
                 self._sums = _sum_over_queries(self._values, chosen.to(self._values.dtype))
             total = self._sums[:, :, self._place[name], SELECTIONS.index(queries)]
             count = self.grid.select(queries).sum(1)
-        else:
-            weights = (queries & self.grid.query.valid) if queries.dtype == torch.bool else queries
-            weights = weights.to(self._values.dtype)
-            total = _sum_over_queries(self[name][:, :, None], weights[..., None])[:, :, 0, 0]
-            count = weights.sum(1)
-        return total / count[:, None].double()  # 0 / 0 is the nan we want
+            return total / count[:, None].double()  # 0 / 0 is the nan we want
+        return self.mean_of(self[name], queries)
+
+    def mean_of(self, values: Tensor, queries: str | Tensor = "all") -> Tensor:
+        """b H float64: the same mean of values (b H t) that a statistic made of features."""
+        chosen = self.grid.select(queries) if isinstance(queries, str) else queries
+        weights = (chosen & self.grid.query.valid if chosen.dtype == torch.bool else chosen).to(
+            values.dtype
+        )
+        total = _sum_over_queries(values[:, :, None], weights[..., None])[:, :, 0, 0]
+        return total / weights.sum(1)[:, None].double()
 
 
 def _sum_over_queries(values: Tensor, weights: Tensor) -> Tensor:

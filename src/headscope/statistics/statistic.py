@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -13,6 +13,9 @@ from headscope.statistics.accumulator import Accumulator, Moments
 from headscope.statistics.feature import Feature
 from headscope.statistics.grid import Grid
 from headscope.statistics.rows import Rows
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
 
 Source = Literal["corpus", "gradient", "repeats"]
 
@@ -49,6 +52,10 @@ class Statistic(ABC):
 
     def applies(self, kind: Kind, causal: bool) -> bool:
         return kind in self.kinds and not (causal and self.both_directions)
+
+    def unavailable(self, scope: Scope) -> str | None:
+        """Why this scope cannot be measured so, in one sentence; None when it can."""
+        return None
 
     def accumulator(self, heads: int) -> Accumulator:
         """Where the documents' values go; mean and standard error unless a subclass says other."""

@@ -1,0 +1,88 @@
+"""Batches of segments of like length, so that little of a batch is padding."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.corpus.segments import Segment
+from headscope.models.tokenise import Batch
+from headscope.models.tokens import Tokens
+from headscope.reading import Scope
+from headscope.reading.decoder_text import decoder_batch
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Model inputs, and the tokens that the encoder (or only stack) and the decoder read."""
+
+    inputs: Batch
+    tokens: list[Tokens]
+    decoder_tokens: list[Tokens] | None
+    documents: NDArray[np.int64]  # the numbers of the segments
+
+
+def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
+    """Segments in portions that are measured, kept and resumed as one."""
+    stream = iter(segments)
+    while portion := list(itertools.islice(stream, size)):
+        yield portion
+
+
+def batches(
+    scope: Scope,
+    segments: Sequence[Segment],
+    *,
+    most_tokens: int,
+    longest: int | None,
+    token_types: str = "proper",
+) -> Iterator[TextBatch]:
+    """Encode segments and group those of like length, at most `most_tokens` with padding.
+
+    The grouping depends on the segments alone, so that the same chunk always gives the same
+    batches, on any machine and after any restart.
+    """
+    whole = scope.encode(
+        [segment.text for segment in segments],
+        None if scope.encoder_decoder else [segment.pair for segment in segments],
+        truncate=True,
+        max_length=longest,
+    )
+    lengths = np.array([len(tokens) for tokens in whole.tokens])
+    order = np.argsort(-lengths, kind="stable")
+    while len(order):
+        count = max(1, most_tokens // int(lengths[order[0]]))
+        rows, order = order[:count], order[count:]
+        yield _rows(scope, whole, segments, rows, token_types, longest)
+
+
+def _rows(
+    scope: Scope,
+    whole: Batch,
+    segments: Sequence[Segment],
+    rows: NDArray[np.int64],
+    token_types: str,
+    longest: int | None,
+) -> TextBatch:
+    tokens = [whole.tokens[row] for row in rows]
+    width = max(len(of_row) for of_row in tokens)
+    inputs = {name: tensor[rows.tolist(), :width] for name, tensor in whole.inputs.items()}
+    if token_types == "zeros" and "token_type_ids" in inputs:
+        inputs["token_type_ids"] = inputs["token_type_ids"] * 0
+    decoder_tokens = None
+    if scope.encoder_decoder:
+        # without a second sentence the decoder reads the text again
+        spoken = [segments[row].pair or segments[row].text for row in rows]
+        decoder = decoder_batch(scope.model, scope.tokenizer, list(spoken)).to(scope.device)
+        decoder_tokens = decoder.tokens
+        inputs = {**inputs, **decoder.inputs}
+        if longest is not None:
+            decoder_tokens = [of_row.crop(longest) for of_row in decoder_tokens]
+            for name in ("decoder_input_ids", "decoder_attention_mask"):
+                inputs[name] = inputs[name][:, :longest]
+    numbers = np.array([segments[row].number for row in rows], dtype=np.int64)
+    return TextBatch(Batch(inputs, tokens), tokens, decoder_tokens, numbers)

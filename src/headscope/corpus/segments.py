@@ -1,0 +1,109 @@
+"""Segments: what a model reads at once, made of documents."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from headscope.corpus.documents import Document
+from headscope.corpus.sentences import split_sentences
+from headscope.errors import BadInput
+
+Cut = Literal["documents", "pairs"]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One input of the model; `number` is its place in the survey, `document` in the corpus."""
+
+    number: int
+    document: int
+    text: str
+    pair: str | None = None
+
+
+def segments(
+    documents: Iterable[Document], cut: Cut, tokenizer: Any, *, longest: int, seed: int = 0
+) -> Iterator[Segment]:
+    """Cut documents into segments: whole, or as the sentence pairs of Clark et al. (2019)."""
+    if cut not in ("documents", "pairs"):
+        raise BadInput(f"Segments are whole 'documents' or sentence 'pairs', not {cut!r}.")
+    number = 0
+    for place, document in enumerate(documents):
+        if cut == "documents" or document.pair is not None:
+            yield Segment(number, place, document.text, document.pair)
+            number += 1
+            continue
+        # seeded by document, so that a run that starts in the middle makes the same pairs
+        chance = random.Random(f"{seed}:{place}")
+        for text, pair in _pairs(document, tokenizer, longest, chance):
+            yield Segment(number, place, text, pair)
+            number += 1
+
+
+def _pairs(
+    document: Document, tokenizer: Any, longest: int, chance: random.Random
+) -> Iterator[tuple[str, str]]:
+    """Sentences until they fill a segment, split at a random one, cut to length at random ends."""
+    room = longest - tokenizer.num_special_tokens_to_add(pair=True)
+    sentences = document.sentences or tuple(
+        sentence for line in document.text.split("\n") for sentence in split_sentences(line)
+    )
+    if not sentences:
+        return
+    lengths = [len(ids) for ids in _pieces(tokenizer, list(sentences))]
+    gathered: list[str] = []
+    filled = 0
+    for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True)):
+        gathered.append(sentence)
+        filled += length
+        if filled < room and place + 1 < len(sentences):
+            continue
+        if len(gathered) >= 2:  # one sentence alone makes no pair
+            split = chance.randint(1, len(gathered) - 1)
+            first, second = " ".join(gathered[:split]), " ".join(gathered[split:])
+            yield _fit(tokenizer, first, second, room, chance)
+        gathered, filled = [], 0
+
+
+def _fit(
+    tokenizer: Any, first: str, second: str, room: int, chance: random.Random
+) -> tuple[str, str]:
+    """Take tokens from a random end of the longer side until both fit."""
+    sides = [first, second]
+    spans = [_spans(tokenizer, side) for side in sides]
+    kept = [[0, len(of_side)] for of_side in spans]
+    while sum(end - start for start, end in kept) > room:
+        longer = max(kept, key=lambda side: side[1] - side[0])
+        if chance.random() < 0.5:
+            longer[0] += 1
+        else:
+            longer[1] -= 1
+    cut = [
+        side[of_side[start][0] : of_side[end - 1][1]]
+        for side, of_side, (start, end) in zip(sides, spans, kept, strict=True)
+    ]
+    return cut[0].strip(), cut[1].strip()
+
+
+def _pieces(tokenizer: Any, texts: list[str]) -> list[list[int]]:
+    return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+
+
+def _spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+    """Where each token stands in the text; words where a tokenizer does not say."""
+    if tokenizer.is_fast:
+        encoded = tokenizer(
+            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        return [tuple(span) for span in encoded["offset_mapping"]]
+    spans: list[tuple[int, int]] = []
+    place = 0
+    for word in text.split():
+        start = text.index(word, place)
+        place = start + len(word)
+        # every token of a word stands for the whole of it, so that lengths still agree
+        spans += [(start, place)] * max(1, len(_pieces(tokenizer, [word])[0]))
+    return spans

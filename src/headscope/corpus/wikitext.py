@@ -1,0 +1,43 @@
+"""WikiText: articles spelled with spaces around every sign, made ordinary text again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_HEADING = re.compile(r"^\s*(=(?: =)*) (.+?) \1\s*$")
+_JOINED = re.compile(r" @([-.,])@ ")
+_BEFORE = re.compile(r" ([.,;:!?%)\]}])")
+_AFTER = re.compile(r"([(\[{$£#]) ")
+_POSSESSIVE = re.compile(r" ('s|'S|'t|'re|'ve|'ll|'d|'m|n't)\b")
+_QUOTED = re.compile(r'" ([^"]*?) "')
+
+
+def looks_like_wikitext(lines: Iterable[str]) -> bool:
+    """Whether some first lines carry WikiText's own marks."""
+    return any(" @-@ " in line or _HEADING.match(line) for line in lines)
+
+
+def articles(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each article as the number of its first line and its paragraphs, headings dropped."""
+    paragraphs: list[str] = []
+    first = 1
+    for number, line in enumerate(lines, 1):
+        heading = _HEADING.match(line)
+        if heading and heading.group(1) == "=":
+            if paragraphs:
+                yield first, paragraphs
+            paragraphs, first = [], number
+        elif not heading and line.strip():
+            paragraphs.append(ordinary(line))
+    if paragraphs:
+        yield first, paragraphs
+
+
+def ordinary(line: str) -> str:
+    """One line with the spaces that tokenisation put in taken out again."""
+    text = _JOINED.sub(r"\1", line.strip())
+    text = _QUOTED.sub(r'"\1"', text)
+    text = _BEFORE.sub(r"\1", text)
+    text = _AFTER.sub(r"\1", text)
+    return _POSSESSIVE.sub(r"\1", text)

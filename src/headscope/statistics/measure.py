@@ -1,0 +1,139 @@
+"""Measure a portion of a corpus: forward passes in, a tally out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from headscope.capture import Kind
+from headscope.corpus.batches import TextBatch, batches
+from headscope.corpus.segments import Segment
+from headscope.models.tokens import Tokens
+from headscope.reading import Scope
+from headscope.statistics.feature import Feature
+from headscope.statistics.features import resolve
+from headscope.statistics.gradients import gradient_rows
+from headscope.statistics.grid import Grid
+from headscope.statistics.grids import grids
+from headscope.statistics.map_keeper import MapKeeper
+from headscope.statistics.recorder import Recorder
+from headscope.statistics.repeats import repeated_batch
+from headscope.statistics.rows import Rows
+from headscope.statistics.statistic import Source, Statistic
+from headscope.statistics.tally import Tally
+from headscope.statistics.trust import trust
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and how; two runs with equal settings and corpus give equal tables."""
+
+    statistics: tuple[Statistic, ...]
+    distances: bool = False
+    longest: int | None = None  # tokens a segment is cut to
+    most_tokens: int = 2048  # tokens of a batch, padding included
+    token_types: str = "proper"
+    replicates: int = 0
+    seed: int = 0
+    fused: bool | None = field(default=None, compare=False)
+
+    def of(self, source: Source) -> list[Statistic]:
+        return [statistic for statistic in self.statistics if statistic.source == source]
+
+
+def measure_chunk(scope: Scope, segments: Sequence[Segment], settings: Settings) -> Tally:
+    """All that the segments add to a survey."""
+    tally = new_tally(settings)
+    for batch in batches(
+        scope,
+        segments,
+        most_tokens=settings.most_tokens,
+        longest=settings.longest,
+        token_types=settings.token_types,
+    ):
+        on = grids(scope, batch)
+        if settings.of("corpus") or settings.distances:
+            _read(scope, batch, on, settings, tally)
+        if settings.of("gradient"):
+            _differentiate(scope, batch, on, settings, tally)
+        tally.documents += len(batch.documents)
+        tally.tokens += sum(len(tokens) for tokens in batch.tokens)
+        tally.truncated += sum(_was_cut(tokens) for tokens in batch.tokens)
+    return tally
+
+
+def measure_repeats(scope: Scope, settings: Settings) -> Tally:
+    """What repeated random tokens add to a survey; they are no part of its corpus."""
+    tally = new_tally(settings)
+    chosen = settings.of("repeats")
+    if chosen:
+        inputs, on = repeated_batch(scope, settings.seed)
+        recorder = Recorder(on, _features(chosen, on), trust(scope), settings.fused)
+        scope.forward(inputs, recorder, lazy=True)
+        for kind in recorder.kinds:
+            _take(chosen, recorder.rows(kind), on[kind], tally)
+    return tally
+
+
+def new_tally(settings: Settings) -> Tally:
+    return Tally(settings.statistics, settings.replicates, settings.seed)
+
+
+def _read(
+    scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings, tally: Tally
+) -> None:
+    chosen = settings.of("corpus")
+    recorder = Recorder(on, _features(chosen, on), trust(scope), settings.fused)
+    sink = keeper = MapKeeper(on, recorder) if settings.distances else None
+    scope.forward(batch.inputs, sink or recorder, lazy=True)
+    for kind in recorder.kinds:
+        _take(chosen, recorder.rows(kind), on[kind], tally)
+    if keeper is not None:
+        for kind, heads, sums, rows in keeper.distances():
+            tally.add_distances(kind, heads, sums, rows)
+
+
+def _differentiate(
+    scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings, tally: Tally
+) -> None:
+    chosen = settings.of("gradient")
+    for rows in gradient_rows(scope, batch, on, _features(chosen, on), settings.seed):
+        _take(chosen, rows, rows.grid, tally)
+
+
+def _features(chosen: Sequence[Statistic], on: dict[Kind, Grid]) -> dict[Kind, list[Feature]]:
+    """The features the statistics that apply to each kind will look up."""
+    wanted: dict[Kind, list[Feature]] = {}
+    for kind, grid in on.items():
+        applying = [s for s in chosen if s.applies(kind, grid.causal)]
+        if applying:
+            wanted[kind] = [resolve(feature) for s in applying for feature in s.features()]
+    return wanted
+
+
+def _take(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
+    applying = [s for s in chosen if s.applies(grid.kind, grid.causal)]
+    measured = [statistic.measure(rows, grid) for statistic in applying]
+    # one copy from the device for all plain statistics: each copy would wait for the device
+    plain = [values for values in measured if values.dim() == 2]
+    together = torch.stack([v.double() for v in plain]).cpu() if plain else None
+    place = 0
+    for statistic, values in zip(applying, measured, strict=True):
+        if values.dim() == 2:
+            assert together is not None
+            values, place = together[place], place + 1
+        tally.add(grid.kind, statistic, rows.heads, np.asarray(grid.documents), values)
+
+
+def _was_cut(tokens: Tokens) -> bool:
+    """Whether the text goes on after the last token that was read."""
+    reached = [0] * len(tokens.texts)
+    for (_, end), segment, word in zip(tokens.spans, tokens.segments, tokens.words, strict=True):
+        if word >= 0:
+            reached[segment] = max(reached[segment], int(end))
+    return any(
+        end < len(text.rstrip()) for end, text in zip(reached, tokens.texts, strict=True)
+    )
