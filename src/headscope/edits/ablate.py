@@ -95,18 +95,18 @@ class Ablation:
         """The map of differences in points, those that survive Holm's correction outlined."""
         from headscope.figures import layer_head_map
 
-        found = self.table[self.table["disabled"] == what.removesuffix("s")]
-        sure = found[found["p_holm"] < SURE]
         values = self.head_map if what == "heads" else self.layer_map[:, None]
+        sure = [
+            (edit.layer, edit.heads[0])
+            for edit, p in zip(self.edits, self.differences.p_holm, strict=True)
+            if p < SURE and (len(edit.heads) == 1) == (what == "heads")
+        ]
         return layer_head_map(
             100 * values,
             f"{self.task}: one {what.removesuffix('s')} disabled ({self.mode})",
             f"{self.metric} minus {self.baseline:.3f}, in points",
             diverging=True,
-            mark=[
-                (int(row.layer), 0 if what == "layers" else int(row.head))
-                for row in sure.itertuples()
-            ],
+            mark=sure,
         )
 
 
