@@ -171,6 +171,7 @@ export class Instrument implements Mounted {
 
   private height(): number {
     if (this.options.height) return this.options.height;
+    if (this.options.fill) return Math.max(240, globalThis.innerHeight - this.stage.getBoundingClientRect().top - 33);
     const above = this.stage.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
     return Math.max(300, globalThis.innerHeight - above - 62);
   }

@@ -214,8 +214,10 @@ export interface MountOptions {
   onState?(state: State): void;
   /** false: no tabs, the view stays what header.view says. */
   tabs?: boolean;
-  /** Pixels the stage may fill; default: the width and 3/4 of the window. */
+  /** Pixels the stage may fill; default: what the window has left below the controls. */
   height?: number;
+  /** The view stands in a frame that fills the window (the app): nothing below it but its own foot. */
+  fill?: boolean;
 }
 
 /** mount(element, container | Source, options): what the bundle exports, and element.headscope. */
@@ -297,6 +299,8 @@ export interface ReadRequest {
   text_pair: string | null;
   off: OffHead[];
   layer?: number | null;
+  /** Read only as many tokens as the model takes. */
+  truncate?: boolean;
 }
 export interface AppHeader extends Header {
   id: string;

@@ -1,0 +1,133 @@
+/** The app on one screen: head map, view, this head; and what is there before and between readings. */
+import { render } from "preact";
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useInstrument } from "../../instrument/chrome";
+import { adoptStyle } from "../../instrument/instrument";
+import type { Instrument } from "../../instrument/instrument";
+import { make, number } from "../../render/dom";
+import { mountInto } from "../mount";
+import style from "./app.css";
+import { AppHeader } from "./header";
+import { HeadMap } from "./map";
+import { HeadPanel } from "./panel";
+import { Session } from "./session";
+
+function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady(): void }): JSX.Element {
+  const [, again] = useReducer((count: number) => count + 1, 0);
+  const [instrument, setInstrument] = useState<Instrument | null>(null);
+  const [folded, setFolded] = useState<"left" | "right" | null>(null);
+  const holder = useRef<HTMLDivElement>(null);
+  const { reading, theme } = session;
+  useEffect(() => session.subscribe(() => again(0)), [session]);
+  useLayoutEffect(() => {
+    if (!reading || !holder.current) return;
+    const mounted = mountInto(holder.current, reading.source, { fill: true, onState: (state) => session.follow(state) }, true);
+    session.follow(mounted.instrument.state);
+    setInstrument(mounted.instrument);
+    void mounted.instrument.ready.then(onReady);
+    return () => mounted.instrument.unmount();
+  }, [reading]);
+  useLayoutEffect(() => {
+    const dark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+    frame.dataset["shade"] = dark ? "dark" : "light";
+    instrument?.set({ theme });
+    if (reading) history.replaceState(null, "", session.address());
+  }, [theme, instrument]);
+  const current = instrument && instrument.source === reading?.source ? instrument : null;
+  const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);
+  return (
+    <>
+      <AppHeader session={session} fold={(side) => setFolded(folded === side ? null : side)} />
+      <div class={`app-main${folded ? ` show-${folded}` : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
+        {current ? <Left session={session} instrument={current} /> : <aside class="side left" />}
+        <main class="centre">
+          {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
+          <div class="app-view" ref={holder} hidden={covered} />
+          {covered && <Cover session={session} />}
+        </main>
+        {current ? <Right session={session} instrument={current} /> : <aside class="side right" />}
+      </div>
+    </>
+  );
+}
+
+function Left({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  useInstrument(instrument);
+  return <HeadMap session={session} instrument={instrument} />;
+}
+
+function Right({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  useInstrument(instrument);
+  return <HeadPanel session={session} instrument={instrument} />;
+}
+
+/** Nothing read yet, reading, too long, failed: each says what it is and what to do. */
+function Cover({ session }: { session: Session }): JSX.Element {
+  const { phase, tooLong, models } = session;
+  if (phase === "starting" || phase === "loading") {
+    return (
+      <div class="message busy" role="status">
+        <strong>{phase === "starting" ? "Starting…" : "Reading…"}</strong>
+        <p>{phase === "loading" ? "The first reading of a model also loads it." : ""}</p>
+      </div>
+    );
+  }
+  if (phase === "too-long" && tooLong) {
+    return (
+      <div class="message" role="alert">
+        <strong>This text has {number(tooLong.tokens)} tokens; the model reads at most {number(tooLong.limit)}.</strong>
+        <p>Shorten it, choose a model that reads more, or read its beginning.</p>
+        <button class="button primary" data-control="truncate" onClick={() => void session.read(true)}>read the first {number(tooLong.limit)} tokens</button>
+      </div>
+    );
+  }
+  if (phase === "error") {
+    return (
+      <div class="message" role="alert">
+        <strong>{session.message}</strong>
+        <button class="button" onClick={() => void (models ? session.read() : session.start())}>try again</button>
+      </div>
+    );
+  }
+  return (
+    <div class="message">
+      <strong>Type a sentence or two above, and see what every head attends to.</strong>
+      <p>Or begin with one of these:</p>
+      <div class="cards">
+        {models?.examples.map((example, i) => (
+          <button class="card" key={i} data-example={i} onClick={() => void session.useExample(example)}>
+            <b>{example.title}</b>
+            <span>{example.text}</span>
+            {example.text_pair && <span>{example.text_pair}</span>}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+export interface AppElement extends HTMLElement {
+  headscopeApp?: { ready: Promise<void>; readonly id: string | null };
+}
+
+export function mountApp(element: AppElement): void {
+  const root = element.attachShadow({ mode: "open" });
+  adoptStyle(root);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  const frame = make("div", { class: "hs app" });
+  root.append(frame);
+  const session = new Session(new URLSearchParams(location.search));
+  let onReady = () => undefined as void;
+  const ready = new Promise<void>((resolve) => (onReady = resolve));
+  element.headscopeApp = {
+    ready,
+    get id() {
+      return session.reading?.id ?? null;
+    },
+  };
+  render(<App session={session} frame={frame} onReady={() => onReady()} />, frame);
+  void session.start();
+}

@@ -1,0 +1,188 @@
+/** The app's top line: model, one or two sentences, read, theme, link, export. */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ExportFormat } from "../../protocol/types";
+import { copyText, number } from "../../render/dom";
+import type { Session } from "./session";
+
+const formats: [ExportFormat, string][] = [
+  ["svg", "SVG figure"],
+  ["pdf", "PDF figure"],
+  ["png", "PNG figure"],
+  ["html", "HTML page, complete in itself"],
+  ["safetensors", "the reading (safetensors)"],
+];
+
+export function AppHeader({ session, fold }: { session: Session; fold(side: "left" | "right"): void }): JSX.Element {
+  const { models } = session;
+  const entry = models?.models.find((each) => each.id === session.model);
+  const read = () => {
+    session.forget();
+    void session.read();
+  };
+  return (
+    <header class="app-head">
+      <span class="brand">headscope</span>
+      <button class="icon fold" aria-label="Head map" onClick={() => fold("left")}>▦</button>
+      <label class="field">
+        <span class="sr">Model</span>
+        <select
+          data-control="model"
+          value={session.model}
+          onChange={(event) => {
+            session.model = event.currentTarget.value;
+            read();
+          }}
+        >
+          {models?.models.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
+        </select>
+      </label>
+      <div class="texts">
+        <TextBox session={session} which="text" label="Sentence A" limit={models?.max_characters} onRead={read} />
+        <TextBox session={session} which="pair" label={entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)"} limit={models?.max_characters} onRead={read} />
+      </div>
+      <button class="button primary" data-control="read" disabled={session.phase === "loading"} onClick={read}>read</button>
+      <Examples session={session} />
+      <span class="spring" />
+      <Theme session={session} />
+      <CopyLink session={session} />
+      <Export session={session} />
+      <button class="icon fold" aria-label="This head" onClick={() => fold("right")}>☰</button>
+    </header>
+  );
+}
+
+interface BoxProps {
+  session: Session;
+  which: "text" | "pair";
+  label: string;
+  limit?: number;
+  onRead(): void;
+}
+
+function TextBox({ session, which, label, limit, onRead }: BoxProps): JSX.Element {
+  const box = useRef<HTMLTextAreaElement>(null);
+  const value = session[which];
+  useEffect(() => {
+    if (box.current && box.current.value !== value) box.current.value = value;
+  }, [value]);
+  return (
+    <textarea
+      ref={box}
+      rows={1}
+      data-control={which === "text" ? "text" : "text-pair"}
+      placeholder={label}
+      aria-label={label}
+      maxLength={limit}
+      title={limit ? `${label}: up to ${number(limit)} characters; Enter reads, Shift+Enter starts a new line` : label}
+      onInput={(event) => (session[which] = event.currentTarget.value)}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key !== "Enter" || event.shiftKey) return;
+        event.preventDefault();
+        onRead();
+      }}
+    />
+  );
+}
+
+function Menu({ name, title, label, children }: { name: string; title: string; label: string; children: JSX.Element | JSX.Element[] }): JSX.Element {
+  const details = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const leave = (event: Event) => {
+      if (details.current && !event.composedPath().includes(details.current)) details.current.open = false;
+    };
+    document.addEventListener("pointerdown", leave);
+    return () => document.removeEventListener("pointerdown", leave);
+  }, []);
+  return (
+    <details
+      class="menu"
+      data-control={name}
+      ref={details}
+      onClick={(event) => {
+        if ((event.target as Element).closest(".menu-list")) details.current!.open = false;
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") details.current!.open = false;
+      }}
+    >
+      <summary class="icon" title={title}>{label}</summary>
+      <div class="menu-list">{children}</div>
+    </details>
+  );
+}
+
+export function Examples({ session }: { session: Session }): JSX.Element | null {
+  const examples = session.models?.examples ?? [];
+  if (!examples.length) return null;
+  return (
+    <Menu name="examples" title="Texts to start from" label="examples">
+      {examples.map((example, i) => (
+        <button key={i} data-example={i} onClick={() => void session.useExample(example)}>
+          <b>{example.title}</b>
+          <small>{[example.text, example.text_pair].filter(Boolean).join(" · ")}</small>
+        </button>
+      ))}
+    </Menu>
+  );
+}
+
+function Export({ session }: { session: Session }): JSX.Element {
+  const { reading } = session;
+  return (
+    <Menu name="export" title="Save this picture or its numbers" label="export">
+      {formats.map(([format, title]) => (
+        <a
+          key={format}
+          data-format={format}
+          aria-disabled={!reading}
+          download
+          href={reading ? `api/reading/${encodeURIComponent(reading.id)}/export?format=${format}&${session.stateQuery().toString()}` : undefined}
+        >
+          {title}
+        </a>
+      ))}
+    </Menu>
+  );
+}
+
+function CopyLink({ session }: { session: Session }): JSX.Element {
+  const [copied, setCopied] = useState(false);
+  return (
+    <button
+      class="icon"
+      data-control="link"
+      title="Copy a link that reopens this picture"
+      onClick={() => {
+        void copyText(new URL(session.address(), location.href).href).then(() => {
+          setCopied(true);
+          setTimeout(() => setCopied(false), 1600);
+        });
+      }}
+    >
+      {copied ? "copied" : "link"}
+    </button>
+  );
+}
+
+const nextTheme = { auto: "light", light: "dark", dark: "auto" } as const;
+const themeSign = { auto: "◐", light: "☀", dark: "☾" } as const;
+
+function Theme({ session }: { session: Session }): JSX.Element {
+  return (
+    <button
+      class="icon"
+      data-control="theme"
+      data-theme={session.theme}
+      title={`Theme: ${session.theme === "auto" ? "as the system" : session.theme}`}
+      aria-label={`Theme: ${session.theme}. Change`}
+      onClick={() => {
+        session.theme = nextTheme[session.theme];
+        session.tell();
+      }}
+    >
+      {themeSign[session.theme]}
+    </button>
+  );
+}

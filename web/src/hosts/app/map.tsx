@@ -1,0 +1,99 @@
+/** The left column: layers × heads coloured by a pattern or statistic of this reading. */
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Instrument } from "../../instrument/instrument";
+import { LegendMark } from "../../instrument/legend";
+import { valueText } from "../../render/dom";
+import { diverging, sequential } from "../../render/scales";
+import { cellAt, headGrid, markOpen, rangeOf } from "../../views/headmap/grid";
+import type { Session } from "./session";
+
+export function HeadMap({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  const holder = useRef<HTMLDivElement>(null);
+  const [values, setValues] = useState<Float32Array | null>(null);
+  const [hovered, setHovered] = useState<[number, number] | null>(null);
+  const { reading, state } = instrument;
+  const table = reading.table;
+  const columns = table?.columns ?? [];
+  const column = columns.find((each) => each.name === state.column) ?? columns[0];
+  const kind = table?.kind ?? state.kind;
+  const part = reading.part(kind);
+  const shade = instrument.shade();
+  useEffect(() => {
+    if (!column) return setValues(labelScores(instrument, kind));
+    void reading.column(column).then(setValues);
+  }, [reading, column?.name, kind]);
+  const scale = column?.scale ?? "sequential";
+  const ramp = scale === "diverging" ? diverging(shade) : sequential(shade);
+  const range = values ? rangeOf(values, scale, column?.range ?? (column ? undefined : [0, 1])) : ([0, 1] as [number, number]);
+  const layers = table?.layers ?? part.layers;
+  const heads = table?.heads ?? part.heads;
+  useLayoutEffect(() => {
+    if (!values || !holder.current) return;
+    const room = (holder.current.clientWidth || 228) - 24;
+    const grid = headGrid({
+      layers,
+      heads,
+      values,
+      range,
+      ramp,
+      size: Math.max(9, Math.min(22, Math.floor(room / heads) - 2)),
+      label: (layer, head) => reading.label(kind, layer, head),
+      off: (layer, head) => session.isOff(kind, layer, head),
+    });
+    if (state.kind === kind) markOpen(grid, state.layer, state.head);
+    holder.current.replaceChildren(grid);
+  });
+  const [layer, head] = hovered ?? [state.layer, state.head];
+  const value = values?.[layers.indexOf(layer) * heads + head];
+  const label = reading.label(kind, layer, head);
+  const open = (event: Event) => {
+    const cell = cellAt(event);
+    if (!cell) return;
+    instrument.set({ kind, layer: cell[0], head: cell[1], heads: [cell[1]], marked: [], view: state.view === "model" || state.view === "headmap" ? "head" : state.view });
+  };
+  return (
+    <aside class="side left" aria-label="Head map">
+      <h2>Head map</h2>
+      {columns.length > 0 && (
+        <label class="field">
+          <span>coloured by</span>
+          <select data-control="column" value={column?.name} onChange={(event) => instrument.set({ column: event.currentTarget.value })}>
+            {columns.map((each) => <option value={each.name} key={each.name}>{each.title ?? each.name.replaceAll("_", " ")}</option>)}
+          </select>
+        </label>
+      )}
+      <div
+        class="map"
+        ref={holder}
+        onClick={open}
+        onMouseMove={(event) => {
+          const cell = cellAt(event);
+          if (String(cell) !== String(hovered)) setHovered(cell);
+        }}
+        onMouseLeave={() => setHovered(null)}
+      />
+      <LegendMark shade={shade} legend={{ kind: "ramp", ramp, title: "", low: valueText(range[0]), high: valueText(range[1]) }} />
+      <p class="read-out" aria-live="polite">
+        <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
+        <br />
+        {label ? `${label.text} ${label.score.toFixed(2)}` : "no clear pattern"}
+      </p>
+      {column?.note && <p class="quiet">{column.note}</p>}
+      <p class="quiet">Layers down, heads across; a dot marks a labelled head, a stroke one that is off. Click opens it.</p>
+    </aside>
+  );
+}
+
+/** Without measurements the map shows how strong each head's label is. */
+function labelScores(instrument: Instrument, kind: Parameters<Instrument["reading"]["part"]>[0]): Float32Array {
+  const part = instrument.reading.part(kind);
+  const values = new Float32Array(part.layers.length * part.heads).fill(NaN);
+  part.layers.forEach((layer, row) => {
+    for (let head = 0; head < part.heads; head++) {
+      const label = instrument.reading.label(kind, layer, head);
+      if (label) values[row * part.heads + head] = label.score;
+    }
+  });
+  return values;
+}

@@ -1,0 +1,190 @@
+/** The right column: this head. Label, statistics, why, switched off or on, and what that changes. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Instrument } from "../../instrument/instrument";
+import type { HeadFacts, ImportanceReply, PredictReply, Prediction } from "../../protocol/types";
+import { valueText, visible } from "../../render/dom";
+import { css } from "../../render/oklch";
+import { getJson, postJson } from "./api";
+import type { Session } from "./session";
+
+type Asked<Reply> = { for: string; reply: Reply | null; error: string | null };
+
+/** Asks when the question changes, waits for the user to come to rest, drops answers that come too late. */
+function useAnswer<Reply>(question: string | null, ask: () => Promise<Reply>, rest: number): Asked<Reply> | null {
+  const [answer, setAnswer] = useState<Asked<Reply> | null>(null);
+  useEffect(() => {
+    if (question === null) return;
+    let current = true;
+    const timer = setTimeout(() => {
+      ask().then(
+        (reply) => current && setAnswer({ for: question, reply, error: null }),
+        (error: unknown) => current && setAnswer({ for: question, reply: null, error: error instanceof Error ? error.message : String(error) }),
+      );
+    }, rest);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [question]);
+  return answer;
+}
+
+export function HeadPanel({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  const { state } = instrument;
+  const { id } = session.reading!;
+  const part = instrument.reading.part(state.kind);
+  const colour = instrument.colours()[state.head];
+  const path = `${state.kind}/${state.layer}/${state.head}`;
+  const facts = useAnswer(`${id} ${path}`, () => getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`), 120);
+  const stale = facts?.for !== `${id} ${path}`;
+  const off = session.isOff(state.kind, state.layer, state.head);
+  return (
+    <aside class="side right" aria-label="This head">
+      <h2>
+        <i class="dot" style={{ background: css(colour) }} />
+        Head {state.layer}-{state.head}
+        <small>{part.kind}</small>
+      </h2>
+      <section data-panel="facts" class={stale ? "stale" : ""} aria-busy={stale}>
+        {facts?.reply ? <Facts facts={facts.reply} /> : <p class="quiet">{facts?.error ?? "measuring…"}</p>}
+      </section>
+      <section data-panel="why" class={stale ? "stale" : ""}>
+        <h3>Why</h3>
+        <Why facts={facts?.reply ?? null} instrument={instrument} />
+      </section>
+      <section>
+        <label class="switch">
+          <input type="checkbox" data-control="off" checked={off} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
+          <span>switch this head off</span>
+        </label>
+        {session.off.length > 0 && (
+          <p class="quiet">
+            off: {session.off.map(([kind, layer, head]) => `${layer}-${head}${kind === part.kind ? "" : ` (${kind})`}`).join(", ")}{" "}
+            <button
+              class="plain"
+              data-control="all-on"
+              onClick={() => {
+                session.off = [];
+                void session.read();
+              }}
+            >
+              all on again
+            </button>
+          </p>
+        )}
+      </section>
+      <Predictions session={session} />
+      <Importance session={session} instrument={instrument} />
+    </aside>
+  );
+}
+
+function Facts({ facts }: { facts: HeadFacts }): JSX.Element {
+  return (
+    <>
+      <p class="label-line">
+        {facts.label ? <><b>{facts.label}</b> {facts.score?.toFixed(2)}</> : <span class="quiet">no clear pattern</span>}
+      </p>
+      <ul class="meters">
+        {facts.patterns.slice(0, 6).map((pattern) => (
+          <li key={pattern.name} title={pattern.lift ? `${valueText(pattern.lift)} times uniform attention` : undefined}>
+            <span class={pattern.labelled ? "" : "quiet"}>{pattern.name.replaceAll("_", " ")}</span>
+            <meter min={0} max={1} value={pattern.score} aria-label={`${pattern.name} ${pattern.score.toFixed(3)}`} />
+            <b>{pattern.score.toFixed(2)}</b>
+          </li>
+        ))}
+      </ul>
+      <dl class="numbers">
+        {facts.statistics.map((statistic) => (
+          <div key={statistic.name} title={statistic.note}>
+            <dt>{statistic.name.replaceAll("_", " ")}</dt>
+            <dd>{valueText(statistic.value)}{statistic.unit ? ` ${statistic.unit}` : ""}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+function Why({ facts, instrument }: { facts: HeadFacts | null; instrument: Instrument }): JSX.Element {
+  if (!facts) return <p class="quiet">…</p>;
+  if (!facts.why) return <p class="quiet">{facts.why_not ?? "No pattern holds here that neurons could explain."}</p>;
+  const { text, marked } = facts.why;
+  return (
+    <>
+      <p>{text}</p>
+      <button class="button" data-control="show-neurons" onClick={() => instrument.set({ view: "neuron", marked, sort: "contribution" })}>
+        show these neurons →
+      </button>
+    </>
+  );
+}
+
+function Predictions({ session }: { session: Session }): JSX.Element | null {
+  const entry = session.models?.models.find((each) => each.id === session.model);
+  const { id } = session.reading!;
+  const question = entry?.predicts === false ? null : `${id} ${JSON.stringify(session.off)}`;
+  const answer = useAnswer(question, () => postJson<PredictReply>("api/predict", { id, off: session.off }), 60);
+  if (question === null) return null;
+  const reply = answer?.reply;
+  return (
+    <section data-panel="predictions" aria-busy={answer?.for !== question}>
+      <h3>Predictions{session.off.length > 0 && <small> before → after</small>}</h3>
+      {!reply && <p class="quiet">{answer?.error ?? "asking the model…"}</p>}
+      {reply?.note && <p class="quiet">{reply.note}</p>}
+      {reply?.places.map((place) => (
+        <div key={place.position} class="place">
+          <p class="quiet">{place.title}</p>
+          <table>
+            <tbody>
+              {place.before.slice(0, 5).map((before, i) => (
+                <tr key={i}>
+                  <PredictionCell prediction={before} />
+                  {session.off.length > 0 && <PredictionCell prediction={place.after[i]} changed={place.after[i]?.token !== before.token} />}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function PredictionCell({ prediction, changed }: { prediction: Prediction | undefined; changed?: boolean }): JSX.Element {
+  if (!prediction) return <td />;
+  return (
+    <td class={changed ? "changed" : ""}>
+      <span class="token-text">{visible(prediction.token)}</span> <small>{prediction.probability.toFixed(3)}</small>
+    </td>
+  );
+}
+
+function Importance({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  const { id } = session.reading!;
+  const [wanted, setWanted] = useState<string | null>(null);
+  const question = wanted === null ? null : `${id} ${JSON.stringify(session.off)}`;
+  const answer = useAnswer(question, () => postJson<ImportanceReply>("api/importance", { id, off: session.off }), 200);
+  const most = answer?.reply?.heads[0]?.importance || 1;
+  return (
+    <section data-panel="importance" aria-busy={question !== null && answer?.for !== question}>
+      <h3>Most important heads for this input</h3>
+      {wanted === null && <button class="button" data-control="rank" onClick={() => setWanted(id)}>rank the heads</button>}
+      {wanted !== null && !answer && <p class="quiet">ranking every head…</p>}
+      {answer?.error && <p class="quiet">{answer.error}</p>}
+      <ol class="meters">
+        {answer?.reply?.heads.slice(0, 8).map(({ kind, layer, head, importance }) => (
+          <li key={`${kind}${layer}-${head}`}>
+            <button class="plain" data-important={`${layer}-${head}`} onClick={() => instrument.set({ kind, layer, head, heads: [head], marked: [] })}>
+              {layer}-{head}{instrument.reading.parts.length > 1 ? ` ${kind}` : ""} {instrument.reading.label(kind, layer, head)?.text ?? ""}
+            </button>
+            <meter min={0} max={most} value={importance} aria-label={`importance ${valueText(importance)}`} />
+            <b>{valueText(importance)}</b>
+          </li>
+        ))}
+      </ol>
+      {answer?.reply && <p class="quiet">{answer.reply.note}</p>}
+    </section>
+  );
+}
