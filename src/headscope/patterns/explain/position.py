@@ -1,0 +1,190 @@
+"""Position-aware neurons: whose query and key depend on where a token stands more than on which
+token it is. Moving the positions under the words shows which of the two the head follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.patterns.explain.contributors import Values
+from headscope.patterns.explain.inputs import accepts, positions, reread
+from headscope.patterns.explain.score import head_score
+from headscope.patterns.pattern import Pattern
+from headscope.patterns.scores import pattern_named
+from headscope.patterns.sheet import grid_of
+from headscope.patterns.single import score_maps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.models.tokens import Tokens
+    from headscope.reading import Scope
+
+LEAST = 3  # rows a position or a token needs to count as a group
+
+
+@dataclass(frozen=True, eq=False)
+class PositionAware:
+    """How much of a head's neurons, and of its pattern, is position."""
+
+    neurons: pd.DataFrame  # neuron, query_position, query_token, key_position, key_token (ε²)
+    score: float
+    shifted: float | None  # all positions moved by the same number
+    shuffled: float | None  # positions exchanged within each sentence; score by place in the text
+    followed: float | None  # the same run; score by the exchanged positions
+    shift: int
+
+    @property
+    def words(self) -> str:
+        frame = self.neurons
+        more = (frame["query_position"] > frame["query_token"]) & (
+            frame["key_position"] > frame["key_token"]
+        )
+        text = (
+            f"In {int(more.sum())} of {len(frame)} neurons position explains more of both query and key "
+            f"than the token does (means {frame['query_position'].mean():.0%} against "
+            f"{frame['query_token'].mean():.0%} of the query)."
+        )
+        if self.shifted is None or self.shuffled is None or self.followed is None:
+            return f"{text} The model takes no position ids, so they could not be moved."
+        return (
+            f"{text} The score is {self.score:.2f}; {self.shifted:.2f} when all positions move by "
+            f"{self.shift}; and when positions are exchanged between words, {self.shuffled:.2f} by the "
+            f"words' places and {self.followed:.2f} by their new positions."
+        )
+
+
+def position_aware(
+    scope: Scope,
+    texts: Sequence[str],
+    layer: int,
+    head: int,
+    pattern: str = "next_word",
+    *,
+    shift: int = 16,
+    seed: int = 0,
+) -> PositionAware:
+    """Look for position-aware neurons in one head, over several texts."""
+    if len(texts) < LEAST:
+        raise BadInput(f"Position and token can be told apart over {LEAST} texts or more.")
+    chosen = pattern_named(pattern)
+    q, k, places, ids, scores = [], [], [], [], []
+    for text in texts:
+        reading = scope.read(text, layers=[layer], truncate=True)
+        part = reading.part()
+        one = part.layer(layer)
+        if one.q is None or one.k is None:
+            raise BadInput(part.why_no_qk or "q and k of this model cannot be read.")
+        q.append(one.q[head])
+        k.append(one.k[head // (len(one.q) // len(one.k))])
+        places.append(np.arange(len(part.query)))
+        ids.append(part.query.ids)
+        scores.append(head_score(reading, layer, head, chosen))
+    moved = _moved(scope, texts, layer, head, chosen, shift, seed)
+    return PositionAware(
+        _table(np.concatenate(q), np.concatenate(k), np.concatenate(places), np.concatenate(ids)),
+        float(np.nanmean(scores)),
+        *(moved or (None, None, None)),
+        shift,
+    )
+
+
+def _table(
+    q: NDArray[np.float32],
+    k: NDArray[np.float32],
+    places: NDArray[np.int64],
+    ids: NDArray[np.int64],
+) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "neuron": np.arange(q.shape[1]),
+            "query_position": adjusted(q, places),
+            "query_token": adjusted(q, ids),
+            "key_position": adjusted(k, places),
+            "key_token": adjusted(k, ids),
+        }
+    )
+
+
+def adjusted(values: NDArray[np.float32], groups: NDArray[np.int64]) -> Values:
+    """ε² of each column: variance explained by groups, corrected for their number, at least 0.
+
+    Plain η² grows with the number of groups and would always favour the token.
+    """
+    names, counts = np.unique(groups, return_counts=True)
+    kept = np.isin(groups, names[counts >= LEAST])
+    values, groups = values[kept].astype(np.float64), groups[kept]
+    number, rows = len(np.unique(groups)), len(values)
+    if number < 2 or rows <= number:
+        return np.full(values.shape[1], np.nan)
+    within = np.zeros(values.shape[1])
+    for group in np.unique(groups):
+        inside = values[groups == group]
+        within += ((inside - inside.mean(0)) ** 2).sum(0)
+    total = ((values - values.mean(0)) ** 2).sum(0)
+    share = 1 - (within / (rows - number)) / np.maximum(total / (rows - 1), 1e-30)
+    return np.clip(share, 0, 1)
+
+
+def _moved(
+    scope: Scope,
+    texts: Sequence[str],
+    layer: int,
+    head: int,
+    pattern: Pattern,
+    shift: int,
+    seed: int,
+) -> tuple[float, float, float] | None:
+    """Scores with positions shifted, exchanged (by place), exchanged (by position)."""
+    if not accepts(scope, "position_ids"):
+        return None
+    rng = np.random.default_rng(seed)
+    found: list[tuple[float, float, float]] = []
+    for text in texts:
+        batch = scope.encode([text], truncate=True)
+        tokens, length = batch.tokens[0], len(batch.tokens[0])
+        room = (scope.max_length or length + shift) - length
+        own = positions(scope, length)
+        away = reread(scope, batch, layer, position_ids=own + max(0, min(shift, room)))
+        new = _exchanged(tokens, rng)
+        swapped = reread(
+            scope, batch, layer, position_ids=own[:, torch.from_numpy(new).to(own.device)]
+        )
+        found.append(
+            (
+                head_score(away, layer, head, pattern),
+                head_score(swapped, layer, head, pattern),
+                _by_position(swapped.part().weights(layer)[head], tokens, new, pattern),
+            )
+        )
+    shifted, shuffled, followed = np.nanmean(np.array(found), axis=0)
+    return float(shifted), float(shuffled), float(followed)
+
+
+def _exchanged(tokens: Tokens, rng: np.random.Generator) -> NDArray[np.int64]:
+    """New places: words and punctuation of a sentence exchange theirs, special tokens stay."""
+    new = np.arange(len(tokens))
+    for segment in np.unique(tokens.segments):
+        inside = np.flatnonzero(tokens.content & (tokens.segments == segment))
+        new[inside] = rng.permutation(inside)
+    return new
+
+
+def _by_position(
+    weights: NDArray[np.float32], tokens: Tokens, new: NDArray[np.int64], pattern: Pattern
+) -> float:
+    """The score when maps are laid out by the positions the model was told."""
+    order = np.argsort(new)
+    maps = torch.from_numpy(np.array(weights[np.ix_(order, order)], np.float32))[None, None]
+    # positions are exchanged within sentences alone, so the text's own grid fits the new order
+    causal = not bool(torch.triu(maps[0, 0], 1).any())
+    scores = score_maps(pattern, maps, grid_of([tokens], causal=causal))
+    return float("nan") if scores is None else float(scores.score[0, 0])

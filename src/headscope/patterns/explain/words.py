@@ -1,0 +1,62 @@
+"""An explanation in words: what the head does, which neurons do it, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headscope.patterns.explain.explanation import Explanation
+
+STEADY = 0.5  # mean cosine of two queries' Δ from which the same neurons serve every query
+
+
+def in_words(found: Explanation) -> str:
+    """Three or four sentences, each with its numbers."""
+    return " ".join(
+        [_what(found), _who(found), _where(found), _check(found)],
+    )
+
+
+def _what(found: Explanation) -> str:
+    base = f"Head {found.layer}-{found.head} {found.pattern.about}"
+    score = f"score {found.causal.score:.2f} on this text"
+    if found.delta.total <= 0:
+        return (
+            f"{base} no more than elsewhere ({score}): its neurons together lower the targets by "
+            f"{-found.delta.total:.2f}."
+        )
+    return f"{base} ({score}); its targets score {found.delta.total:.2f} above the other keys."
+
+
+def _who(found: Explanation) -> str:
+    unit = found.unit
+    part = round(found.delta.participation)
+    text = f"{part} of {found.count} {unit} take part"
+    top = found.top(4)
+    return (
+        f"{text}; the first four ({', '.join(top)}) carry {found.delta.share(4):.0%} of the "
+        f"difference, {found.size} carry {found.delta.share(found.size):.0%}"
+        + (f", position itself adds {found.bias:.2f}." if found.bias is not None else ".")
+    )
+
+
+def _where(found: Explanation) -> str:
+    steady = found.stability
+    if steady.cosine != steady.cosine:
+        return "One query only: nothing can be said of stability."
+    same = (
+        "the same ones at every position" if steady.cosine >= STEADY else "others at each position"
+    )
+    return (
+        f"They are {same} (cosine {steady.cosine:.2f}, overlap of the top {found.size} "
+        f"{steady.jaccard:.2f}); chosen on half the queries they carry {steady.held_out:.0%} on "
+        "the other half."
+    )
+
+
+def _check(found: Explanation) -> str:
+    check = found.causal
+    return (
+        f"With only these {found.size} the score is {check.only:.2f}, without them "
+        f"{check.without:.2f}."
+    )
