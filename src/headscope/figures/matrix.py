@@ -39,11 +39,11 @@ def matrix(
             aspect="auto",
             interpolation="nearest",
         )
+        axes.xaxis.tick_top()
         step = _label_step(max(queries, keys), cell)
         size = min(style.SMALL, cell * step * 72 * 0.85)
         _label(axes, "x", key, step, size)
         _label(axes, "y", query, step, size)
-        axes.xaxis.set_ticks_position("top")
         axes.set_ylabel("query")
         axes.xaxis.set_label_position("top")
         axes.set_xlabel("key")

@@ -18,7 +18,8 @@ from headscope.figures.frame import finish, text_width
 from headscope.figures.tokens import TokenLine, column, font_size, row_height
 
 GAP = 0.22  # inches between columns
-BAR = 0.62  # inches of a bar column
+BAR = 0.5  # inches of a bar column
+NUMBER = 0.38  # inches of the numbers beside it
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def neuron_strips(
     strip = max(1.4, min(2.4, q.size * 0.028))
     height = (rows + 2) * row_height(rows)  # two rows above for q and the names
     left = max(text_width(label, size) for label in [*key.labels, query_label]) + 0.16
-    width = left + 2 * strip + GAP + len(bars) * (BAR + GAP) + 0.1
+    width = left + 2 * strip + GAP + len(bars) * (BAR + NUMBER + GAP) + 0.1
     with style.drawing():
         figure = style.new_figure(width, height)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -71,7 +72,7 @@ def neuron_strips(
         _cells(axes, product[:, order], start, strip, -0.42, signed["q×k"])
         _share(axes, product, order, start, strip)
         for at, bar in enumerate(bars):
-            _bars(axes, bar, start + strip + GAP + at * (BAR + GAP))
+            _bars(axes, bar, start + strip + GAP + at * (BAR + NUMBER + GAP))
         scale = ", ".join(f"{name} ±{reach:.3g}" for name, reach in signed.items())
         neurons = "by contribution" if by_contribution else "in their order"
         finish(
@@ -117,33 +118,25 @@ def _share(
 
 
 def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
+    """Bars, and beside them the numbers in a column of their own."""
     finite = bar.values[np.isfinite(bar.values)]
-    reach = float(np.abs(finite).max()) if finite.size else 1.0
-    reach = 1.0 if not bar.signed else (reach or 1.0)
-    _name(axes, left, -1.3, bar.name, "left")
-    zero = left + (BAR / 2 if bar.signed and (finite < 0).any() else 0.0)
-    unit = (left + BAR - zero) / reach
+    reach = 1.0 if not bar.signed or not finite.any() else float(np.abs(finite).max())
+    right = left + BAR
+    zero = left + (BAR / 2 if (finite < 0).any() else 0.0)
+    unit = (right - zero) / reach
+    _name(axes, right + NUMBER, -1.3, bar.name, "right")
     axes.plot([zero, zero], [-0.5, len(bar.values) - 0.5], color=RULE, lw=0.6)
     for row, value in enumerate(bar.values):
         if not np.isfinite(value):
-            axes.text(left, row, "masked", fontsize=style.TINY - 1, color=QUIET, va="center")
+            _number(axes, right + NUMBER, row, "masked")
             continue
         colour = (POSITIVE if value >= 0 else NEGATIVE) if bar.signed else INK
-        long = float(value) * unit
-        axes.add_patch(
-            Rectangle((min(zero, zero + long), row - 0.36), abs(long), 0.72, color=colour, lw=0)
-        )
-        label = f"{value:.2f}" if bar.signed else f"{value:.3f}"
-        _value(axes, zero, long, row, label, left)
+        end = zero + float(value) * unit
+        box = Rectangle((min(zero, end), row - 0.36), abs(end - zero), 0.72, color=colour, lw=0)
+        axes.add_patch(box)
+        _number(axes, right + NUMBER, row, f"{value:.2f}" if bar.signed else f"{value:.3f}")
 
 
-def _value(axes: Axes, zero: float, long: float, row: int, label: str, left: float) -> None:
-    """The number beside its bar, on the side where there is room."""
-    room = 0.03
-    if long >= 0:
-        inside = zero + long + 0.3 > left + BAR + GAP * 0.8
-        x, align = (zero + long - room, "right") if inside else (zero + long + room, "left")
-        colour = "white" if inside else INK
-    else:
-        x, align, colour = zero + room, "left", INK
-    axes.text(x, row, label, fontsize=style.TINY - 0.8, color=colour, ha=align, va="center")
+def _number(axes: Axes, right: float, row: int, text: str) -> None:
+    colour = QUIET if text == "masked" else INK
+    axes.text(right, row, text, fontsize=style.TINY - 0.5, color=colour, ha="right", va="center")

@@ -43,16 +43,15 @@ MEASURES: Mapping[str, Measure] = {
 
 def summary(part: Part) -> dict[str, Floats]:
     """Each measure as layers × heads; those that mean nothing for this reading are left out."""
-    across = part.kind == "cross"
     rows: dict[str, list[Floats]] = {}
     for layer in part.numbers:
-        for name, values in _layer(part.weights(layer), part, across).items():
+        for name, values in summary_of_layer(part, part.weights(layer)).items():
             missing = part.heads - values.size
             rows.setdefault(name, []).append(np.pad(values, (0, missing), constant_values=np.nan))
     return {name: np.stack(values) for name, values in rows.items()}
 
 
-def _layer(weights: Floats, part: Part, across: bool) -> dict[str, Floats]:  # h t s -> name: h
+def summary_of_layer(part: Part, weights: Floats) -> dict[str, Floats]:  # h t s -> name: h
     logs = np.log(np.where(weights > 0, weights, 1.0))
     found = {
         "entropy": -(weights * logs).sum(-1).mean(-1),
@@ -60,7 +59,7 @@ def _layer(weights: Floats, part: Part, across: bool) -> dict[str, Floats]:  # h
         "first": weights[:, :, 0].mean(-1),
         "specials": weights[:, :, ~part.key.content].sum(-1).mean(-1),
     }
-    if across:
+    if part.kind == "cross":
         return found
     count = weights.shape[1]
     back = np.arange(count)[:, None] - np.arange(count)[None, :]

@@ -1,0 +1,81 @@
+"""BertViz's head view and model view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from headscope.bertviz.given import given_reading
+from headscope.bertviz.shown import acted
+from headscope.surfaces import head_view as _head_view
+from headscope.surfaces import model_view as _model_view
+
+if TYPE_CHECKING:
+    from IPython.display import HTML
+
+
+def head_view(
+    attention: Any = None,
+    tokens: Sequence[str] | None = None,
+    sentence_b_start: int | None = None,
+    prettify_tokens: bool = True,
+    layer: int | None = None,
+    heads: Sequence[int] | None = None,
+    encoder_attention: Any = None,
+    decoder_attention: Any = None,
+    cross_attention: Any = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
+    include_layers: Sequence[int] | None = None,
+    html_action: str = "view",
+) -> HTML | None:
+    """Lines between tokens. `attention` may also be the model's whole output object.
+
+    A layer without heads shows all its heads; neither opens on one clear head.
+    """
+    reading = given_reading(
+        attention,
+        tokens,
+        sentence_b_start,
+        prettify_tokens,
+        encoder_attention,
+        decoder_attention,
+        cross_attention,
+        encoder_tokens,
+        decoder_tokens,
+        include_layers,
+    )
+    if layer is not None and heads is None:
+        heads = range(reading.part().heads)
+    return acted(_head_view(reading, layer, heads), html_action)
+
+
+def model_view(
+    attention: Any = None,
+    tokens: Sequence[str] | None = None,
+    sentence_b_start: int | None = None,
+    prettify_tokens: bool = True,
+    display_mode: str = "dark",
+    encoder_attention: Any = None,
+    decoder_attention: Any = None,
+    cross_attention: Any = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+    html_action: str = "view",
+) -> HTML | None:
+    """All heads at once. `attention` may also be the model's whole output object."""
+    reading = given_reading(
+        attention,
+        tokens,
+        sentence_b_start,
+        prettify_tokens,
+        encoder_attention,
+        decoder_attention,
+        cross_attention,
+        encoder_tokens,
+        decoder_tokens,
+        include_layers,
+    )
+    return acted(_model_view(reading, include_heads, theme=display_mode), html_action)

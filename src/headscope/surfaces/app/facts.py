@@ -1,0 +1,72 @@
+"""What is known of one head on one text: its label, its numbers, and why it does what it does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from headscope.capture import Kind
+from headscope.errors import HeadscopeError
+from headscope.surfaces.app.readings import Kept
+from headscope.views.state import check_heads
+from headscope.views.summary import MEASURES, summary_of_layer
+
+
+def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
+    part = kept.reading.part(kind)
+    one = part.layer(layer)
+    check_heads(part.heads, head)
+    patterns = _patterns(kept, kind, layer, head)
+    best = patterns[0] if patterns else None
+    why, why_not = _why(kept, kind, layer, head, best)
+    numbers = summary_of_layer(part, part.weights(one.layer))
+    return {
+        "label": best["name"] if best else None,
+        "score": best["score"] if best else None,
+        "patterns": patterns,
+        "statistics": [
+            {
+                "name": MEASURES[name].title,
+                "value": float(values[head]),
+                "unit": MEASURES[name].unit,
+                "note": MEASURES[name].note,
+            }
+            for name, values in numbers.items()
+            if math.isfinite(values[head])
+        ],
+        "why": why,
+        "why_not": why_not,
+    }
+
+
+def _patterns(kept: Kept, kind: Kind, layer: int, head: int) -> list[dict[str, Any]]:
+    table: Any = kept.labels
+    if table is None or table.empty:
+        return []
+    rows = table[(table["kind"] == kind) & (table["layer"] == layer) & (table["head"] == head)]
+    return [
+        {
+            "name": str(row.label),
+            "score": float(row.score),
+            "lift": float(row.lift) if math.isfinite(row.lift) else None,
+            "labelled": True,
+        }
+        for row in rows.sort_values("score", ascending=False).itertuples()
+    ]
+
+
+def _why(
+    kept: Kept, kind: Kind, layer: int, head: int, best: dict[str, Any] | None
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The neurons behind the label, in words."""
+    if best is None:
+        return None, "No pattern stands out on this text, so there is nothing to explain."
+    from headscope.patterns.explain import explain
+
+    try:
+        found: Any = explain(kept.reading, layer, head, kind=kind)
+    except HeadscopeError as error:
+        return None, str(error)
+    marked = [int(neuron) for neuron in list(found.order)[:8]]
+    share = float(found.neurons["share"].head(len(marked)).sum())
+    return {"text": found.words, "marked": marked, "share": share}, None

@@ -1,0 +1,86 @@
+"""Models the app may open: the bundled one and those named when it was started, no others."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headscope.errors import BadInput, HeadscopeError
+from headscope.reading import Scope, load
+
+BUNDLED = "bundled"
+
+
+class Models:
+    """Each model is opened once, when first asked for; requests name it by id, never by path."""
+
+    def __init__(self, names: Sequence[str] = (), device: str | None = None) -> None:
+        self._device = device
+        self._sources: dict[str, str | None] = {BUNDLED: None}
+        for name in names:
+            self._sources.setdefault(_identifier(name, self._sources), name)
+        self.default = next(reversed(self._sources)) if names else BUNDLED
+        self._scopes: dict[str, Scope] = {}
+        self._locks = {name: threading.RLock() for name in self._sources}
+
+    def __iter__(self) -> Any:
+        return iter(self._sources)
+
+    def lock(self, name: str) -> threading.RLock:
+        """Held while the model runs: one model, one forward pass at a time."""
+        return self._locks[self._known(name)]
+
+    def scope(self, name: str) -> Scope:
+        with self.lock(name):
+            if name not in self._scopes:
+                self._scopes[name] = load(self._sources[name], device=self._device)
+            return self._scopes[name]
+
+    def _known(self, name: str) -> str:
+        if name not in self._sources:
+            raise BadInput(
+                f"The app may not open {name!r}; name it when starting: headscope app --model NAME."
+            )
+        return name
+
+    def open_all(self) -> None:
+        """Open every model ahead of its first use; one that cannot be opened says so when used."""
+        for name in [self.default, *self._sources]:
+            with contextlib.suppress(HeadscopeError, OSError):
+                self.scope(name)
+
+    def entry(self, name: str) -> dict[str, Any]:
+        """What the page needs to know of a model; little is known of one not opened yet."""
+        if name != self.default and name not in self._scopes:
+            unknown = {"layers": {}, "heads": {}, "causal": False, "encoder_decoder": False}
+            return {"id": name, "title": name, "max_length": None, "predicts": True, **unknown}
+        scope = self.scope(name)
+        return {
+            "id": name,
+            "title": scope.name,
+            "layers": dict(scope.layers),
+            "heads": dict(scope.heads),
+            "causal": scope.causal,
+            "encoder_decoder": scope.encoder_decoder,
+            "max_length": scope.max_length,
+            "predicts": _predicts(scope),
+        }
+
+
+def _identifier(name: str, taken: Any) -> str:
+    """A short id for a hub name or a folder: the last part of a path, numbered if it is taken."""
+    short = Path(name).name if Path(name).exists() else name
+    number, unique = 2, short
+    while unique in taken:
+        unique, number = f"{short}-{number}", number + 1
+    return unique
+
+
+def _predicts(scope: Scope) -> bool:
+    """It has a head over the vocabulary, for masked words or for the next token."""
+    if scope.encoder_decoder:
+        return False
+    return scope.model.get_output_embeddings() is not None

@@ -1,0 +1,63 @@
+"""Readings kept for the people who look at them: by an id nobody can guess, oldest out first."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from headscope.errors import HeadscopeError
+from headscope.reading import LayerAttention, Reading, Scope
+
+OffHead = tuple[str, int, int]  # kind, layer, head
+
+
+class ReadingGoneError(HeadscopeError):
+    """The id is unknown, or its reading was let go."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    model: str
+    scope: Scope  # with the heads that were switched off
+    text: str
+    text_pair: str | None
+    reading: Reading
+    off: tuple[OffHead, ...]
+    labels: object | None
+
+    @property
+    def size(self) -> int:
+        return sum(_bytes(layer) for part in self.reading.parts.values() for layer in part.layers)
+
+
+class Readings:
+    def __init__(self, most_bytes: int = 2_000_000_000, most: int = 64) -> None:
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+        self._most_bytes, self._most = most_bytes, most
+
+    def keep(self, kept: Kept) -> str:
+        name = secrets.token_urlsafe(18)
+        with self._lock:
+            self._kept[name] = kept
+            while len(self._kept) > 1 and self._too_much():
+                self._kept.popitem(last=False)
+        return name
+
+    def get(self, name: str) -> Kept:
+        with self._lock:
+            if name not in self._kept:
+                raise ReadingGoneError("This reading is no longer kept; read the text again.")
+            self._kept.move_to_end(name)
+            return self._kept[name]
+
+    def _too_much(self) -> bool:
+        total = sum(kept.size for kept in self._kept.values())
+        return len(self._kept) > self._most or total > self._most_bytes
+
+
+def _bytes(layer: LayerAttention) -> int:
+    arrays = (layer.weights, layer.q, layer.k, layer.v, layer.bias)
+    return sum(array.nbytes for array in arrays if array is not None)

@@ -1,0 +1,80 @@
+"""What the page asks for, checked field by field before anything is done with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from headscope.errors import BadInput
+from headscope.surfaces.app.readings import OffHead
+
+MOST_CHARACTERS = 20_000
+KINDS = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    model: str
+    text: str
+    text_pair: str | None
+    off: tuple[OffHead, ...]
+    layer: int | None
+
+
+def fields(body: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput("The request is not JSON.") from error
+    if not isinstance(found, dict):
+        raise BadInput("The request is not a JSON object.")
+    return cast("dict[str, Any]", found)
+
+
+def read_request(body: bytes) -> ReadRequest:
+    found = fields(body)
+    pair = found.get("text_pair")
+    return ReadRequest(
+        model=_text(found, "model"),
+        text=_text(found, "text"),
+        text_pair=None if pair in (None, "") else _text(found, "text_pair"),
+        off=off_heads(found),
+        layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
+    )
+
+
+def reading_id(found: Mapping[str, Any]) -> str:
+    return _text(found, "id")
+
+
+def off_heads(found: Mapping[str, Any]) -> tuple[OffHead, ...]:
+    heads = found.get("off") or []
+    if not isinstance(heads, list) or len(cast("list[Any]", heads)) > 4096:
+        raise BadInput("'off' is a list of [kind, layer, head].")
+    return tuple(_off_head(head) for head in cast("list[Any]", heads))
+
+
+def _off_head(head: Any) -> OffHead:
+    if not isinstance(head, list) or len(cast("list[Any]", head)) != 3 or head[0] not in KINDS:
+        raise BadInput("'off' is a list of [kind, layer, head].")
+    return str(head[0]), _number(head[1], "layer"), _number(head[2], "head")
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    if not isinstance(value, str):
+        raise BadInput(f"The request needs a text called {name!r}.")
+    if len(value) > MOST_CHARACTERS:
+        raise BadInput(
+            f"The app reads texts of up to {MOST_CHARACTERS:,} characters; this one has "
+            f"{len(value):,}. Use headscope view for longer ones."
+        )
+    return value
+
+
+def _number(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadInput(f"{name} is a whole number.")
+    return value
