@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Generator
 from typing import Any
@@ -68,24 +69,16 @@ class Door:
     def placed(self, call: Call, valid: Callable[[Kind], Valid]) -> Call:
         """The call with its kind and layer as this door counts them."""
         kind = self.numbering.kind(call.module, self._names[id(call.module)], call.causal)
-        cross = kind == "cross"
-        decoder_valid = self._decoder_valid
-
-        def of_call() -> Valid:
-            queries, keys = valid(kind)
-            if cross and decoder_valid is not None:
-                # a cross mask says nothing of the queries; the decoder's own attention did
-                known = decoder_valid()[0]
-                queries = known if known.shape == queries.shape else queries
-            return queries, keys
-
+        of_call = functools.partial(valid, kind)
         if kind == "decoder":
             self._decoder_valid = of_call
+        if kind == "cross" and self._decoder_valid is not None:
+            of_call = functools.partial(_with_queries, of_call, self._decoder_valid)
         return dataclasses.replace(
             call,
             kind=kind,
             layer=self.numbering.take(kind),
-            causal=call.causal and not cross,
+            causal=call.causal and kind != "cross",
             lazy_valid=of_call,
         )
 
@@ -93,6 +86,13 @@ class Door:
         self.calls += 1
         with active.tap_closed():  # a softmax that the sink takes is its own, not another call
             return self.sink(call)
+
+
+def _with_queries(cross: Callable[[], Valid], decoder: Callable[[], Valid]) -> Valid:
+    """A cross mask says nothing of the queries; the decoder's own attention did."""
+    queries, keys = cross()
+    known = decoder()[0]
+    return known if known.shape == queries.shape else queries, keys
 
 
 @contextlib.contextmanager

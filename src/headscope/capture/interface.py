@@ -74,10 +74,11 @@ def attention(
         own.append(run_eager())
         return own[0][1]
 
+    batch, heads, queries, keys = *query.shape[:3], key.shape[2]
+    device = query.device
+
     def valid(kind: Kind) -> Valid:
-        batch, _, queries, _ = query.shape
-        cross = kind == "cross"
-        return from_mask(attention_mask, batch, queries, key.shape[2], query.device, cross)
+        return from_mask(attention_mask, batch, queries, keys, device, kind == "cross")
 
     weights = Lazy(own_weights)
     base = Call(
@@ -109,8 +110,7 @@ def attention(
         if isinstance(answer, Output):
             output = answer.tensor
         elif answer is not None:
-            batch, heads, queries, _ = query.shape
-            replaced = checked(answer, batch, heads, queries, key.shape[2])
+            replaced = checked(answer, batch, heads, queries, keys)
             seen, output = seen.with_weights(replaced), None
     if output is not None:
         return output, weights.value

@@ -27,9 +27,9 @@ def only_interface(model: nn.Module) -> bool:
         found = names[kind]
         dispatches = _DISPATCH in found
         # GPT-2 has both ways, and takes its own softmax only when told to compute it upcast
-        if any("softmax" in name.lower() for name in found):
-            if not dispatches or getattr(module, "reorder_and_upcast_attn", True):
-                return False
+        own = not dispatches or getattr(module, "reorder_and_upcast_attn", True)
+        if own and any("softmax" in name.lower() for name in found):
+            return False
         speaks |= dispatches
     return speaks
 

@@ -19,7 +19,7 @@ Valid = tuple[Tensor, Tensor]  # b t, b s
 def from_padding(
     for_queries: Tensor | None, for_keys: Tensor | None, weights: Tensor, cross: bool
 ) -> Valid:
-    """From the masks (b n, nonzero for real tokens) the model was given; weights where none fits."""
+    """From the masks (b n, nonzero for real tokens) given to the model, else the weights."""
     batch, _, queries, keys = weights.shape
     real_queries, real_keys = from_weights(weights, cross)
     if _fits(for_keys, batch) and for_keys.shape[1] <= keys:

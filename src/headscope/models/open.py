@@ -36,18 +36,28 @@ def open_model(
     else:
         folder = _checked_folder(path, str(source))
         model, tokenizer = _open_pretrained(folder, options)
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return place(model, where, None).eval(), tokenizer, shown
+
+
+def place(
+    model: nn.Module, device: str | torch.device | None, dtype: torch.dtype | str | None
+) -> nn.Module:
+    """The model on a device and in a dtype, each left alone when None."""
     try:
-        model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except (RuntimeError, AssertionError) as error:
+        kind: torch.dtype | None = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+        return model if device is None and kind is None else model.to(device=device, dtype=kind)
+    except (RuntimeError, AssertionError, AttributeError, TypeError) as error:
         raise BadInput(
-            f"The device {device!r} cannot be used here ({_first_line(error)}); try device='cpu'."
+            f"The device {device!r} with dtype {dtype!r} cannot be used here "
+            f"({_first_line(error)}); try device='cpu'."
         ) from error
-    return model.eval(), tokenizer, shown
 
 
 def check_fit(model: nn.Module, tokenizer: Any) -> None:
     """A tokenizer of another model gives ids that the embeddings do not have."""
-    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    find: Any = getattr(model, "get_input_embeddings", None)
+    embeddings = find() if find is not None else None
     rows = getattr(embeddings, "num_embeddings", None)
     if rows is not None and len(tokenizer) > rows:
         raise BadInput(

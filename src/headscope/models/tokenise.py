@@ -157,7 +157,10 @@ def _tokens(
 
 def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
     tokens = tokenizer.convert_ids_to_tokens(ids)
-    return [token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token) for token in tokens]
+    return [
+        token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token)
+        for token in tokens
+    ]
 
 
 def _places(

@@ -74,5 +74,7 @@ def words_of_spans(
     for place, (start, end) in enumerate(spans):
         if start < 0 or end <= start:
             continue
-        numbers[place] = first + min(int(np.searchsorted(ends, start, side="right")), len(words) - 1)
+        numbers[place] = first + min(
+            int(np.searchsorted(ends, start, side="right")), len(words) - 1
+        )
     return numbers

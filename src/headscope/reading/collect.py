@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture.call import Call, Kind, allowed
+from headscope.errors import BadInput
 from headscope.models.tokens import Tokens
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading.part import Array, LayerAttention, Part
 from headscope.reading.reading import Reading
 
 Keep = Literal["weights", "q", "k", "v"]
@@ -25,17 +26,22 @@ NO_QK = (
 
 
 class Collector:
-    """Keeps, per input of a batch, the real rows and columns of every wanted layer."""
+    """Keeps, per input of a batch, the real rows and columns of every wanted layer.
+
+    `queries` and `keys` are how many real tokens each input has on the side that looks (the
+    decoder's, for cross attention) and on the side that is looked at; None keeps everything.
+    """
 
     def __init__(
         self,
-        queries: Sequence[int],
-        keys: Sequence[int],
+        queries: Sequence[int] | None,
+        keys: Sequence[int] | None,
         keep: Collection[Keep],
         layers: Collection[int] | None,
     ) -> None:
-        self._queries = queries  # real tokens per input that look (decoder side for cross)
+        self._queries = queries
         self._keys = keys
+        self.sizes: dict[Kind, tuple[int, int]] = {}  # queries and keys a kind was seen with
         self._keep = frozenset(keep)
         self._wanted = None if layers is None else frozenset(layers)
         self._found: dict[Kind, list[list[LayerAttention]]] = defaultdict(list)
@@ -49,20 +55,33 @@ class Collector:
         if call.q is None:
             self._no_qk.add(call.kind)
         if self._wanted is None or call.layer in self._wanted:
-            count = (call.q if call.q is not None else call.weights).shape[0]
-            self._found[call.kind].append([self._one(call, row) for row in range(count)])
+            batch, _, *size = _shape(call)
+            rows = [self._one(call, row, *size) for row in range(batch)]
+            self._found[call.kind].append(rows)
 
-    def _one(self, call: Call, row: int) -> LayerAttention:
-        t = self._queries[row] if call.kind != "encoder" else self._keys[row]
-        s = self._keys[row] if call.kind != "decoder" else self._queries[row]
+    def _one(self, call: Call, row: int, queries: int, keys: int) -> LayerAttention:
+        t, s = self._real(call.kind, row, queries, keys)
+        if (
+            t > queries
+            or s > keys
+            or self.sizes.setdefault(call.kind, (queries, keys))
+            != (
+                queries,
+                keys,
+            )
+        ):
+            raise BadInput(
+                f"Layer {call.layer} of this model attends with {queries} × {keys} positions, which "
+                "are not the tokens of the text (it pools them); look at it with scope.capture."
+            )
         readable = call.q is not None and not call.edited  # an edit's weights come from no q and k
         mask = call.mask
         return LayerAttention(
             layer=call.layer,
             weights=_array(call.weights[row, :, :t, :s]) if "weights" in self._keep else None,
-            q=_array(call.q[row, :, :t]) if readable and call.q is not None and "q" in self._keep else None,
-            k=_array(call.k[row, :, :s]) if readable and call.k is not None and "k" in self._keep else None,
-            v=_array(call.v[row, :, :s]) if call.v is not None and "v" in self._keep else None,
+            q=self._kept("q", call.q if readable else None, row, t),
+            k=self._kept("k", call.k if readable else None, row, s),
+            v=self._kept("v", call.v, row, s),
             scaling=call.scaling,
             bias=_bias(call, row, t, s) if readable and "q" in self._keep else None,
             mask=None if mask is None else _mask(mask, row, t, s),
@@ -71,9 +90,17 @@ class Collector:
             sinks=None if call.sinks is None else _array(call.sinks.reshape(-1)),
         )
 
-    def readings(
-        self, query: Sequence[Tokens], key: Sequence[Tokens], model: str
-    ) -> list[Reading]:
+    def _kept(self, name: Keep, tensor: Tensor | None, row: int, count: int) -> Array | None:
+        return None if tensor is None or name not in self._keep else _array(tensor[row, :, :count])
+
+    def _real(self, kind: Kind, row: int, queries: int, keys: int) -> tuple[int, int]:
+        if self._queries is None or self._keys is None:
+            return queries, keys
+        t = self._keys[row] if kind == "encoder" else self._queries[row]
+        s = self._queries[row] if kind == "decoder" else self._keys[row]
+        return t, s
+
+    def readings(self, query: Sequence[Tokens], key: Sequence[Tokens], model: str) -> list[Reading]:
         """One reading per input; `query` are the decoder's tokens, `key` the encoder's."""
         readings: list[Reading] = []
         order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
@@ -94,9 +121,12 @@ class Collector:
             readings.append(Reading(parts, model))
         return readings
 
-    @property
-    def empty(self) -> bool:
-        return not self._found
+
+def _shape(call: Call) -> tuple[int, ...]:
+    """b h t s, without asking a lazy call for its weights."""
+    if call.q is None or call.k is None:
+        return tuple(call.weights.shape)
+    return (*call.q.shape[:3], call.k.shape[2])
 
 
 def _array(tensor: Tensor) -> NDArray[np.float32]:

@@ -13,10 +13,17 @@ from headscope.models.tokenise import Batch, Text, tokenise
 from headscope.models.tokens import TokenClass, Tokens
 
 
-def decoder_batch(model: Any, tokenizer: Any, targets: list[Text | None]) -> Batch:
+def decoder_batch(
+    model: Any,
+    tokenizer: Any,
+    targets: list[Text | None],
+    *,
+    max_length: int | None = None,
+    truncate: bool = False,
+) -> Batch:
     """The start token followed by the target without its end, as the decoder saw in training."""
     start = _start_token(model)
-    batch = [_one(tokenizer, start, target) for target in targets]
+    batch = [_one(tokenizer, start, target, max_length, truncate) for target in targets]
     longest = max(len(tokens) for tokens in batch)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     ids = torch.full((len(batch), longest), pad, dtype=torch.long)
@@ -35,7 +42,9 @@ def _start_token(model: Any) -> int:
     raise BadInput("The model's configuration names no decoder_start_token_id; set it and reload.")
 
 
-def _one(tokenizer: Any, start: int, target: Text | None) -> Tokens:
+def _one(
+    tokenizer: Any, start: int, target: Text | None, max_length: int | None, truncate: bool
+) -> Tokens:
     spelled = str(tokenizer.convert_ids_to_tokens([start])[0])
     lead = Tokens(
         text=(spelled,),
@@ -48,7 +57,7 @@ def _one(tokenizer: Any, start: int, target: Text | None) -> Tokens:
     )
     if target is None:
         return lead
-    read = tokenise(tokenizer, [target]).tokens[0]
+    read = tokenise(tokenizer, [target], max_length=max_length, truncate=truncate).tokens[0]
     length = len(read) - 1 if read.classes[-1] == TokenClass.SEP else len(read)
     return _joined(lead, read.crop(length))
 

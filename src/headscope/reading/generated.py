@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from headscope.models.tokenise import _classes, _spelling
 from headscope.models.spelling import readable
+from headscope.models.tokenise import _classes, _spelling
 from headscope.models.tokens import TokenClass, Tokens
 from headscope.models.words import word_spans, words_of_spans
 

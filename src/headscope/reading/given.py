@@ -19,7 +19,9 @@ _EMPTY = (
     "attn_implementation='eager' and called with output_attentions=True, and outputs[-1] may be "
     "an empty cross-attention; pass the whole output object, or use hs.load(model, tokenizer)."
 )
-_NO_QK = "The attention was given without the q and k that made it; use scope.read(text) to see them."
+_NO_QK = (
+    "The attention was given without the q and k that made it; use scope.read(text) to see them."
+)
 
 
 def from_attention(
@@ -51,14 +53,20 @@ def from_attention(
         kind: Kind = "decoder" if _is_causal(stack) else "encoder"
         return Reading({kind: _part(kind, stack, own, own, layers)}, model)
     if encoder_attention is None and decoder_attention is None and cross_attention is None:
-        raise BadInput("Give attention, or encoder_attention, decoder_attention or cross_attention.")
+        raise BadInput(
+            "Give attention, or encoder_attention, decoder_attention or cross_attention."
+        )
     parts: dict[Kind, Part] = {}
     if encoder_attention is not None:
         own = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
-        parts["encoder"] = _part("encoder", _stack(encoder_attention, "encoder_attention"), own, own, layers)
+        parts["encoder"] = _part(
+            "encoder", _stack(encoder_attention, "encoder_attention"), own, own, layers
+        )
     if decoder_attention is not None:
         own = _tokens(decoder_tokens, None, "decoder_tokens")
-        parts["decoder"] = _part("decoder", _stack(decoder_attention, "decoder_attention"), own, own, layers)
+        parts["decoder"] = _part(
+            "decoder", _stack(decoder_attention, "decoder_attention"), own, own, layers
+        )
     if cross_attention is not None:
         looking = _tokens(decoder_tokens, None, "decoder_tokens")
         looked_at = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
@@ -68,7 +76,9 @@ def from_attention(
     return Reading(parts, model)
 
 
-def _tokens(given: Sequence[str] | Tokens | None, sentence_b_start: int | None, name: str) -> Tokens:
+def _tokens(
+    given: Sequence[str] | Tokens | None, sentence_b_start: int | None, name: str
+) -> Tokens:
     if given is None:
         raise BadInput(f"Give {name}: one string for every row of the attention.")
     if isinstance(given, Tokens):
@@ -81,7 +91,9 @@ def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
     try:
         layers = [_array(layer) for layer in attention]
     except TypeError as error:
-        raise BadInput(f"{name} must be an array or a sequence of arrays, one per layer.") from error
+        raise BadInput(
+            f"{name} must be an array or a sequence of arrays, one per layer."
+        ) from error
     if not layers:
         raise BadInput(_EMPTY)
     for number, layer in enumerate(layers):

@@ -78,7 +78,12 @@ class Part:
     @property
     def heads(self) -> int:
         return max(
-            (array.shape[0] for one in self.layers for array in (one.weights, one.q) if array is not None),
+            (
+                array.shape[0]
+                for one in self.layers
+                for array in (one.weights, one.q)
+                if array is not None
+            ),
             default=0,
         )
 

@@ -51,7 +51,9 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
     output = scope.forward(scope.encode([text], [text_pair]))
     logits = getattr(output, "seq_relationship_logits", None)
     if logits is None:
-        raise BadInput(f"{scope.name} was not trained to tell whether one sentence follows another.")
+        raise BadInput(
+            f"{scope.name} was not trained to tell whether one sentence follows another."
+        )
     return float(logits[0].float().softmax(-1)[0])
 
 

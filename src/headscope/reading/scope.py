@@ -17,7 +17,7 @@ from torch import Tensor
 from headscope.capture import Call, Kind, Output, Sink, capture
 from headscope.errors import BadInput
 from headscope.models.limits import max_length
-from headscope.models.open import check_fit, open_model
+from headscope.models.open import check_fit, open_model, place
 from headscope.models.tokenise import Batch, Text, tokenise
 from headscope.models.tokens import Tokens
 from headscope.reading import predict
@@ -25,6 +25,7 @@ from headscope.reading.collect import Collector, Keep
 from headscope.reading.decoder_text import decoder_batch
 from headscope.reading.describe import Description, describe
 from headscope.reading.generated import tokens_of_ids
+from headscope.reading.positions import names_of_positions
 from headscope.reading.reading import Reading
 
 Edit = Callable[[Call], "Tensor | None"]
@@ -192,7 +193,9 @@ class Scope:
         given = list(targets) if targets is not None else [None] * len(texts)
         spoken = [one if one is not None else pair for one, pair in zip(given, pairs, strict=True)]
         batch = self.encode(texts, truncate=truncate)
-        decoder = decoder_batch(self.model, self.tokenizer, spoken).to(self.device)
+        decoder = decoder_batch(
+            self.model, self.tokenizer, spoken, max_length=self.max_length, truncate=truncate
+        ).to(self.device)
         return self._collect(
             {**batch.inputs, **decoder.inputs}, decoder.tokens, batch.tokens, layers, keep
         )
@@ -206,22 +209,27 @@ class Scope:
         keep: Collection[Keep] = DEFAULT_KEEP,
     ) -> Reading:
         """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
-        lengths: dict[str, int] = {}
-
-        def measure(call: Call) -> None:
-            lengths.setdefault(f"{call.kind}.query", call.weights.shape[-2])
-            lengths.setdefault(f"{call.kind}.key", call.weights.shape[-1])
-
+        self._check_layers(layers)
         moved = {name: tensor.to(self.device) for name, tensor in inputs.items()}
-        self.forward(moved, measure)
-        query = lengths.get("decoder.query", lengths.get("encoder.query", 0))
-        key = lengths.get("encoder.key", lengths.get("decoder.key", 0))
-        shown = _named(tokens, key)
-        looking = shown if query == key else _named(None, query)
-        return self._collect(moved, [looking], [shown], layers, keep)[0]
+        if next(iter(moved.values())).shape[0] != 1:
+            raise BadInput("Give the inputs of one example: every tensor with a batch of 1.")
+        collector = Collector(None, None, keep, layers)
+        self.forward(moved, collector, lazy=True)
+        keys = collector.sizes.get("encoder", collector.sizes.get("decoder", (0, 0)))[1]
+        queries = collector.sizes.get("decoder", (0, keys))[0]
+        of_keys = names_of_positions(self.model.config, tokens, keys)
+        of_queries = of_keys if "decoder" not in collector.sizes or queries == keys else None
+        if of_queries is None:
+            of_queries = Tokens.plain([str(place) for place in range(queries)])
+        return collector.readings([of_queries], [of_keys], self.name)[0]
 
     def generate(
-        self, prompt: str, max_new_tokens: int = 20, *, keep: Collection[Keep] = DEFAULT_KEEP, **options: Any
+        self,
+        prompt: str,
+        max_new_tokens: int = 20,
+        *,
+        keep: Collection[Keep] = DEFAULT_KEEP,
+        **options: Any,
     ) -> Reading:
         """Let the model write on, and read the whole text, new tokens included."""
         if not hasattr(self.model, "generate") or not self.model.can_generate():
@@ -236,7 +244,7 @@ class Scope:
                 max_new_tokens=max_new_tokens,
                 **options,
             )
-        whole = written[:1]
+        whole = getattr(written, "sequences", written)[:1]
         tokens = tokens_of_ids(self.tokenizer, whole[0].tolist())
         if self.encoder_decoder:
             inputs = {**batch.inputs, "decoder_input_ids": whole}
@@ -260,7 +268,8 @@ class Scope:
         collector = Collector(
             [len(tokens) for tokens in query], [len(tokens) for tokens in key], keep, layers
         )
-        self.forward(inputs, collector, lazy="weights" not in keep)
+        # lazily, so that layers nobody asked for never make their weights
+        self.forward(inputs, collector, lazy=True)
         return collector.readings(query, key, self.name)
 
     def _check_layers(self, layers: Collection[int] | None) -> None:
@@ -315,6 +324,7 @@ def load(
     device: str | torch.device | None = None,
     dtype: torch.dtype | str | None = None,
     name: str | None = None,
+    attn_implementation: str | None = None,
     trust_remote_code: bool = False,
 ) -> Scope:
     """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have."""
@@ -322,6 +332,7 @@ def load(
         options: dict[str, Any] = {
             "device": device,
             "dtype": dtype,
+            "attn_implementation": attn_implementation,
             "trust_remote_code": trust_remote_code,
         }
         opened, own_tokenizer, shown = open_model(model, **options)
@@ -334,8 +345,7 @@ def load(
             )
         if tokenizer is None and getattr(model, "main_input_name", "") == "input_ids":
             raise BadInput("Give the tokenizer too: hs.load(model, tokenizer).")
-        if device is not None or dtype is not None:
-            model = model.to(device=device, dtype=dtype)
+        model = place(model, device, dtype)
         shown = name or model.config._name_or_path or type(model).__name__
         scope = Scope(model, tokenizer, Path(shown).name if Path(shown).is_absolute() else shown)
     if scope.tokenizer is not None:
@@ -362,12 +372,3 @@ def _after(edits: tuple[Edit, ...], sink: Sink) -> Sink:
 
 def _see_nothing(call: Call) -> None:
     del call
-
-
-def _named(tokens: Sequence[str] | Tokens | None, count: int) -> Tokens:
-    if isinstance(tokens, Tokens):
-        return tokens
-    named = Tokens.plain([str(place) for place in range(count)] if tokens is None else list(tokens))
-    if len(named) != count:
-        raise BadInput(f"There are {len(named)} token names, but the model reads {count} positions.")
-    return named

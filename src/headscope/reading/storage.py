@@ -74,10 +74,7 @@ def load(path: str | os.PathLike[str]) -> Reading:
     for name, stored in described["parts"].items():
         kind = cast("Kind", name)
         layers = tuple(
-            LayerAttention(
-                **numbers,
-                **{array: tensors.get(f"{kind}.{numbers['layer']}.{array}") for array in _ARRAYS},
-            )
+            _layer_in(numbers, tensors, f"{kind}.{numbers['layer']}")
             for numbers in stored["layers"]
         )
         parts[kind] = Part(
@@ -90,6 +87,11 @@ def load(path: str | os.PathLike[str]) -> Reading:
             why_no_qk=stored["why_no_qk"],
         )
     return Reading(parts, described["model"], described["metadata"])
+
+
+def _layer_in(numbers: dict[str, Any], tensors: dict[str, Any], prefix: str) -> LayerAttention:
+    arrays: dict[str, Any] = {name: tensors.get(f"{prefix}.{name}") for name in _ARRAYS}
+    return LayerAttention(**numbers, **arrays)
 
 
 def _tokens_out(tokens: Tokens) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def join_pieces(
     if mode == "first":
         return summed[..., rows, :]
     sizes = np.diff(np.append(rows, len(query)))
-    return np.add.reduceat(summed, rows, axis=-2) / sizes[:, None].astype(np.float32)
+    mean = np.add.reduceat(summed, rows, axis=-2) / sizes[:, None]
+    return mean.astype(np.float32)
 
 
 def _part(part: Part, mode: Literal["mean", "first"]) -> Part:
@@ -88,5 +89,8 @@ def _label(tokens: Tokens, start: int, end: int) -> str:
     number = tokens.words[start]
     if 0 <= number < len(tokens.word_texts):
         return tokens.word_texts[number]
-    pieces = [tokens.labels[start], *(label.removeprefix("##") for label in tokens.labels[start + 1 : end])]
+    pieces = [
+        tokens.labels[start],
+        *(label.removeprefix("##") for label in tokens.labels[start + 1 : end]),
+    ]
     return "".join(pieces)

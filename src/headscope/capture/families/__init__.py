@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import pkgutil
 from collections.abc import Generator
+from types import ModuleType
 
 from torch import nn
 
@@ -25,7 +26,7 @@ def taps(model: nn.Module) -> Generator[None]:
         yield
 
 
-def _families() -> list[object]:
+def _families() -> list[ModuleType]:
     return [
         importlib.import_module(f"{__name__}.{entry.name}")
         for entry in pkgutil.iter_modules(__path__)
