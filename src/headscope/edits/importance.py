@@ -7,8 +7,9 @@ output, so the gate is put on the captured weights and works for every model tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -75,7 +76,11 @@ def importance(
     slope = np.zeros_like(size)
     count = 0
     for inputs, targets in track(exam.batches, f"weighing heads on {exam.name}"):
-        slopes, real = gate_slopes(scope, inputs, targets, exam, kind, per)
+
+        def loss(output: Any, targets: Tensor = targets) -> Tensor:
+            return exam.losses(output, targets).sum()
+
+        slopes, real = gate_slopes(scope, inputs, loss, kind, per)
         size += slopes.abs().sum(dim=(0, 3)).T.cpu().double().numpy()
         slope += slopes.sum(dim=(0, 3)).T.cpu().double().numpy()
         count += real
@@ -85,8 +90,7 @@ def importance(
 def gate_slopes(
     scope: Scope,
     inputs: dict[str, Tensor],
-    targets: Tensor,
-    exam: Exam,
+    loss: Callable[[Any], Tensor],
     kind: Kind,
     per: Literal["example", "token"] = "example",
 ) -> tuple[Tensor, int]:
@@ -105,7 +109,6 @@ def gate_slopes(
         return call.weights * gates[call.layer]
 
     with torch.enable_grad():
-        output = scope.forward(inputs, gate, gradients=True)
-        loss = exam.losses(output, targets).sum()
-        slopes = torch.autograd.grad(loss, [gates[layer] for layer in sorted(gates)])
+        lost = loss(scope.forward(inputs, gate, gradients=True))
+        slopes = torch.autograd.grad(lost, [gates[layer] for layer in sorted(gates)])
     return torch.stack([one[..., 0] for one in slopes], dim=2), real
