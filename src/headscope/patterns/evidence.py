@@ -9,7 +9,7 @@ A label also asks for size: the pattern's own least score and least lift over un
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,9 @@ def table(
     """
     import pandas as pd
 
-    by_name = {name: part.set_index(HEAD) for name, part in survey.groupby("statistic")}
+    by_name: dict[Any, Any] = {
+        name: part.set_index(HEAD) for name, part in survey.groupby("statistic")
+    }
     parts: list[pd.DataFrame] = []
     for name in patterns:
         if name not in by_name or f"{name}:excess" not in by_name:
@@ -93,14 +95,15 @@ def table(
         )  # fmt: skip
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
-    frame = pd.concat(parts, ignore_index=True)
+    frame: Any = pd.concat(parts, ignore_index=True)
     frame["labelled"] = holm(frame["p"].to_numpy(float), rate) & large(frame, patterns)
     return frame[COLUMNS]
 
 
 def large(frame: pd.DataFrame, patterns: dict[str, Pattern]) -> NDArray[np.bool_]:
     """Whether score and lift reach what the pattern's label asks for."""
-    cut = frame["pattern"].map({name: p.cut for name, p in patterns.items()}).to_numpy(float)
-    lift = frame["pattern"].map({name: p.lift for name, p in patterns.items()}).to_numpy(float)
+    chosen = [patterns[name] for name in frame["pattern"]]
+    cut = np.array([pattern.cut for pattern in chosen])
+    lift = np.array([pattern.lift for pattern in chosen])
     ratio = frame["lift"].to_numpy(float)
     return (frame["score"].to_numpy(float) >= cut) & (np.isnan(ratio) | (ratio >= lift))

@@ -49,25 +49,28 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
     for kind, part in reading.parts.items():
         if kind == "cross":
             continue
+        layers = [part.weights(one.layer) for one in part.layers]
+        places = np.array(
+            [(one.layer, head) for one, maps in zip(part.layers, layers, strict=True)
+             for head in range(len(maps))]
+        )  # fmt: skip
+        maps = torch.from_numpy(np.concatenate(layers).astype(np.float32))[None]  # 1 l·h t s
         grid = grid_of([part.query], kind=kind, causal=part.causal)
-        for one in part.layers:
-            maps = torch.from_numpy(np.array(part.weights(one.layer), np.float32))[None]
-            for name, pattern in patterns().items():
-                if pattern.needs_likeness or not (found := score_maps(pattern, maps, grid)):
-                    continue
-                score, even, null, _ = (values[0].numpy() for values in found)
-                if np.isnan(score).all():
-                    continue
-                rows.append(
-                    pd.DataFrame(
-                        {
-                            "kind": kind, "layer": one.layer, "head": np.arange(len(score)),
-                            "pattern": name, "score": score, "uniform": even,
-                            "lift": score / even, "null": null, "error": np.nan, "p": np.nan,
-                            "documents": 1,
-                        }
-                    )
-                )  # fmt: skip
+        for name, pattern in patterns().items():
+            if pattern.needs_likeness or not (found := score_maps(pattern, maps, grid)):
+                continue
+            score, even, null, _ = (values[0].numpy() for values in found)
+            if np.isnan(score).all():
+                continue
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "kind": kind, "layer": places[:, 0], "head": places[:, 1],
+                        "pattern": name, "score": score, "uniform": even, "lift": score / even,
+                        "null": null, "error": np.nan, "p": np.nan, "documents": 1,
+                    }
+                )
+            )  # fmt: skip
     if not rows:
         return pd.DataFrame(columns=COLUMNS)
     frame = pd.concat(rows, ignore_index=True)
@@ -78,7 +81,8 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     """The labelled rows, by head, each head's highest score first."""
     kept = frame[frame["labelled"].astype(bool)]
-    kept = kept.assign(label=kept["pattern"].map({n: p.label for n, p in patterns().items()}))
+    known = patterns()
+    kept = kept.assign(label=[known[name].label for name in kept["pattern"]])
     order = [*HEAD, "score"]
     kept = kept.sort_values(order, ascending=[True, True, True, False], kind="stable")
     return kept.drop(columns="labelled").reset_index(drop=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from importlib import import_module
+from typing import cast
 
 from headscope.studies.report import Report as Report
 from headscope.studies.report import Section as Section
@@ -24,7 +25,7 @@ def _discover() -> dict[str, Study]:
     for module in pkgutil.iter_modules(__path__):
         study = getattr(import_module(f"{__name__}.{module.name}"), module.name, None)
         if callable(study):
-            found[module.name] = study
+            found[module.name] = cast(Study, study)
     return found
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,7 +37,7 @@ class Steps:
 
     folder: Path | None = None
     key: dict[str, object] | None = None
-    progress: Progress = Progress()
+    progress: Progress = field(default_factory=Progress)
 
     def table(self, name: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         """The table `name`: read back if an earlier run finished it, else computed and kept."""

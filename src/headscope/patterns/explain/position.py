@@ -42,21 +42,22 @@ class PositionAware:
 
     @property
     def words(self) -> str:
-        frame = self.neurons
-        more = (frame["query_position"] > frame["query_token"]) & (
-            frame["key_position"] > frame["key_token"]
+        query_position, query_token, key_position, key_token = (
+            self.neurons[name].to_numpy(float)
+            for name in ("query_position", "query_token", "key_position", "key_token")
         )
+        more = int(((query_position > query_token) & (key_position > key_token)).sum())
         text = (
-            f"In {int(more.sum())} of {len(frame)} neurons position explains more of both query and key "
-            f"than the token does (means {frame['query_position'].mean():.0%} against "
-            f"{frame['query_token'].mean():.0%} of the query)."
+            f"In {more} of {len(query_token)} neurons position explains more of both query and key "
+            f"than the token does (means {np.nanmean(query_position):.0%} against "
+            f"{np.nanmean(query_token):.0%} of the query)."
         )
         if self.shifted is None or self.shuffled is None or self.followed is None:
             return f"{text} The model takes no position ids, so they could not be moved."
         return (
             f"{text} The score is {self.score:.2f}; {self.shifted:.2f} when all positions move by "
-            f"{self.shift}; and when positions are exchanged between words, {self.shuffled:.2f} by the "
-            f"words' places and {self.followed:.2f} by their new positions."
+            f"{self.shift}; and when positions are exchanged between words, {self.shuffled:.2f} by "
+            f"the words' places and {self.followed:.2f} by their new positions."
         )
 
 
@@ -121,15 +122,15 @@ def adjusted(values: NDArray[np.float32], groups: NDArray[np.int64]) -> Values:
     """
     names, counts = np.unique(groups, return_counts=True)
     kept = np.isin(groups, names[counts >= LEAST])
-    values, groups = values[kept].astype(np.float64), groups[kept]
-    number, rows = len(np.unique(groups)), len(values)
+    chosen, groups = values[kept].astype(np.float64), groups[kept]
+    number, rows = len(np.unique(groups)), len(chosen)
     if number < 2 or rows <= number:
-        return np.full(values.shape[1], np.nan)
-    within = np.zeros(values.shape[1])
+        return np.full(chosen.shape[1], np.nan)
+    within = np.zeros(chosen.shape[1])
     for group in np.unique(groups):
-        inside = values[groups == group]
+        inside = chosen[groups == group]
         within += ((inside - inside.mean(0)) ** 2).sum(0)
-    total = ((values - values.mean(0)) ** 2).sum(0)
+    total = ((chosen - chosen.mean(0)) ** 2).sum(0)
     share = 1 - (within / (rows - number)) / np.maximum(total / (rows - 1), 1e-30)
     return np.clip(share, 0, 1)
 

@@ -33,7 +33,7 @@ class SentenceSign:
     @property
     def words(self) -> str:
         best = self.neurons.iloc[0]
-        strong = int((self.neurons["sign_gap"] > 0.5).sum())
+        strong = int((self.neurons["sign_gap"].to_numpy(float) > 0.5).sum())
         text = (
             f"{strong} of {len(self.neurons)} neurons have a positive product over 50 points more "
             f"often within a sentence than across; the clearest, {best['neuron']}, by "
@@ -42,7 +42,10 @@ class SentenceSign:
         )
         if self.zeroed is None:
             return f"{text} The model reads no segment ids, so they cannot be the cause."
-        return f"{text} With segment ids zeroed the score goes from {self.score:.2f} to {self.zeroed:.2f}."
+        return (
+            f"{text} With segment ids zeroed the score goes from {self.score:.2f} to "
+            f"{self.zeroed:.2f}."
+        )
 
 
 def sentence_sign(

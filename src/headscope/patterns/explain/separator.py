@@ -34,9 +34,9 @@ class SeparatorMatching:
         return (
             f"{len(self.neurons)} neurons ({', '.join(map(str, self.neurons))}) hold "
             f"{self.key_share:.0%} of the special key's squared length, where an even spread "
-            f"would hold {self.even_share:.0%}; queries share its sign there {self.sign_agreement:.0%} of "
-            f"the time (50% by chance); kurtosis {self.kurtosis:.1f} against {self.other_kurtosis:.1f} "
-            "for other keys."
+            f"would hold {self.even_share:.0%}; queries share its sign there "
+            f"{self.sign_agreement:.0%} of the time (50% by chance); kurtosis {self.kurtosis:.1f} "
+            f"against {self.other_kurtosis:.1f} for other keys."
         )
 
 
