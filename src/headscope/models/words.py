@@ -49,9 +49,9 @@ def _sort(text: str, place: int) -> str:
         return "mark"
     if category[0] in "LN" or letter == "_":
         return "alone" if _is_ideograph(letter) else "letter"
-    if letter in _APOSTROPHES and 0 < place < len(text) - 1:
-        if text[place - 1].isalpha() and text[place + 1].isalpha():
-            return "letter"
+    inside = letter in _APOSTROPHES and 0 < place < len(text) - 1
+    if inside and text[place - 1].isalpha() and text[place + 1].isalpha():
+        return "letter"
     return "alone"
 
 

@@ -61,18 +61,11 @@ class Collector:
 
     def _one(self, call: Call, row: int, queries: int, keys: int) -> LayerAttention:
         t, s = self._real(call.kind, row, queries, keys)
-        if (
-            t > queries
-            or s > keys
-            or self.sizes.setdefault(call.kind, (queries, keys))
-            != (
-                queries,
-                keys,
-            )
-        ):
+        size = (queries, keys)
+        if t > queries or s > keys or self.sizes.setdefault(call.kind, size) != size:
             raise BadInput(
-                f"Layer {call.layer} of this model attends with {queries} × {keys} positions, which "
-                "are not the tokens of the text (it pools them); look at it with scope.capture."
+                f"Layer {call.layer} of this model attends with {queries} × {keys} positions, "
+                "which are not the tokens of the text (it pools them); use scope.capture."
             )
         readable = call.q is not None and not call.edited  # an edit's weights come from no q and k
         mask = call.mask

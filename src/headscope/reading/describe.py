@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call, Kind, Rung, capture
+from headscope.capture.call import allowed
+from headscope.errors import HeadscopeError
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ def describe(model: nn.Module) -> Description:
         groups[call.kind] = max(groups[call.kind], call.groups)
         rungs.append(call.rung)
         seen["qk"] &= call.q is not None
-        seen["bias"] |= call.bias is not None
+        seen["bias"] |= call.bias is not None or _adds(call.mask)
         seen["causal"] |= call.causal
 
     with torch.no_grad(), capture(model, look):
-        model(**trial_inputs(model))
+        _run(model)
     order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
     return Description(
         layers={kind: layers[kind] for kind in order if kind in layers},
@@ -59,25 +61,50 @@ def describe(model: nn.Module) -> Description:
     )
 
 
+def _adds(mask: Tensor | None) -> bool:
+    """Some families hand their positional bias over inside the mask."""
+    if mask is None or mask.dtype == torch.bool:
+        return False
+    return bool(mask[allowed(mask)].any())
+
+
+def _run(model: nn.Module) -> None:
+    try:
+        model(**trial_inputs(model))
+    except (TypeError, ValueError, IndexError, RuntimeError, AttributeError) as error:
+        if isinstance(error, HeadscopeError):
+            raise
+        raise HeadscopeError(
+            f"{type(model).__name__} did not run on the smallest inputs it should take "
+            f"({str(error).strip().splitlines()[0] if str(error) else type(error).__name__}); "
+            "use scope.capture with inputs of your own."
+        ) from error
+
+
 def trial_inputs(model: nn.Module) -> dict[str, Tensor]:
     """The smallest inputs a model runs on: four tokens, a blank picture, a silence."""
     configuration: Any = model.config
     device = next(model.parameters()).device
     main = getattr(model, "main_input_name", "input_ids")
     tokens = torch.tensor([[1, 2, 3, 2]], device=device)
-    inputs: dict[str, Tensor]
-    if main == "pixel_values":
-        vision = getattr(configuration, "vision_config", configuration)
-        size = getattr(vision, "image_size", 224)
-        height, width = size if isinstance(size, (tuple, list)) else (size, size)
-        channels = getattr(vision, "num_channels", 3)
-        inputs = {main: torch.zeros(1, channels, height, width, device=device)}
-    elif main == "input_features":
+    inputs: dict[str, Tensor] = {}
+    if main == "input_ids":
+        inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+    if main == "pixel_values" or hasattr(configuration, "vision_config"):
+        inputs["pixel_values"] = _blank_picture(configuration).to(device)
+    if main == "input_features":
         bins = getattr(configuration, "num_mel_bins", 80)
         frames = 2 * getattr(configuration, "max_source_positions", 1500)
-        inputs = {main: torch.zeros(1, bins, frames, device=device)}
-    else:
-        inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+        inputs[main] = torch.zeros(1, bins, frames, device=device)
+    if main == "input_values":
+        inputs[main] = torch.zeros(1, 4000, device=device)
     if getattr(configuration, "is_encoder_decoder", False):
         inputs["decoder_input_ids"] = tokens
     return inputs
+
+
+def _blank_picture(configuration: Any) -> Tensor:
+    vision = getattr(configuration, "vision_config", configuration)
+    size = getattr(vision, "image_size", 224)
+    height, width = size if isinstance(size, (tuple, list)) else (size, size)
+    return torch.zeros(1, getattr(vision, "num_channels", 3), height, width)

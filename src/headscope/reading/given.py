@@ -136,8 +136,8 @@ def _part(
     for number, weights in chosen:
         if weights.shape[1:] != (len(query), len(key)):
             raise BadInput(
-                f"Layer {number} of the {kind} attention is {weights.shape[1]} × {weights.shape[2]}, "
-                f"but there are {len(query)} query and {len(key)} key tokens."
+                f"Layer {number} of the {kind} attention is {weights.shape[1]} × "
+                f"{weights.shape[2]}, but there are {len(query)} query and {len(key)} key tokens."
             )
     return Part(
         kind=kind,
