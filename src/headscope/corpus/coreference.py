@@ -56,24 +56,25 @@ class Document:
 
 
 Reader = Callable[[str, IO[str], Faults], Iterator[Document]]
-Format = Literal["conll2012", "conllu", "gap"]
+Layout = Literal["conll2012", "conllu", "gap"]
+LAYOUTS: dict[str, Layout] = {"conllu": "conllu", "tsv": "gap"}  # by the ending of the name
 
 
-def _reader(name: str, format: Format | None) -> Reader:
+def _reader(name: str, layout: Layout | None) -> Reader:
     from headscope.corpus import conll2012, entities, gap
 
-    if format is None:
+    if layout is None:
         plain = name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2")
         ending = plain.rpartition(".")[2]
-        format = {"conllu": "conllu", "tsv": "gap"}.get(ending, "conll2012")  # type: ignore[assignment]
+        layout = LAYOUTS.get(ending, "conll2012")
     readers: dict[str, Reader] = {
         "conll2012": conll2012.documents,
         "conllu": entities.documents,
         "gap": gap.documents,
     }
-    if format not in readers:
-        raise BadInput(f"Coreference is read as {', '.join(readers)}, not {format!r}.")
-    return readers[format]
+    if layout not in readers:
+        raise BadInput(f"Coreference is read as {', '.join(readers)}, not {layout!r}.")
+    return readers[layout]
 
 
 class CoreferenceCorpus(Iterable[Document]):
@@ -86,18 +87,18 @@ class CoreferenceCorpus(Iterable[Document]):
         path: str | Path,
         bad: Choice = "skip",
         limit: int | None = None,
-        format: Format | None = None,
+        layout: Layout | None = None,
     ) -> None:
         self.path = Path(path)
         self.limit = limit
-        self.format: Format | None = format
+        self.layout: Layout | None = layout
         self.faults = Faults(bad)
 
     def __iter__(self) -> Iterator[Document]:
         self.faults = Faults(self.faults.choice)  # a second pass must not count twice
         seen = 0
         for name, lines in texts(self.path, self.endings):
-            for document in _reader(name, self.format)(name, lines, self.faults):
+            for document in _reader(name, self.layout)(name, lines, self.faults):
                 if self.limit is not None and seen >= self.limit:
                     return
                 seen += 1

@@ -27,7 +27,7 @@ def is_framenet(path: str | Path) -> bool:
 
 def read_framenet(path: str | Path, faults: Faults) -> Iterator[Relation]:
     """Yield the exemplars that pass the filters, lexical unit by lexical unit."""
-    core = {}
+    core: dict[str, set[str]] = {}
     for file in sorted((Path(path) / "frame").glob("*.xml")):
         frame = _parse(file, faults)
         if frame is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def _from_file(path: Path, wanted: set[str] | None) -> WordVectors:
     vectors: dict[str, NDArray[np.float32]] = {}
     width = 0
     for name, opened in texts(path, (".txt",)):
-        for number, line in enumerate(cast(IO[str], opened), 1):
+        for number, line in enumerate(opened, 1):
             cells = line.rstrip("\n").split(" ")
             if number == 1 and len(cells) == 2:  # word2vec's header: count and width
                 continue
@@ -71,11 +71,11 @@ def _from_file(path: Path, wanted: set[str] | None) -> WordVectors:
 
 
 def _from_package(folder: Path, wanted: set[str] | None) -> WordVectors:
-    import pyarrow.parquet as pq
+    import pandas as pd
 
     matrix = np.load(next(folder.glob("*.npy")), mmap_mode="r")
-    table = pq.read_table(next(folder.glob("*.parquet")))  # pyright: ignore[reportUnknownMemberType]
-    words = cast(list[str], table.column(0).to_pylist())
+    table: Any = pd.read_parquet(next(folder.glob("*.parquet")))
+    words = cast(list[str], table.iloc[:, 0].tolist())
     vectors = {
         word: np.array(matrix[row], np.float32)
         for row, word in enumerate(words)

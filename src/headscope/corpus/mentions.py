@@ -7,16 +7,19 @@ from typing import Literal
 
 Kind = Literal["pronoun", "proper", "nominal"]
 
-PRONOUNS = frozenset(
+_PRONOUNS = (
     "i me my mine myself we us our ours ourselves you your yours yourself yourselves thou thee thy"
     " thine he him his himself she her hers herself it its itself they them their theirs"
-    " themselves themself one oneself this that these those who whom whose which 's".split()
+    " themselves themself one oneself this that these those who whom whose which 's"
 )
+PRONOUNS = frozenset(_PRONOUNS.split())
+
 # What follows the head of an English noun phrase when no tree says where it ends.
-CLOSERS = frozenset(
+_CLOSERS = (
     "of in on at by for with from to about between under over who whom whose which that where when"
-    " , ( -- - : ;".split()
+    " , ( -- - : ;"
 )
+CLOSERS = frozenset(_CLOSERS.split())
 
 
 def head_in_tree(start: int, end: int, heads: Sequence[int]) -> int:

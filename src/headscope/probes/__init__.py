@@ -1,0 +1,1 @@
+"""Probes: what a head, or all heads together, know of grammar, reference and meaning."""

@@ -1,0 +1,177 @@
+"""Coreference heads: which head attends from a mention to what it refers back to.
+
+After Clark et al. 2019, section 4.3. Documents alternate between choosing heads and scoring
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.coreference import Document
+from headscope.probes.checkpoint import Checkpoint
+from headscope.probes.coreference_cases import KINDS, Windows, windows
+from headscope.probes.coreference_rules import RULES
+from headscope.probes.coreference_tally import (
+    CANDIDATES,
+    DIRECTIONS,
+    ChosenHead,
+    CoreferenceTally,
+)
+from headscope.probes.passes import (
+    PAPER_LENGTH,
+    check_nonempty,
+    length_limit,
+    run_pass,
+    self_attention,
+)
+from headscope.probes.word_level import Mode
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+GROUPS = ("all", *KINDS)
+
+
+@dataclass(frozen=True)
+class CoreferenceResult:
+    """The best heads beside the baselines, and every head's accuracy."""
+
+    table: pd.DataFrame  # a row a method: accuracy on all, pronoun, proper and nominal mentions
+    heads: pd.DataFrame  # candidates, direction, mentions, layer, head, accuracy, cases
+    cases: dict[str, int]  # mentions scored, by kind
+    documents: int
+    dropped_mentions: int
+    faults: Faults = field(repr=False)
+
+
+def probe_coreference(
+    scope: Scope,
+    documents: Iterable[Document],
+    *,
+    which: Windows = "first",
+    mode: Mode = "mean",
+    max_length: int | None = PAPER_LENGTH,
+    seed: int = 0,
+    bad: Choice = "skip",
+    checkpoints: tuple[Checkpoint, Checkpoint] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> CoreferenceResult:
+    """Find the best head on every second document and score it on the others."""
+    faults = Faults(bad)
+    first, second = checkpoints or (None, None)
+    kind = self_attention(scope)
+    layers, heads = scope.layers[kind], scope.heads[kind]
+    limit = length_limit(scope, max_length)
+
+    def part(half: int) -> Iterator[Document]:
+        return (d for number, d in enumerate(documents) if number % 2 == half)
+
+    def run(half: int, tally: CoreferenceTally, checkpoint: Checkpoint | None) -> None:
+        items = windows(scope, part(half), limit, which)
+        run_pass(scope, items, tally, faults, max_length=max_length, mode=mode,
+                 checkpoint=checkpoint, progress=progress)  # fmt: skip
+        check_nonempty(int(tally.counts.sum()), "mentions with an antecedent", faults)
+
+    chooser = CoreferenceTally(layers, heads)
+    run(0, chooser, first)
+    picks = _choose(chooser, seed)
+    scorer = CoreferenceTally(layers, heads, [head for _, head in picks], seed)
+    run(1, scorer, second)
+    if isinstance(found := getattr(documents, "faults", None), Faults):
+        faults.add(found)
+    return CoreferenceResult(
+        table=_table(scorer, picks),
+        heads=_every_head(scorer),
+        cases=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
+        documents=chooser.documents + scorer.documents,
+        dropped_mentions=chooser.dropped + scorer.dropped,
+        faults=faults,
+    )
+
+
+def _grouped(by_kind: NDArray[np.int64]) -> NDArray[np.int64]:
+    """kinds … → all and kinds …"""
+    return np.concatenate([by_kind.sum(axis=0, keepdims=True), by_kind])
+
+
+def _choose(tally: CoreferenceTally, seed: int) -> list[tuple[str, ChosenHead]]:
+    """For both candidate sets: the best head overall, for each kind, and one taken blindly."""
+    picks: list[tuple[str, ChosenHead]] = []
+    generator = np.random.default_rng(seed)
+    layers, heads = tally.hits.shape[-2:]
+    blind = int(generator.integers(layers)), int(generator.integers(heads))
+    for candidates in range(len(CANDIDATES)):
+        for name, hits in zip(GROUPS, _grouped(tally.hits[:, candidates]), strict=True):
+            if not hits.any():
+                continue  # no such mentions: any head would do
+            direction, layer, head = np.unravel_index(int(hits.argmax()), hits.shape)
+            found = ChosenHead(candidates, int(direction), int(layer), int(head))
+            label = "best head" if name == "all" else f"best head for {name} mentions"
+            picks.append((label, found))
+        picks.append(("fixed random head", ChosenHead(candidates, 0, *blind)))
+    return picks
+
+
+def _table(tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]]) -> pd.DataFrame:
+    counts = _grouped(tally.counts).astype(float)
+    counts[counts == 0] = np.nan  # a share of nothing is not a number
+    low, high = tally.bootstrap.interval().reshape(2, -1, len(GROUPS))
+    rows: list[dict[str, object]] = []
+    for place, name in enumerate(RULES):
+        right = _grouped(tally.rules)[:, place] / counts
+        column = len(picks) + place
+        rows.append(
+            {"method": name, "candidates": "mentions"}
+            | dict(zip(GROUPS, right, strict=True))
+            | {"low": low[column, 0], "high": high[column, 0]}
+        )
+    for column, (name, pick) in enumerate(picks):
+        hits = _grouped(tally.hits)[:, pick.candidates, pick.direction, pick.layer, pick.head]
+        rows.append(
+            {
+                "method": name,
+                "candidates": CANDIDATES[pick.candidates],
+                "layer": pick.layer,
+                "head": pick.head,
+                "direction": DIRECTIONS[pick.direction],
+            }
+            | dict(zip(GROUPS, hits / counts, strict=True))
+            | {"low": low[column, 0], "high": high[column, 0]}
+        )
+    table = pd.DataFrame(rows)
+    columns = ["method", "candidates", "layer", "head", "direction", *GROUPS, "low", "high"]
+    return table.reindex(columns=columns).astype({"layer": "Int64", "head": "Int64"})
+
+
+def _every_head(tally: CoreferenceTally) -> pd.DataFrame:
+    frames: list[pd.DataFrame] = []
+    hits, counts = _grouped(tally.hits), _grouped(tally.counts)
+    layer, head = np.indices(hits.shape[-2:])
+    for group, name in enumerate(GROUPS):
+        for candidates, of in enumerate(CANDIDATES):
+            for direction, way in enumerate(DIRECTIONS):
+                if not counts[group]:
+                    continue
+                accuracy = hits[group, candidates, direction] / counts[group]
+                frames.append(
+                    pd.DataFrame(
+                        {
+                            "mentions": name,
+                            "candidates": of,
+                            "direction": way,
+                            "layer": layer.ravel(),
+                            "head": head.ravel(),
+                            "accuracy": accuracy.ravel(),
+                            "cases": int(counts[group]),
+                        }
+                    )
+                )
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,48 @@
+"""Three baselines for coreference that look at words only: nearest, head match, four sieves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headscope.corpus.coreference import Document, Mention
+from headscope.probes.agreement import agree, attributes
+
+Rule = Callable[[Document, Mention, Sequence[Mention]], Mention | None]
+
+
+def nearest(document: Document, mention: Mention, others: Sequence[Mention]) -> Mention | None:
+    """The mention whose head is closest (the one before, if two are equally close)."""
+    del document
+    return min(
+        others, key=lambda o: (abs(mention.head - o.head), o.head > mention.head), default=None
+    )
+
+
+def head_match(document: Document, mention: Mention, others: Sequence[Mention]) -> Mention | None:
+    """The nearest mention with the same head word; no answer when there is none."""
+    word = document.words[mention.head].lower()
+    same = [o for o in others if document.words[o.head].lower() == word]
+    return nearest(document, mention, same)
+
+
+def sieves(document: Document, mention: Mention, others: Sequence[Mention]) -> Mention | None:
+    """The nearest mention in the first sieve that lets any through.
+
+    Same string, same head word, agreement in number, gender and person, anything.
+    """
+
+    def string(of: Mention) -> str:
+        return " ".join(document.words[of.start : of.end]).lower()
+
+    own = attributes(document, mention)
+    for keep in (
+        lambda o: string(o) == string(mention),
+        lambda o: document.words[o.head].lower() == document.words[mention.head].lower(),
+        lambda o: agree(own, attributes(document, o)),
+    ):
+        if kept := [o for o in others if keep(o)]:
+            return nearest(document, mention, kept)
+    return nearest(document, mention, others)
+
+
+RULES: dict[str, Rule] = {"nearest": nearest, "head match": head_match, "rule-based": sieves}

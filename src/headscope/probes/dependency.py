@@ -1,0 +1,207 @@
+"""Dependency heads: which head attends from a word to its syntactic head, or back.
+
+After Clark et al. 2019, section 4.2. Heads and offsets are chosen on one part of the data and
+scored on another, so that the best of many is not flattered by the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.conllu import Sentence
+from headscope.errors import BadInput
+from headscope.probes.checkpoint import Checkpoint
+from headscope.probes.dependency_tally import DIRECTIONS, Chosen, DependencyTally
+from headscope.probes.offsets import OFFSETS
+from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
+from headscope.probes.word_level import Mode
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Subtypes = Literal["keep", "fold"]
+ALL = "all"
+UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", not worth a row of their own
+
+
+@dataclass(frozen=True)
+class DependencyResult:
+    """The best head of each relation, and every head's accuracy."""
+
+    table: pd.DataFrame  # a row a relation: its best head, accuracy, interval, baseline
+    heads: pd.DataFrame  # relation, direction, layer, head, accuracy, count on the scored part
+    layers: int
+    heads_per_layer: int
+    sentences: int
+    dropped_words: int
+    faults: Faults = field(repr=False)
+
+    def accuracy_map(self, relation: str, direction: str) -> NDArray[np.float64]:
+        """layers × heads: the accuracy of every head for one relation and direction."""
+        rows = self.heads[
+            (self.heads["relation"] == relation) & (self.heads["direction"] == direction)
+        ]
+        if rows.empty:
+            raise BadInput(f"The data has no relation {relation!r} ({direction}).")
+        return rows["accuracy"].to_numpy(float).reshape(self.layers, self.heads_per_layer)
+
+
+def probe_dependency(
+    scope: Scope,
+    dev: Iterable[Sentence],
+    test: Iterable[Sentence] | None = None,
+    *,
+    subtypes: Subtypes = "keep",
+    mode: Mode = "mean",
+    max_length: int | None = PAPER_LENGTH,
+    minimum: int = 100,
+    seed: int = 0,
+    bad: Choice = "skip",
+    checkpoints: tuple[Checkpoint, Checkpoint] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> DependencyResult:
+    """Find the best head of every relation on `dev` and score it on `test`.
+
+    Without `test`, every second sentence of `dev` is kept for scoring. `minimum` is the number
+    of scored cases a relation needs for a row in the table (100 in the paper).
+    """
+    if subtypes not in ("keep", "fold"):
+        raise BadInput(f"Sub-types can be kept ('keep') or folded ('fold'), not {subtypes!r}.")
+    faults = Faults(bad)
+    first, second = checkpoints or (None, None)
+    kind = self_attention(scope)
+    layers, heads = scope.layers[kind], scope.heads[kind]
+
+    chooser = DependencyTally(layers, heads)
+    part = dev if test is not None else _half(dev, 0)
+    run_pass(scope, part, chooser, faults, max_length=max_length, mode=mode, checkpoint=first,
+             progress=progress)  # fmt: skip
+    check_nonempty(int(chooser.counts.sum()), "words", faults)
+    picks = _choose(chooser, subtypes)
+
+    scorer = DependencyTally(layers, heads, [pick.head for pick in picks], seed)
+    part = test if test is not None else _half(dev, 1)
+    run_pass(scope, part, scorer, faults, max_length=max_length, mode=mode, checkpoint=second,
+             progress=progress)  # fmt: skip
+    check_nonempty(int(scorer.counts.sum()), "words to score", faults)
+
+    for source in {id(s): s for s in (dev, test) if s is not None}.values():
+        if isinstance(found := getattr(source, "faults", None), Faults):
+            faults.add(found)
+    return DependencyResult(
+        table=_table(scorer, picks, minimum),
+        heads=_every_head(scorer, picks),
+        layers=layers,
+        heads_per_layer=heads,
+        sentences=chooser.sentences + scorer.sentences,
+        dropped_words=chooser.dropped + scorer.dropped,
+        faults=faults,
+    )
+
+
+@dataclass(frozen=True)
+class _Pick:
+    relation: str
+    head: Chosen
+    offset: int  # place in OFFSETS
+    dev_accuracy: float
+    dev_count: int
+
+
+def _half(sentences: Iterable[Sentence], which: int) -> Iterator[Sentence]:
+    return (s for number, s in enumerate(sentences) if number % 2 == which)
+
+
+def _named(label: str, subtypes: Subtypes) -> str:
+    return label.partition(":")[0] if subtypes == "fold" else label
+
+
+def _choose(tally: DependencyTally, subtypes: Subtypes) -> list[_Pick]:
+    """For every relation the head, direction and offset that are right most often."""
+    groups: dict[str, frozenset[str] | None] = {ALL: None}
+    for label in tally.labels:
+        name = _named(label, subtypes)
+        groups[name] = frozenset((groups.get(name) or frozenset()) | {label})
+    picks: list[_Pick] = []
+    for name, members in groups.items():
+        rows = _rows(tally, members)
+        count = int(tally.counts[rows].sum())
+        if not count:
+            continue
+        hits = tally.hits[rows].sum(axis=0)  # layer head direction
+        layer, head, direction = np.unravel_index(int(hits.argmax()), hits.shape)
+        chosen = Chosen(int(layer), int(head), int(direction), members)
+        offset = int(tally.offset_hits[rows].sum(axis=0).argmax())
+        picks.append(_Pick(name, chosen, offset, float(hits.max()) / count, count))
+    return picks
+
+
+def _rows(tally: DependencyTally, members: frozenset[str] | None) -> list[int]:
+    return [n for label, n in tally.labels.items() if members is None or label in members]
+
+
+def _table(tally: DependencyTally, picks: list[_Pick], minimum: int) -> pd.DataFrame:
+    low, high = tally.bootstrap.interval()
+    found: list[dict[str, object]] = []
+    for column, pick in enumerate(picks):
+        rows = _rows(tally, pick.head.relations)
+        count = int(tally.counts[rows].sum())
+        if count < max(minimum, 1) or pick.relation in UNSCORED:
+            continue
+        head = pick.head
+        hits = int(tally.hits[rows, head.layer, head.head, head.direction].sum())
+        found.append(
+            {
+                "relation": pick.relation,
+                "cases": count,
+                "layer": head.layer,
+                "head": head.head,
+                "direction": DIRECTIONS[head.direction],
+                "accuracy": hits / count,
+                "low": low[column],
+                "high": high[column],
+                "baseline": int(tally.offset_hits[rows, pick.offset].sum()) / count,
+                "offset": OFFSETS[pick.offset],
+                "dev_accuracy": pick.dev_accuracy,
+                "dev_cases": pick.dev_count,
+            }
+        )
+    table = pd.DataFrame(found)
+    if table.empty:
+        raise BadInput(f"No relation has {minimum} cases; lower the minimum or give more data.")
+    table["above_baseline"] = table["accuracy"] - table["baseline"]
+    is_all = cast("pd.Series[bool]", table["relation"] == ALL)
+    rest = table[~is_all].sort_values("cases", ascending=False)
+    return pd.concat([table[is_all], rest], ignore_index=True)
+
+
+def _every_head(tally: DependencyTally, picks: list[_Pick]) -> pd.DataFrame:
+    frames: list[pd.DataFrame] = []
+    for pick in picks:
+        rows = _rows(tally, pick.head.relations)
+        count = int(tally.counts[rows].sum())
+        if not count:
+            continue
+        hits = tally.hits[rows].sum(axis=0)  # layer head direction
+        for number, direction in enumerate(DIRECTIONS):
+            layer, head = np.indices(hits.shape[:2])
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "relation": pick.relation,
+                        "direction": direction,
+                        "layer": layer.ravel(),
+                        "head": head.ravel(),
+                        "accuracy": hits[:, :, number].ravel() / count,
+                        "cases": count,
+                    }
+                )
+            )
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,153 @@
+"""Word-level maps of all heads on disk, so that a probe can be trained for several epochs.
+
+One file a batch, half precision: memory holds a batch at a time, whatever the corpus.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.conllu import Sentence
+from headscope.probes.gold import gold_trees
+from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass
+from headscope.probes.word_level import Mode, WordIndex
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+
+@dataclass(frozen=True)
+class MapBatch:
+    """The maps of some sentences, and their trees."""
+
+    maps: Tensor  # b k w w, attention between words in each of the k heads
+    root: Tensor  # b k w 4, to the opening and the closing token, from them
+    heads: Tensor  # b w, the candidate that is right: 0 is the root, w + 1 is word w
+    counted: Tensor  # b w, words that train
+    scored: Tensor  # b w, words that count for UAS (no punctuation)
+    candidates: Tensor  # b w, words with a token
+    words: Tensor  # b w, number in the vocabulary, 0 beyond the sentence
+
+    def to(self, device: torch.device | str) -> MapBatch:
+        return MapBatch(**{name: tensor.to(device) for name, tensor in vars(self).items()})
+
+
+class MapStore:
+    """Batches of maps in a temporary folder that goes when the store does."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="headscope-maps-")
+        self.batches = 0
+        self.sentences = 0
+        self.vocabulary: dict[str, int] = {"": 0}
+
+    def add(self, batch: MapBatch) -> None:
+        save_file(
+            {name: tensor.contiguous() for name, tensor in vars(batch).items()},
+            self._path(self.batches),
+        )
+        self.batches += 1
+        self.sentences += len(batch.heads)
+
+    def __getitem__(self, number: int) -> MapBatch:
+        read = load_file(self._path(number))
+        read["maps"], read["root"] = read["maps"].float(), read["root"].float()
+        return MapBatch(**read)
+
+    def __iter__(self) -> Iterator[MapBatch]:
+        return (self[number] for number in range(self.batches))
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def __enter__(self) -> MapStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _path(self, number: int) -> Path:
+        return Path(self._folder.name) / f"{number:06}.safetensors"
+
+
+def store_maps(
+    scope: Scope,
+    sentences: Iterable[Sentence],
+    faults: Faults,
+    *,
+    mode: Mode = "mean",
+    max_length: int | None = PAPER_LENGTH,
+    vocabulary: dict[str, int] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> MapStore:
+    """Run the sentences through the model once and keep every head's word-level map."""
+    store = MapStore()
+    if vocabulary is not None:
+        store.vocabulary = vocabulary
+    run_pass(scope, sentences, _Keeper(store), faults, mode=mode, max_length=max_length,
+             specials=True, progress=progress)  # fmt: skip
+    check_nonempty(store.sentences, "sentences", faults)
+    if isinstance(found := getattr(sentences, "faults", None), Faults):
+        faults.add(found)
+    return store
+
+
+class _Keeper:
+    """A tally that keeps everything, on disk."""
+
+    def __init__(self, store: MapStore) -> None:
+        self.store = store
+        self.labels: dict[str, int] = {}
+        self._layers: dict[int, Tensor] = {}
+        self._about: dict[str, Tensor] = {}
+
+    def begin(self, items: Sequence[Sentence], index: WordIndex) -> None:
+        present = index.present[:, :-2].cpu()
+        gold = gold_trees(items, present.numpy(), self.labels)
+        words = torch.zeros_like(gold.heads, dtype=torch.int32)
+        punctuation = torch.zeros_like(gold.counted)
+        vocabulary = self.store.vocabulary
+        for row, sentence in enumerate(items):
+            numbers = [vocabulary.setdefault(w.lower(), len(vocabulary)) for w in sentence.words]
+            words[row, : len(sentence)] = torch.tensor(numbers, dtype=torch.int32)
+            marks = [relation.partition(":")[0] == "punct" for relation in sentence.relations]
+            punctuation[row, : len(sentence)] = torch.tensor(marks)
+        self._about = {
+            "heads": gold.heads + 1,
+            "counted": gold.counted,
+            "scored": gold.counted & ~punctuation,
+            "candidates": present,
+            "words": words,
+        }
+
+    def layer(self, number: int, words: Tensor) -> None:
+        self._layers[number] = words.half().cpu()
+
+    def end(self, batch: int) -> None:
+        del batch
+        every = torch.cat([self._layers[number] for number in sorted(self._layers)], dim=1)
+        to_ends = every[:, :, :-2, -2:]
+        from_ends = every[:, :, -2:, :-2].mT
+        self.store.add(
+            MapBatch(
+                maps=every[:, :, :-2, :-2],
+                root=torch.cat([to_ends, from_ends], dim=-1),
+                **self._about,
+            )
+        )
+        self._layers = {}
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        del state

@@ -1,0 +1,212 @@
+"""One pass of annotated words through the model, batch by batch, feeding a tally.
+
+Memory does not grow with the data: sentences are read in windows, sorted by length inside a
+window so that little is padding, and forgotten when their batch has run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.corpus.bad_data import Faults
+from headscope.errors import BadInput
+from headscope.models.tokenise import Batch, tokenise
+from headscope.models.tokens import TokenClass, Tokens
+from headscope.probes.checkpoint import Checkpoint
+from headscope.probes.word_level import Mode, WordIndex, word_index
+
+from headscope.reading.decoder_text import decoder_batch
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+WINDOW = 1024  # items encoded and sorted by length together
+BATCH_TOKENS = 1024  # padded tokens a batch: enough to keep matrix products busy, small in cache
+PAPER_LENGTH = 128  # tokens, specials included; Clark et al. drop what is longer
+
+
+class Worded(Protocol):
+    """Anything in words that knows where it was read."""
+
+    @property
+    def words(self) -> tuple[str, ...]: ...
+    @property
+    def where(self) -> str: ...
+
+
+T = TypeVar("T", bound=Worded)
+T_contra = TypeVar("T_contra", bound=Worded, contravariant=True)
+
+
+class Tally(Protocol[T_contra]):
+    """Adds up what a probe needs, layer by layer."""
+
+    def begin(self, items: Sequence[T_contra], index: WordIndex) -> None: ...
+    def layer(self, number: int, words: Tensor) -> None: ...
+    def end(self, batch: int) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class WordBatch(Generic[T]):
+    """Items encoded together, and how their words lie over the tokens."""
+
+    number: int
+    items: list[T]
+    batch: Batch
+    index: WordIndex
+
+
+def self_attention(scope: Scope) -> str:
+    """The kind of head that relates the words of one text to each other."""
+    return "encoder" if "encoder" in scope.kinds else "decoder"
+
+
+def length_limit(scope: Scope, max_length: int | None) -> int:
+    """The most tokens an input may have: what was asked for, and what the model can read."""
+    limits = [limit for limit in (max_length, scope.max_length) if limit is not None]
+    return min(limits) if limits else PAPER_LENGTH
+
+
+def model_inputs(scope: Scope, batch: Batch) -> dict[str, Tensor]:
+    """What the model is run on; a decoder beside an encoder gets its start token only."""
+    if not scope.encoder_decoder:
+        return batch.inputs
+    start = decoder_batch(scope.model, scope.tokenizer, [None] * len(batch.tokens))
+    return {**batch.inputs, **start.to(scope.device).inputs}
+
+
+def word_batches(
+    scope: Scope,
+    items: Iterable[T],
+    faults: Faults,
+    *,
+    max_length: int | None = PAPER_LENGTH,
+    mode: Mode = "mean",
+    specials: bool = False,
+    done: int = 0,
+) -> Iterator[WordBatch[T]]:
+    """Encode items in batches of similar length; `done` batches are passed over.
+
+    With `specials` the opening and the closing token count as two more words.
+    """
+    limit = length_limit(scope, max_length)
+    number = 0
+    source = iter(items)
+    while window := list(itertools.islice(source, WINDOW)):
+        window, encoded = _sound(scope, window, faults, limit)
+        for rows in _groups([len(tokens) for tokens in encoded.tokens]):
+            number += 1
+            if number > done:
+                batch = _rows(encoded, rows).to(scope.device)
+                group = [window[row] for row in rows]
+                index = _index(batch, group, mode, specials)
+                yield WordBatch(number - 1, group, batch, index)
+
+
+def run_pass(
+    scope: Scope,
+    items: Iterable[T],
+    tally: Tally[T],
+    faults: Faults,
+    *,
+    max_length: int | None = PAPER_LENGTH,
+    mode: Mode = "mean",
+    specials: bool = False,
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Run every item through the model; the tally sees the word-level attention of each layer."""
+    kind = self_attention(scope)
+    done = checkpoint.resume(tally) if checkpoint else 0
+    options: dict[str, Any] = {"max_length": max_length, "mode": mode, "specials": specials}
+    for batch in word_batches(scope, items, faults, done=done, **options):
+        tally.begin(batch.items, batch.index)
+
+        def sink(call: Call, index: WordIndex = batch.index) -> None:
+            if call.kind == kind:
+                tally.layer(call.layer, index(call.weights.detach().float()))
+
+        with torch.inference_mode():
+            scope.forward(model_inputs(scope, batch.batch), sink)
+        tally.end(batch.number)
+        if checkpoint:
+            checkpoint.keep(tally, batch.number + 1)
+        if progress:
+            progress(len(batch.items))
+
+
+def _sound(scope: Scope, window: list[T], faults: Faults, limit: int) -> tuple[list[T], Batch]:
+    """Encode a window, and leave out what the model cannot read as words."""
+    texts = [list(item.words) for item in window]
+    # one token more than allowed is enough to know that a text is too long
+    encoded = tokenise(scope.tokenizer, texts, truncate=True, max_length=limit + 1)
+    sound: list[int] = []
+    for row, (item, tokens) in enumerate(zip(window, encoded.tokens, strict=True)):
+        if len(tokens) > limit:
+            message = f"{len(item.words)} words make more than {limit} tokens"
+            faults.note("too long", item.where, message)
+        elif crossing := _crosses(tokens, item.words):
+            message = f"a token runs over the end of the word {crossing!r}"
+            faults.note("mismatched tokenisation", item.where, message)
+        else:
+            sound.append(row)
+    return [window[row] for row in sound], _rows(encoded, sound)
+
+
+def _groups(lengths: list[int]) -> Iterator[list[int]]:
+    """Rows in order of length, cut where the padded batch would exceed its tokens."""
+    group: list[int] = []
+    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if group and lengths[row] * (len(group) + 1) > BATCH_TOKENS:
+            yield group
+            group = []
+        group.append(row)
+    if group:
+        yield group
+
+
+def _rows(batch: Batch, rows: list[int]) -> Batch:
+    """Some rows of a batch, without the padding that only others needed."""
+    tokens = [batch.tokens[row] for row in rows]
+    longest = max((len(of) for of in tokens), default=0)
+    return Batch({name: whole[rows, :longest] for name, whole in batch.inputs.items()}, tokens)
+
+
+def _index(batch: Batch, group: list[T], mode: Mode, specials: bool) -> WordIndex:
+    return word_index(
+        [tokens.words for tokens in batch.tokens],
+        tokens=batch.inputs["input_ids"].shape[1],
+        words=max(len(item.words) for item in group),
+        mode=mode,
+        ends=[_ends(tokens) for tokens in batch.tokens] if specials else None,
+        device=batch.inputs["input_ids"].device,
+    )
+
+
+def _crosses(tokens: Tokens, words: Sequence[str]) -> str | None:
+    """The first word whose end a token runs over, if any."""
+    inside = tokens.words >= 0
+    ends = np.cumsum([len(word) + 1 for word in words]) - 1  # words are joined by one blank
+    over = tokens.spans[inside, 1] > ends[tokens.words[inside]]
+    return words[int(tokens.words[inside][over.argmax()])] if over.any() else None
+
+
+def _ends(tokens: Tokens) -> tuple[int, int]:
+    """The token that opens the text (the first, special or not) and the special that closes it."""
+    return 0, len(tokens) - 1 if tokens.classes[-1] <= TokenClass.SPECIAL else -1
+
+
+def check_nonempty(count: int, what: str, faults: Faults) -> None:
+    """Refuse to report on nothing."""
+    if not count:
+        raise BadInput(f"The data gave no {what} to probe; {faults.summary() or 'it is empty'}.")

@@ -1,0 +1,70 @@
+"""Attention between words: to a split word the sum over its pieces, from it the mean.
+
+Rows still sum to one. Works on batches, on the device where the weights are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Mode = Literal["mean", "first"]  # what speaks for a split word: its pieces' mean, or the first
+
+
+@dataclass(frozen=True)
+class WordIndex:
+    """How the words of a batch lie over its tokens."""
+
+    total: Tensor  # b w t, 1 where the token is a piece of the word
+    average: Tensor  # b w t, the share of the token in the word's row
+    present: Tensor  # b w, True for words that have a token
+
+    def __call__(self, weights: Tensor) -> Tensor:
+        """b h t t attention between tokens → b h w w between words."""
+        batch, heads, queries, keys = weights.shape
+        words = self.total.shape[1]
+        # one product a sentence for all heads and queries, then one a head
+        to_words = weights.reshape(batch, heads * queries, keys) @ self.total.mT
+        return self.average[:, None] @ to_words.view(batch, heads, queries, words)
+
+
+def word_index(
+    numbers: Sequence[NDArray[np.integer]],
+    *,
+    tokens: int,
+    words: int,
+    mode: Mode = "mean",
+    ends: Sequence[tuple[int, int]] | None = None,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> WordIndex:
+    """Lay `words` words over `tokens` tokens: `numbers` has each real token's word, -1 for none.
+
+    `ends` adds two more words, the tokens that open and close each text (-1 where there is none).
+    """
+    total = np.zeros((len(numbers), words + (2 if ends else 0), tokens), np.float32)
+    for row, of_token in enumerate(numbers):
+        inside = np.flatnonzero(of_token >= 0)
+        total[row, of_token[inside], inside] = 1  # padding stands on the right
+    for row, places in enumerate(ends or ()):
+        for extra, place in enumerate(places):
+            if place >= 0:
+                total[row, words + extra, place] = 1
+    present = total.any(axis=2)
+    if mode == "first":
+        average = np.zeros_like(total)
+        first = total.argmax(axis=2)
+        np.put_along_axis(average, first[..., None], present[..., None].astype(np.float32), axis=2)
+    else:
+        average = total / np.maximum(total.sum(axis=2, keepdims=True), 1)
+    return WordIndex(
+        total=torch.from_numpy(total).to(device=device, dtype=dtype),
+        average=torch.from_numpy(average).to(device=device, dtype=dtype),
+        present=torch.from_numpy(present).to(device),
+    )
