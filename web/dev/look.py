@@ -26,8 +26,7 @@ with sync_playwright() as playwright:
     page.on("request", lambda request: request.url.startswith("file:") or print("request:", request.url[:80]))
     for case in arguments.cases or [path.stem for path in sorted(folder.glob("*.html"))]:
         page.goto(f"file://{folder}/{case}.html")
-        page.wait_for_function("document.querySelector('[data-headscope]').headscope !== undefined")
-        page.evaluate("document.querySelector('[data-headscope]').headscope.ready")
+        page.wait_for_selector("[data-headscope].hs-ready", state="attached")
         if arguments.set:
             page.evaluate(f"document.querySelector('[data-headscope]').headscope.set({arguments.set})")
         if arguments.hover is not None:

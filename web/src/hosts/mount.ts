@@ -33,7 +33,10 @@ export function mountInto(element: HTMLElement, source: Source, options: MountOp
     delete (element as Host).headscope;
   };
   (element as Host).headscope = instrument;
-  void instrument.ready.then(() => element.classList.add("hs-ready"));
+  void instrument.ready.then(() => {
+    performance.mark("headscope painted");
+    element.classList.add("hs-ready");
+  });
   return { instrument, frame };
 }
 

@@ -37,7 +37,7 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
         if (waiting.delete(request.id)) reject(new Error("The notebook's kernel did not send this layer: is it still running?"));
       }, patience);
     });
-  const onState = () => mounted?.set((model.get("state") ?? {}) as Partial<State>);
+  const onState = () => mounted?.set((model.get("state") ?? {}));
   const open = () => {
     mounted?.unmount();
     try {
@@ -56,12 +56,12 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
       showError(el, error);
     }
   };
-  model.on("msg:custom", onMessage as never);
+  model.on("msg:custom", onMessage);
   model.on("change:state", onState);
   model.on("change:container", open);
   open();
   return () => {
-    model.off("msg:custom", onMessage as never);
+    model.off("msg:custom", onMessage);
     model.off("change:state", onState);
     model.off("change:container", open);
     mounted?.unmount();

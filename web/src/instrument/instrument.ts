@@ -12,6 +12,7 @@ import style from "../style.css";
 import type { Context, Legend, View, ViewDefinition } from "../views/view";
 import { listenToKeys } from "./keys";
 import { Painting } from "./painting";
+import { prefetch } from "./prefetch";
 
 export const definitions: ViewDefinition[] = [...views].sort((a, b) => a.place - b.place);
 
@@ -47,6 +48,8 @@ export class Instrument implements Mounted {
   private readonly tooltip: Tooltip;
   private readonly live = make("div", { class: "sr", role: "status", "aria-live": "polite" });
   private readonly stops: (() => void)[] = [];
+  private stopAhead: () => void = () => undefined;
+  private gone = false;
   private noticeListeners = new Set<() => void>();
 
   constructor(
@@ -86,6 +89,7 @@ export class Instrument implements Mounted {
   start(): void {
     this.show(this.store.state.view);
     this.view?.update(this.store.state, null);
+    void this.painting.ready.then(() => this.lookAhead());
   }
 
   get state(): State {
@@ -113,6 +117,8 @@ export class Instrument implements Mounted {
   }
 
   unmount(): void {
+    this.gone = true;
+    this.stopAhead();
     for (const stop of this.stops) stop();
     this.view?.destroy();
   }
@@ -185,6 +191,14 @@ export class Instrument implements Mounted {
     if (state.view !== before.view) this.show(state.view);
     this.view?.update(state, state.view === before.view ? before : null);
     this.options.onState?.(state);
+    this.stopAhead();
+    void this.painting.painted().then(() => this.lookAhead());
+  }
+
+  private lookAhead(): void {
+    this.stopAhead();
+    const { view } = this.state;
+    if (!this.gone && view !== "model" && view !== "headmap") this.stopAhead = prefetch(this.reading, this.state);
   }
 
   private show(name: ViewName): void {

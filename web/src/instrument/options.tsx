@@ -26,7 +26,7 @@ const choices: Choice[] = [
   {
     control: "specials",
     title: "specials",
-    entries: named([["shown", "shown"], ["hidden", "hidden"], ["renormalised", "hidden, renormalised"]]),
+    entries: named([["shown", "shown"], ["hidden", "hidden"], ["renormalised", "renormalised"]]),
     when: ({ reading, state }) => reading.tokens(state.kind).key.class.some((each) => each <= 2),
   },
   {

@@ -7,7 +7,7 @@ export interface HeatMap {
   columns: number;
   rows: number;
   /** Value → 0…1. */
-  share(value: number): number;
+  share: (value: number) => number;
   ramp: Rgb[];
 }
 

@@ -28,8 +28,6 @@ export function strength(weight: number, scale: WeightScale): number {
 /** Opacity is the strength; width grows from 1 to 3 pixels with it. */
 export const thickness = (s: number) => 1 + 2 * s;
 
-let raster: Raster | null = null;
-
 export function drawLines(
   canvas: HTMLCanvasElement,
   lines: Lines,
@@ -40,10 +38,8 @@ export function drawLines(
 ): void {
   const ratio = pixelRatio();
   const context = fit(canvas, place.width, place.height);
-  // One raster serves all views: they draw one after the other.
-  if (!raster || raster.width !== canvas.width || raster.height !== canvas.height) {
-    raster = new Raster(canvas.width, canvas.height, background);
-  } else raster.clear(background);
+  const single = lines.count > 0 && lines.head.every((head) => head === lines.head[0]);
+  const raster = new Raster(canvas.width, canvas.height, background, single ? colours[lines.head[0]] : null);
   const end = (place.vertical ? place.height : place.width) * ratio;
   const [from, to] = [place.from * ratio, place.to * ratio];
   for (let i = 0; i < lines.count; i++) {
@@ -56,7 +52,9 @@ export function drawLines(
     if (place.vertical) raster.line(from, a, to, b, width, colours[lines.head[i]], s);
     else raster.line(a, from, b, to, width, colours[lines.head[i]], s);
   }
-  context.putImageData(raster.toImage(), 0, 0);
+  const image = context.createImageData(canvas.width, canvas.height);
+  raster.copyTo(image.data);
+  context.putImageData(image, 0, 0);
 }
 
 /** The strongest line within 4 pixels of a point, or -1. */

@@ -18,29 +18,43 @@ export function headColours(heads: number, shade: Shade): Rgb[] {
   if (found) return found;
   const [lightness, chroma] = tones[shade];
   const wheel = Array.from({ length: heads }, (_, i) => oklch(lightness, chroma, 255 + (360 * i) / heads));
-  const colours = bestStep(wheel).map((i) => wheel[i]);
+  const colours = spread(wheel).map((i) => wheel[i]);
   known.set(name, colours);
   return colours;
 }
 
-/** Walk round the wheel in the step that leaves the closest neighbours farthest apart to any eye. */
-function bestStep(wheel: Rgb[]): number[] {
+/** An order in which the closest neighbours are as far apart as can be, to any eye: greedy, then mended by swaps. */
+function spread(wheel: Rgb[]): number[] {
   const n = wheel.length;
   const seen = [wheel, ...allDeficiencies.map((each) => wheel.map((rgb) => seenWith(each, rgb)))];
-  let best = Array.from({ length: n }, (_, i) => i);
-  let bestGap = -1;
-  for (let step = 1; step < n; step++) {
-    if (gcd(step, n) !== 1) continue;
-    const order = Array.from({ length: n }, (_, i) => (i * step) % n);
-    let gap = Infinity;
-    for (const colours of seen) {
-      for (let i = 1; i < n; i++) gap = Math.min(gap, distance(colours[order[i - 1]], colours[order[i]]));
-    }
-    if (gap > bestGap) [best, bestGap] = [order, gap];
+  const apart = wheel.map((_, i) => wheel.map((_, j) => Math.min(...seen.map((colours) => distance(colours[i], colours[j])))));
+  const order = [0];
+  const left = new Set(wheel.map((_, i) => i).slice(1));
+  while (left.size) {
+    const last = order[order.length - 1];
+    const next = [...left].reduce((best, each) => (apart[last][each] > apart[last][best] ? each : best));
+    order.push(next);
+    left.delete(next);
   }
-  return best;
-}
-
-function gcd(a: number, b: number): number {
-  return b === 0 ? a : gcd(b, a % b);
+  const gap = (i: number) => (i > 0 && i < n ? apart[order[i - 1]][order[i]] : Infinity);
+  const around = (i: number, j: number) => Math.min(gap(i), gap(i + 1), gap(j), gap(j + 1));
+  const swap = (i: number, j: number) => ([order[i], order[j]] = [order[j], order[i]]);
+  for (let round = 0; round < 4 * n; round++) {
+    let weakest = 1;
+    for (let i = 2; i < n; i++) if (gap(i) < gap(weakest)) weakest = i;
+    let best: [number, number] | null = null;
+    let most = gap(weakest);
+    for (const i of [weakest - 1, weakest]) {
+      for (let j = 0; j < n; j++) {
+        if (i === j || i < 0 || i >= n) continue;
+        swap(i, j);
+        const value = around(i, j);
+        swap(i, j);
+        if (value > most + 1e-9) [best, most] = [[i, j], value];
+      }
+    }
+    if (!best) break;
+    swap(...best);
+  }
+  return order;
 }

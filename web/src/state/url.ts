@@ -30,5 +30,5 @@ export function fromQuery(query: URLSearchParams): Partial<State> {
     else if (typeof defaults[name] === "string") state[name] = text;
     else if (text.trim() !== "" && Number.isFinite(Number(text))) state[name] = Number(text);
   }
-  return state as Partial<State>;
+  return state;
 }

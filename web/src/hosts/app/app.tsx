@@ -13,7 +13,7 @@ import { HeadMap } from "./map";
 import { HeadPanel } from "./panel";
 import { Session } from "./session";
 
-function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady(): void }): JSX.Element {
+function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
   const [, again] = useReducer((count: number) => count + 1, 0);
   const [instrument, setInstrument] = useState<Instrument | null>(null);
   const [folded, setFolded] = useState<"left" | "right" | null>(null);

@@ -13,7 +13,7 @@ const formats: [ExportFormat, string][] = [
   ["safetensors", "the reading (safetensors)"],
 ];
 
-export function AppHeader({ session, fold }: { session: Session; fold(side: "left" | "right"): void }): JSX.Element {
+export function AppHeader({ session, fold }: { session: Session; fold: (side: "left" | "right") => void }): JSX.Element {
   const { models } = session;
   const entry = models?.models.find((each) => each.id === session.model);
   const read = () => {
@@ -57,7 +57,7 @@ interface BoxProps {
   which: "text" | "pair";
   label: string;
   limit?: number;
-  onRead(): void;
+  onRead: () => void;
 }
 
 function TextBox({ session, which, label, limit, onRead }: BoxProps): JSX.Element {

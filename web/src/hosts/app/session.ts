@@ -64,8 +64,7 @@ export class Session {
     this.text = example.text;
     this.pair = example.text_pair ?? "";
     this.off = [];
-    const { view, theme } = this.state;
-    this.state = { view, theme, ...example.state };
+    this.state = { ...kept(this.state, ["view", "theme"]), ...example.state };
     await this.read();
   }
 
@@ -97,8 +96,7 @@ export class Session {
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
-    const { view, theme, unit, specials, scale, layout, minimum } = this.state;
-    this.state = { view, theme, unit, specials, scale, layout, minimum };
+    this.state = kept(this.state, ["view", "theme", "unit", "specials", "scale", "layout", "minimum"]);
     this.off = [];
   }
 
@@ -142,6 +140,11 @@ export class Session {
     this.tooLong = detail?.tokens && detail.limit ? { tokens: detail.tokens, limit: detail.limit } : null;
     this.settle(this.tooLong ? "too-long" : "error");
   }
+}
+
+/** Those entries that were set: an absent one must stay absent, so that the default can take its place. */
+function kept(state: Partial<State>, names: (keyof State)[]): Partial<State> {
+  return Object.fromEntries(names.filter((name) => state[name] !== undefined).map((name) => [name, state[name]]));
 }
 
 function readOff(text: string): OffHead[] {

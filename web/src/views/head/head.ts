@@ -17,7 +17,7 @@ import { Sides } from "./sides";
 import type { Side } from "./tokens";
 
 /** Enough to carry the mass of most heads, few enough to be drawn within a frame. */
-const lineLimit = 4000;
+const lineLimit = 2500;
 
 export class HeadView implements View {
   readonly element = make("div", { class: "hv" });

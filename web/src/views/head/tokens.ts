@@ -11,7 +11,7 @@ export interface BarSet {
   heads: number[];
   colours: Rgb[];
   /** Weight of head (by its place in `heads`) at a unit of this side. */
-  weight(place: number, unit: number): number;
+  weight: (place: number, unit: number) => number;
 }
 
 const margin = 12;

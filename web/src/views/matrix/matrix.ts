@@ -55,8 +55,8 @@ export class MatrixView implements View {
     }
     const both = state.reading !== "this" && other;
     const wanted = [
-      state.reading === "other" && other ? null : reading.map(state.kind, state.layer, state.head),
-      both ? other.map(state.kind, state.layer, state.head) : null,
+      state.reading === "other" && other ? Promise.resolve(null) : reading.map(state.kind, state.layer, state.head),
+      both ? other.map(state.kind, state.layer, state.head) : Promise.resolve(null),
     ];
     const slow = setTimeout(() => this.context.busy(true), 90);
     Promise.all(wanted)

@@ -1,0 +1,43 @@
+"""Times what a user waits for on the development pages: python dev/time.py [case ...]."""
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+folder = Path(__file__).resolve().parent.parent / "dist" / "dev"
+measure = """async (change) => {
+  const view = document.querySelector('[data-headscope]').headscope;
+  await view.painted();
+  const start = performance.now();
+  view.set(change);
+  await view.painted();
+  return performance.now() - start;
+}"""
+hover = """async (token) => {
+  const host = document.querySelector('[data-headscope]');
+  const target = host.shadowRoot.querySelector(`[data-side="query"][data-token="${token}"] .text`);
+  await host.headscope.painted();
+  const start = performance.now();
+  target.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, composed: true, clientX: 400, clientY: 300}));
+  await host.headscope.painted();
+  return performance.now() - start;
+}"""
+
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    for case in sys.argv[1:]:
+        page.goto(f"file://{folder}/{case}.html", wait_until="commit")
+        page.wait_for_selector("[data-headscope].hs-ready", state="attached")
+        load = page.evaluate("performance.getEntriesByName('headscope painted')[0].startTime")
+        print(f"{case}: load to painted {load:.0f} ms")
+        if case.startswith("head") or case.startswith("gqa"):
+            layers = [page.evaluate(measure, {"layer": layer}) for layer in (0, 1, 0, 1)]
+            print("  layer change", [f"{each:.0f}" for each in layers])
+            hovers = [page.evaluate(hover, token) for token in (3, 4, 5, 6)]
+            print("  hover", [f"{each:.0f}" for each in hovers])
+            page.evaluate(measure, {"heads": None})
+            hovers = [page.evaluate(hover, token) for token in (3, 4, 5, 6)]
+            print("  hover, all heads", [f"{each:.0f}" for each in hovers])
+    browser.close()
