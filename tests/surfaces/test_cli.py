@@ -1,0 +1,85 @@
+"""The commands: a picture in any format, the app on loopback, mistakes in one sentence."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli import build
+from headscope.cli.app import _listen
+from headscope.errors import BadInput, HeadscopeError
+
+PAIR = ["I went to the store.", "At the store, I bought fresh strawberries."]
+
+
+@pytest.fixture
+def run(tiny_bert, monkeypatch):
+    monkeypatch.setattr("headscope.cli.view.open_scope", lambda *_: tiny_bert)
+
+    def invoke(*arguments: str):
+        return CliRunner().invoke(build(), ["view", *PAIR, *arguments], catch_exceptions=True)
+
+    return invoke
+
+
+@pytest.mark.parametrize("name", ["head", "model", "neuron", "matrix", "headmap"])
+@pytest.mark.parametrize("ending", ["html", "svg"])
+def test_every_view_is_written_and_its_place_said(run, tmp_path, name, ending):
+    path = tmp_path / f"out.{ending}"
+    result = run("--view", name, "-o", str(path))
+    assert result.exit_code == 0, result.output
+    assert path.stat().st_size > 1000
+
+
+def test_a_reading_is_written_for_other_tools(run, tmp_path):
+    from safetensors import safe_open
+
+    path = tmp_path / "r.safetensors"
+    assert run("-o", str(path)).exit_code == 0
+    with safe_open(path, "np") as opened:
+        assert len(list(opened.keys())) > 0
+
+
+def test_without_an_output_the_strongest_weights_are_printed(run, tiny_bert):
+    result = run("--layer", "1", "--head", "2")
+    weights = tiny_bert.read(*PAIR).part().weights(1)[2]
+    assert "layer 1, head 2" in result.output
+    assert f"{weights[0].max():.3f}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--view", "flower"), "--view is one of"),
+        (("-o", "x.gif"), "should end in"),
+        (("--layer", "9"), "no layer 9"),
+        (("--view", "neuron", "--head", "1", "--head", "2"), "give --head once"),
+        (("--specials", "gone"), "specials is one of"),
+    ],
+)
+def test_mistakes_get_one_sentence(run, arguments, said):
+    result = run(*arguments)
+    assert isinstance(result.exception, BadInput)
+    assert said in str(result.exception)
+
+
+def test_a_taken_or_impossible_port_gets_a_sentence():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(HeadscopeError, match="--port"):
+            _listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(BadInput, match="0 to 65535"):
+        _listen("127.0.0.1", 70000)
+
+
+def test_the_app_listens_on_loopback_unless_told():
+    import inspect
+
+    from headscope.cli.app import open_app
+
+    assert inspect.signature(open_app).parameters["host"].default == "127.0.0.1"
+    with _listen("127.0.0.1", 0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"

@@ -1,0 +1,111 @@
+"""Figures: every script, every size, nothing clipped, colours as on the page."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import headscope as hs
+from headscope.figures import layer_head_map, save, scatter_by_layer
+from headscope.figures.colour import head_colours, oklab_from_rgb, seen_by_all, sequential
+from headscope.figures.fonts import drawable
+
+TEXTS = {
+    "chinese": list("我去商店买草莓。"),
+    "hebrew": ["הלכתי", "לחנות", "וקניתי", "תותים"],
+    "arabic": ["ذهبت", "إلى", "المتجر"],
+    "emoji": ["a", "😀", "👩‍🚀", "\U0001faf6"],
+    "hostile": ["</script>", "$x^2$", "\\frac", "a\nb", "\x00", "", "   ", "x" * 200],
+    "combining": ["e\u0301", "n\u0303", "\u200b"],
+}
+
+
+def reading_of(tokens: list[str], layers: int = 2, heads: int = 3):
+    weights = np.random.default_rng(0).dirichlet(np.ones(len(tokens)), (layers, heads, len(tokens)))
+    return hs.Reading.from_attention(weights.astype(np.float32), tokens)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("layout", ["vertical", "horizontal"])
+def test_tokens_of_any_script_are_drawn_without_a_warning(text, layout):
+    view = hs.head_view(reading_of(TEXTS[text]), layout=layout, labels=())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save(view.figure(), io.BytesIO(), "png")
+        save(hs.matrix_view(reading_of(TEXTS[text]), labels=()).figure(), io.BytesIO(), "pdf")
+
+
+def test_what_no_font_can_draw_becomes_a_box_and_controls_become_visible():
+    assert drawable("a\nb") == "a␊b"
+    assert drawable("x\U0010ffff") == "x"
+    assert "\u25a1" in drawable("\U00012000\U0001f9ff") or drawable("\U00012000") == "\U00012000"
+
+
+@pytest.mark.parametrize("count", [1, 8, 21, 128])
+@pytest.mark.parametrize("name", ["head_view", "matrix_view", "model_view"])
+def test_no_token_is_clipped_at_any_length(count, name):
+    """The saved box holds every text that was drawn."""
+    tokens = [f"token{i}" for i in range(count)]
+    figure = getattr(hs, name)(reading_of(tokens), labels=()).figure()
+    box = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())
+    for text in figure.findobj(lambda artist: hasattr(artist, "get_text")):
+        if text.get_visible() and text.get_text().strip():
+            extent = text.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
+            assert extent.x0 >= box.x0 - 0.1 and extent.x1 <= box.x1 + 0.1, text.get_text()
+
+
+def test_words_specials_and_filters_change_what_is_drawn(tiny_bert):
+    from headscope.views.shown import shown
+
+    part = tiny_bert.read("I went to the store.", "Fresh strawberries.").part()
+    tokens = shown(part, 0, {})
+    words = shown(part, 0, {"unit": "words"})
+    assert len(words.query) < len(tokens.query)
+    assert np.allclose(words.weights.sum(-1), 1, atol=1e-5)
+    hidden = shown(part, 0, {"specials": "hidden"})
+    assert not any(hidden.query.special(at) for at in range(len(hidden.query)))
+    assert (hidden.weights.sum(-1) < 1).all()
+    again = shown(part, 0, {"specials": "renormalised"})
+    assert np.allclose(again.weights.sum(-1), 1, atol=1e-5)
+    across = shown(part, 0, {"filter": "ab"})
+    assert across.weights[:, part.query.segments == 1].sum() == 0
+    assert across.weights[:, :, part.key.segments == 0].sum() == 0
+
+
+def test_up_to_32_heads_have_colours_of_their_own_that_neighbours_do_not_share():
+    for heads in (8, 12, 16, 25, 32):
+        colours = head_colours(heads)
+        assert len(set(colours)) == heads
+        rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colours])
+        sights = [
+            np.linalg.norm(np.diff(oklab_from_rgb(seen), axis=0), axis=1).min()
+            for seen in seen_by_all(rgb)
+        ]
+        assert sights[0] > 0.1, heads
+        assert min(sights[1:]) > 0.009, heads  # the number travels with the colour, always
+
+
+def test_the_sequential_scale_darkens_in_equal_steps():
+    lightness = oklab_from_rgb(np.asarray(sequential().colors))[:, 0]
+    steps = np.diff(lightness[1:])
+    assert (steps < 0.001).all()
+    assert lightness[0] > 0.99 and lightness[-1] < 0.3
+
+
+def test_maps_and_scatters_take_missing_numbers_and_any_size():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for shape in ((1, 1), (12, 12), (48, 64)):
+            values = np.random.default_rng(0).normal(size=shape)
+            values.flat[0] = np.nan
+            save(layer_head_map(values, "t", "l", diverging=True), io.BytesIO(), "png")
+            save(scatter_by_layer(values, "l", reference={"even": 0.1}), io.BytesIO(), "png")
+        save(layer_head_map(np.full((2, 2), np.nan), "t", "l"), io.BytesIO(), "png")
+    with pytest.raises(ValueError, match="layers × heads"):
+        layer_head_map(np.zeros(3), "t", "l")
+    with pytest.raises(ValueError, match="layers × heads"):
+        scatter_by_layer(np.zeros(3), "l")

@@ -1,0 +1,198 @@
+"""Every view, found by discovery: it builds, draws, opens on something clear, refuses nonsense."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import headscope as hs
+from headscope.errors import BadInput
+from headscope.figures import save
+from headscope.views import discover, draw
+from headscope.views.labels import Label, as_labels
+from headscope.views.thumbnails import thumbnail
+
+PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+WEB = Path(__file__).parents[2] / "web" / "src"
+
+
+def test_the_page_has_a_folder_for_every_view():
+    assert set(discover()) == {
+        folder.name for folder in (WEB / "views").iterdir() if folder.is_dir()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(discover()))
+@pytest.mark.parametrize("scope", ["tiny_bert", "tiny_llama", "tiny_t5", "tiny_deberta"])
+def test_every_view_builds_from_every_kind_of_reading(name, scope, request):
+    data = discover()[name].build(request.getfixturevalue(scope).read(*PAIR))
+    header = json.loads(data.header_json())
+    assert header["view"] == header["state"]["view"] == name
+    assert set(header["buffers"]) == set(data.buffers)
+
+
+@pytest.mark.parametrize("name", sorted(discover()))
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_every_view_draws_without_a_warning(name, kind, tiny_t5):
+    reading = tiny_t5.read(*PAIR)
+    state = discover()[name].build(reading, kind=kind).header["state"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file_format, start in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+            written = io.BytesIO()
+            save(draw(name, reading, state), written, file_format)
+            assert written.getvalue().startswith(start)
+
+
+def test_the_same_figure_gives_the_same_bytes(tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    state = discover()["head"].build(reading).header["state"]
+    files = []
+    for _ in range(2):
+        written = io.BytesIO()
+        save(draw("head", reading, state), written, "svg")
+        files.append(written.getvalue())
+    assert files[0] == files[1]
+
+
+def test_the_state_in_python_and_in_the_page_has_the_same_choices():
+    from headscope.views.state import CHOICES
+
+    source = (WEB / "state" / "state.ts").read_text()
+    table = source[source.index("export const choices") :]
+    for name, options in CHOICES.items():
+        found = re.search(rf"^  {name}: \[(.*?)\]", table, re.MULTILINE)
+        assert found is not None, name
+        assert tuple(re.findall(r'"(.*?)"', found[1])) == options
+
+
+def test_a_view_opens_on_the_best_label(tiny_bert):
+    labels = {(0, 1): ("next word", 0.4), (1, 3): ("previous word", 0.9)}
+    state = hs.head_view(tiny_bert.read(*PAIR), labels=labels).state
+    assert (state["layer"], state["heads"]) == (1, [3])
+
+
+def test_a_view_opens_on_what_was_asked_for(tiny_bert):
+    state = hs.head_view(tiny_bert.read(*PAIR), layer=0, heads=[2, 3]).state
+    assert (state["layer"], state["heads"]) == (0, [2, 3])
+
+
+def test_without_labels_a_view_opens_on_the_sharpest_head_that_does_something():
+    count = 8
+    heads = np.full((1, 3, count, count), 1 / count, dtype=np.float32)
+    heads[0, 0] = np.eye(count)  # itself: sharp, and dull
+    heads[0, 2] = np.roll(np.eye(count), 1, axis=1) * 0.9 + 0.1 / count
+    reading = hs.Reading.from_attention(heads, ["the", "cat", "sat", "on", "a", "red", "mat", "so"])
+    assert hs.head_view(reading, labels=()).state["heads"] == [2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"layer": 9}, "no layer 9"),
+        ({"layer": 0, "heads": [4]}, "no head 4"),
+        ({"query": 99}, "no query token 99"),
+        ({"kind": "cross"}, "no cross attention"),
+        ({"filter": "ac"}, "filter is one of"),
+        ({"colour": "red"}, "no option 'colour'"),
+    ],
+)
+def test_misuse_gets_one_sentence(tiny_bert, options, said):
+    with pytest.raises(BadInput, match=said):
+        hs.head_view(tiny_bert.read(*PAIR), **options)
+
+
+def test_a_reading_that_kept_nothing_says_what_to_keep(tiny_bert):
+    with pytest.raises(BadInput, match="keep="):
+        hs.model_view(tiny_bert.read("a cat", keep=("v",)))
+
+
+def test_a_reading_of_q_and_k_alone_is_shown_like_one_with_weights(tiny_llama):
+    whole = discover()["model"].build(tiny_llama.read(*PAIR))
+    lean = discover()["model"].build(tiny_llama.read(*PAIR, keep=("q", "k")))
+    assert whole.buffers["dt"] == lean.buffers["dt"]  # the thumbnails
+
+
+def test_a_difference_needs_readings_of_equal_shape(tiny_bert):
+    with pytest.raises(BadInput, match="equal shape"):
+        hs.matrix_view(tiny_bert.read("a cat"), other=tiny_bert.read("a cat sat"))
+
+
+def test_a_difference_carries_both_readings(tiny_bert):
+    view = hs.matrix_view(tiny_bert.read("a cat"), other=tiny_bert.read("a dog"))
+    assert view.state["reading"] == "difference"
+    assert view.data.header["other"]["parts"][0]["query"]["text"][2] == "dog"
+
+
+def test_a_thumbnail_keeps_the_largest_weight_of_each_bin():
+    weights = np.zeros((1, 100, 60), dtype=np.float32)
+    weights[0, 99, 59], weights[0, 0, 0] = 1.0, 0.5
+    small = thumbnail(weights)
+    assert small.shape == (1, 28, 28)
+    assert (small[0, 27, 27], small[0, 0, 0], small.astype(int).sum()) == (255, 128, 383)
+
+
+def test_labels_come_as_a_table_a_mapping_or_labels(tiny_bert):
+    import pandas as pd
+
+    rows = [
+        {"kind": "encoder", "layer": 0, "head": 1, "pattern": "next_word", "label": "next word"},
+        {"kind": "encoder", "layer": 0, "head": 1, "pattern": "sink", "label": "sink"},
+    ]
+    table = pd.DataFrame(rows).assign(score=[0.3, 0.8])
+    assert as_labels(table, "encoder") == (Label(0, 1, "sink", 0.8),)
+    assert as_labels({(0, 1): ("sink", 0.8)}, "encoder") == (Label(0, 1, "sink", 0.8),)
+    with pytest.raises(BadInput, match="mapping"):
+        as_labels(["sink"], "encoder")
+
+
+def test_a_survey_becomes_a_head_map():
+    import pandas as pd
+
+    rows = [
+        {"kind": "decoder", "layer": layer, "head": head, "statistic": name, "value": layer + head}
+        for layer in range(2)
+        for head in range(3)
+        for name in ("entropy", "next_word")
+    ]
+    view = hs.head_map(pd.DataFrame(rows), "next_word")
+    assert view.state["column"] == "next_word"
+    assert [column["name"] for column in view.data.header["table"]["columns"]] == [
+        "entropy",
+        "next_word",
+    ]
+    with pytest.raises(BadInput, match="no column 'induction'"):
+        hs.head_map(pd.DataFrame(rows), "induction")
+    with pytest.raises(BadInput, match="a reading or a survey"):
+        hs.head_map(42)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 400), st.integers(0, 10**6))
+def test_packed_weights_are_off_by_half_a_step_at_most(size, seed):
+    import zlib
+
+    from headscope.views.packing import WEIGHT_STEP, pack_weights
+
+    weights = np.random.default_rng(seed).dirichlet(np.ones(size), size=(1, 2)).astype(np.float32)
+    packed = pack_weights(weights)
+    planes = np.frombuffer(zlib.decompress(packed.data, wbits=-15), np.uint8).reshape(2, -1)
+    codes = planes[0] + 256 * planes[1].astype(int)
+    assert np.abs(codes * WEIGHT_STEP - weights.ravel()).max() <= WEIGHT_STEP / 2 + 1e-7
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-(2.0**60), 2.0**60, width=32, allow_subnormal=False), st.integers(6, 16))
+def test_rounding_a_neuron_keeps_its_relative_error_below_the_last_bit(value, bits):
+    from headscope.views.packing import rounded
+
+    got = float(rounded(np.array([value], np.float32), bits)[0])
+    assert abs(got - value) <= abs(value) * 2.0 ** -(bits + 1) * 1.001 + 1e-44
