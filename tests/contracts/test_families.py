@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,9 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, capture
-from tests.contracts.families import FAMILIES, Family, build, inputs, own_attentions
+from tests.contracts.families import FAMILIES, Family
+from tests.contracts.families_page import PAGE, page
+from tests.contracts.family_models import build, inputs, own_attentions
 
 KIND_OF = {
     "attentions": ("encoder", "decoder"),
@@ -100,9 +101,18 @@ def _first(output: Any) -> Tensor:
     raise AssertionError("the model gave no output that can be compared")
 
 
+RUNS: dict[str, Run] = {}
+
+
+def run_once(family: Family) -> Run:
+    if family.name not in RUNS:
+        RUNS[family.name] = run(family)
+    return RUNS[family.name]
+
+
 @pytest.fixture(scope="module", params=FAMILIES, ids=lambda family: family.name)
-def seen(request: pytest.FixtureRequest) -> Iterator[Run]:
-    yield run(request.param)
+def seen(request: pytest.FixtureRequest) -> Run:
+    return run_once(request.param)
 
 
 def test_captured_weights_are_the_models_own(seen: Run) -> None:
@@ -188,3 +198,9 @@ def test_matrix_is_as_large_as_promised() -> None:
     assert len(FAMILIES) >= 40
     names = [family.name for family in FAMILIES]
     assert len(set(names)) == len(names)
+
+
+def test_page_users_read_is_made_from_the_matrix() -> None:
+    assert PAGE.read_text() == page(lambda family: run_once(family).calls), (
+        "run: python -m tests.contracts.families_page > docs/families.md"
+    )

@@ -1,0 +1,70 @@
+"""Print `docs/families.md`: what can be read of each family, found by reading it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from headscope.capture import Call, capture
+from headscope.capture.call import allowed
+from tests.contracts.families import FAMILIES, Family
+from tests.contracts.family_models import build, inputs
+
+PAGE = Path(__file__).parents[2] / "docs" / "families.md"
+
+HEAD = """# What can be read of which family
+
+Every row is a tiny random model of the family, run with padding in its batch. The test
+`tests/contracts/test_families.py` holds each to the model's own `output_attentions` (1e-5), to
+unchanged outputs (1e-5), to an untouched configuration, and, where q and k can be read, to
+softmax(q·kᵀ·scaling + bias + mask) in float64 (1e-4).
+
+How a family is read, its *rung*, is found by running it, never from its name:
+
+- **interface**: the family asks transformers for its attention function; ours hands over q, k, v
+  and the mask, and the family's own eager function makes the weights;
+- **tap**: the family computes attention itself; its softmax is read as it happens, weights only;
+- **family**: the family keeps its weights in a form of its own; one file translates it.
+
+Families that are not listed are read the same way when they take either of the first two rungs;
+`headscope models NAME` says what it finds. Weights can be replaced on every rung.
+
+This page is made by `python -m tests.contracts.families_page > docs/families.md`.
+
+| family | attention | rung | weights | q, k, v | positional bias | notes |
+|---|---|---|---|---|---|---|
+"""
+
+
+def page(read: Callable[[Family], list[Call]]) -> str:
+    return HEAD + "".join(row(family, read(family)) for family in FAMILIES)
+
+
+def read(family: Family) -> list[Call]:
+    calls: list[Call] = []
+    model = build(family)
+    with torch.no_grad(), capture(model, calls.append):
+        model(**inputs(family))
+    return calls
+
+
+def row(family: Family, calls: list[Call]) -> str:
+    kinds = ", ".join(dict.fromkeys(call.kind for call in calls))
+    rungs = ", ".join(dict.fromkeys(call.rung for call in calls))
+    reads_qk = all(call.q is not None for call in calls)
+    bias = "not apart" if not reads_qk else "yes" if any(map(_has_bias, calls)) else "none"
+    cells = (family.name, kinds, rungs, "yes", "yes" if reads_qk else "no", bias, family.notes)
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _has_bias(call: Call) -> bool:
+    mask = call.mask
+    return call.bias is not None or (mask is not None and bool(mask[allowed(mask)].any()))
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    print(page(read), end="")  # noqa: T201
