@@ -89,11 +89,13 @@ def probe_all_heads(
     maps = shape[0] * shape[1]
 
     def record(name: str, reached: Score, ran: int | None = None) -> None:
-        rows.append({"probe": name} | vars(reached) | {"epochs": ran})
+        rows.append({"probe": name, **vars(reached), "epochs": ran})
 
     def learn(name: str, probe: torch.nn.Module, on: dict[str, MapStore]) -> None:
-        ran = fit(probe, on["train"], on["dev"], seed=seed, epochs=epochs,
-                  progress=lambda epoch, uas: say(f"{name}: epoch {epoch}, dev UAS {uas:.3f}"))  # fmt: skip
+        def tell(epoch: int, uas: float) -> None:
+            say(f"{name}: epoch {epoch}, dev UAS {uas:.3f}")
+
+        ran = fit(probe, on["train"], on["dev"], seed=seed, epochs=epochs, progress=tell)
         record(name, score(probe, on["test"], seed=seed), ran)
         if hasattr(probe, "contributions") and not name.startswith("random"):
             carriers.append(_carriers(name, carried(probe, on["dev"]), shape))
@@ -145,6 +147,5 @@ def _carriers(name: str, lift: Tensor, shape: tuple[int, int]) -> pd.DataFrame:
         [["dep→head", "head→dep"], range(layers), range(heads)],
         names=["direction", "layer", "head"],
     ).to_frame(index=False)
-    return numbers.assign(probe=name, lift=lift.numpy())[
-        ["probe", "layer", "head", "direction", "lift"]
-    ]
+    numbers.insert(0, "probe", name)
+    return numbers.assign(lift=lift.numpy())

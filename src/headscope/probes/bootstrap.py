@@ -21,7 +21,7 @@ class Bootstrap:
         self.seed = seed
 
     def add(self, hits: NDArray[np.float64], counts: NDArray[np.float64], batch: int) -> None:
-        """Take a batch: hits and counts are units × width; the batch number makes draws repeatable."""
+        """Take a batch, units × width each; its number makes the draws repeatable."""
         generator = np.random.default_rng([self.seed, batch])
         weights = generator.poisson(1.0, size=(len(self.hits), len(hits))).astype(np.float64)
         self.hits += weights @ hits

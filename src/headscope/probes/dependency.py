@@ -50,7 +50,7 @@ class DependencyResult:
         ]
         if rows.empty:
             raise BadInput(f"The data has no relation {relation!r} ({direction}).")
-        return rows["accuracy"].to_numpy(float).reshape(self.layers, self.heads_per_layer)
+        return np.asarray(rows["accuracy"], float).reshape(self.layers, self.heads_per_layer)
 
 
 def probe_dependency(
@@ -173,13 +173,12 @@ def _table(tally: DependencyTally, picks: list[_Pick], minimum: int) -> pd.DataF
                 "dev_cases": pick.dev_count,
             }
         )
-    table = pd.DataFrame(found)
-    if table.empty:
+    if not found:
         raise BadInput(f"No relation has {minimum} cases; lower the minimum or give more data.")
+    found.sort(key=lambda row: -cast(int, row["cases"]))  # "all" has the most
+    table = pd.DataFrame(found)
     table["above_baseline"] = table["accuracy"] - table["baseline"]
-    is_all = cast("pd.Series[bool]", table["relation"] == ALL)
-    rest = table[~is_all].sort_values("cases", ascending=False)
-    return pd.concat([table[is_all], rest], ignore_index=True)
+    return table
 
 
 def _every_head(tally: DependencyTally, picks: list[_Pick]) -> pd.DataFrame:

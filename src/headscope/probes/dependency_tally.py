@@ -59,22 +59,22 @@ class DependencyTally:
         self._present: Tensor | None = None
         self._chosen_hits = np.zeros((0, len(chosen)))
 
-    def begin(self, sentences: Sequence[Sentence], index: WordIndex) -> None:
+    def begin(self, items: Sequence[Sentence], index: WordIndex) -> None:
         """A batch is about to run through the model."""
         present = index.present.cpu().numpy()
-        gold = gold_trees(sentences, present, self.labels)
+        gold = gold_trees(items, present, self.labels)
         self._gold, self._present = gold, index.present
         self._grow(len(self.labels))
         counted = gold.counted.numpy()
         relations = gold.relations.numpy()
         self.counts += np.bincount(relations[counted], minlength=len(self.counts))
-        self.sentences += len(sentences)
-        self.dropped += sum(len(s) for s in sentences) - int(counted.sum())
-        sizes = np.array([len(sentence) for sentence in sentences])
+        self.sentences += len(items)
+        self.dropped += sum(len(item) for item in items) - int(counted.sum())
+        sizes = np.array([len(item) for item in items])
         right = offset_hits(gold.heads.numpy(), sizes) & counted
         for column, hits in enumerate(right):
             self.offset_hits[:, column] += np.bincount(relations[hits], minlength=len(self.counts))
-        self._chosen_hits = np.zeros((len(sentences), len(self.chosen)))
+        self._chosen_hits = np.zeros((len(items), len(self.chosen)))
 
     def layer(self, number: int, words: Tensor) -> None:
         """Take one layer's word-level attention, b h w w."""

@@ -15,14 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.capture import Call
+from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Faults
 from headscope.errors import BadInput
 from headscope.models.tokenise import Batch, tokenise
 from headscope.models.tokens import TokenClass, Tokens
 from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.word_level import Mode, WordIndex, word_index
-
 from headscope.reading.decoder_text import decoder_batch
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class WordBatch(Generic[T]):
     index: WordIndex
 
 
-def self_attention(scope: Scope) -> str:
+def self_attention(scope: Scope) -> Kind:
     """The kind of head that relates the words of one text to each other."""
     return "encoder" if "encoder" in scope.kinds else "decoder"
 

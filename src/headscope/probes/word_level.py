@@ -56,7 +56,7 @@ def word_index(
         for extra, place in enumerate(places):
             if place >= 0:
                 total[row, words + extra, place] = 1
-    present = total.any(axis=2)
+    present: NDArray[np.bool_] = total.max(axis=2, initial=0) > 0
     if mode == "first":
         average = np.zeros_like(total)
         first = total.argmax(axis=2)
