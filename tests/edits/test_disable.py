@@ -205,7 +205,7 @@ def test_generation_runs_under_edits(tiny_gpt2):
     ],
 )
 def test_what_cannot_be_disabled_is_refused_in_one_sentence(tiny_bert, options, sentence):
-    with pytest.raises(hs.BadInput, match="^[^\n]+$") as caught:
+    with pytest.raises(hs.BadInput, match=r"^[^\n]+$") as caught:
         tiny_bert.without(**options)
     assert sentence in str(caught.value)
 

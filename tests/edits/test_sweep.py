@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.tiny import tiny_scope
 
 from headscope.corpus.tasks import labelled_task, language_task
 from headscope.edits.ablate import single_edits
@@ -14,7 +15,6 @@ from headscope.edits.exam import Exam, exam, token_answers, token_losses
 from headscope.edits.metrics import METRICS
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep import Sweep
-from tests.tiny import tiny_scope
 
 TEXTS = [
     "I went to the store.",
@@ -51,12 +51,20 @@ def agrees(scope, questions, kind=None, **options):
 CLASSIFIERS = {
     "BertForSequenceClassification": {"num_hidden_layers": 3},
     "RobertaForSequenceClassification": {},
-    "DistilBertForSequenceClassification": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64},
+    "DistilBertForSequenceClassification": {
+        "dim": 32,
+        "n_layers": 2,
+        "n_heads": 4,
+        "hidden_dim": 64,
+    },
     "ElectraForSequenceClassification": {},
     "GPT2ForSequenceClassification": {},
     "LlamaForSequenceClassification": {"num_key_value_heads": 2, "num_hidden_layers": 3},
     "ModernBertForSequenceClassification": {"num_hidden_layers": 3},
-    "DebertaV2ForSequenceClassification": {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "DebertaV2ForSequenceClassification": {
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+    },
 }
 
 
@@ -96,7 +104,12 @@ def test_encoder_decoder_models_are_shared_in_each_kind_of_attention(tiny_t5, ki
     }
     wanted = ids.masked_fill(ids == 0, -100)
     questions = Exam(
-        "translation", ((inputs, wanted),), token_answers, token_losses, np.zeros(3), METRICS["loss"]
+        "translation",
+        ((inputs, wanted),),
+        token_answers,
+        token_losses,
+        np.zeros(3),
+        METRICS["loss"],
     )
     assert agrees(tiny_t5, questions, kind=kind).shared
 
@@ -115,7 +128,7 @@ def test_the_last_layer_is_computed_only_where_the_answers_look(architecture, lo
     questions = classification(scope)
     stack = stack_of(scope, questions, scope.kinds[0])
     assert stack is not None
-    inputs, targets = questions.batches[0]
+    inputs, _ = questions.batches[0]
     with Sweep(scope, stack, inputs, lambda out, _: out.logits, find_mode("zero")) as sweep:
         assert sweep.last is not None
         assert sweep.last.look.shape == (3, looked)
@@ -144,9 +157,11 @@ def test_an_error_midway_leaves_the_model_usable():
     def fails(call, weights):
         raise RuntimeError("on purpose")
 
-    with pytest.raises(RuntimeError, match="on purpose"):
-        with Sweep(scope, stack, inputs, lambda out, _: out.logits, fails) as sweep:
-            sweep.answers(0, [(0,)], 1)
+    with (
+        pytest.raises(RuntimeError, match="on purpose"),
+        Sweep(scope, stack, inputs, lambda out, _: out.logits, fails) as sweep,
+    ):
+        sweep.answers(0, [(0,)], 1)
     np.testing.assert_array_equal(before, answer(scope, questions))
     assert "forward" not in scope.model.bert.encoder.layer[0].__dict__
     assert torch.is_grad_enabled()

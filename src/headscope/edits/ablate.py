@@ -11,6 +11,7 @@ from headscope.capture import Kind
 from headscope.edits.answers import OneLayer, Track, answer_each, untracked
 from headscope.edits.disable import chosen_kind
 from headscope.edits.exam import Exam
+from headscope.edits.kept import Kept
 from headscope.edits.significance import Differences, SplitHalf, paired_bootstrap, split_half
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def ablate(
     copies: int | None = None,
     draws: int = 10_000,
     seed: int = 0,
+    kept: Kept | None = None,
     track: Track = untracked,
 ) -> Ablation:
     """Disable every head and every layer in turn, and mark the answers."""
@@ -138,7 +140,15 @@ def ablate(
     layers, heads = scope.layers[kind], scope.heads[kind]
     edits = single_edits(layers, heads, what)
     swept = answer_each(
-        scope, exam, edits, mode=mode, kind=kind, weights=weights, copies=copies, track=track
+        scope,
+        exam,
+        edits,
+        mode=mode,
+        kind=kind,
+        weights=weights,
+        copies=copies,
+        kept=kept,
+        track=track,
     )
     return judged(
         scope.name, exam, edits, swept.baseline, swept.edited,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.edits.disable import Disabled, chosen_kind
 from headscope.edits.exam import Exam
+from headscope.edits.kept import Kept
+from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.stack import Stack, find_stack
 from headscope.edits.sweep import Sweep
@@ -68,36 +71,60 @@ def answer_each(
     kind: Kind | None = None,
     weights: object = None,
     copies: int | None = None,
+    kept: Kept | None = None,
     track: Track = untracked,
 ) -> Swept:
-    """The answers under every edit in turn, sharing what the edits have in common."""
+    """The answers under every edit in turn, sharing what the edits have in common.
+
+    With `kept` every finished batch is put on disk, and found there by the next run.
+    """
     kind = chosen_kind(scope, kind)
-    find_mode(mode, weights)
-    stack = stack_of(scope, exam, kind)
-    if stack is None:
-        plain = answer_each_plainly(scope, exam, edits, mode, kind, weights, track)
-        return Swept(answer(scope, exam), plain, False)
     instead = find_mode(mode, weights)
-    layers = sorted({edit.layer for edit in edits})
+    stack = stack_of(scope, exam, kind)
     baseline: list[np.ndarray] = []
     edited: list[np.ndarray] = []
-    for inputs, targets in track(exam.batches, f"disabling heads on {exam.name}"):
+    label = f"disabling heads on {exam.name}" + ("" if stack else ", a full pass each")
+    for number, (inputs, targets) in enumerate(track(exam.batches, label)):
+        found = kept.load(number) if kept is not None else None
+        if found is None:
+            one = dataclasses.replace(exam, batches=((inputs, targets),))
+            if stack is None:
+                plain = answer_each_plainly(scope, one, edits, mode, kind, weights)
+                found = answer(scope, one), plain
+            else:
+                found = _sweep_batch(scope, one, stack, edits, instead, weights, copies)
+            if kept is not None:
+                kept.store(number, *found)
+        baseline.append(found[0])
+        edited.append(found[1])
+    return Swept(np.concatenate(baseline), np.concatenate(edited, axis=1), stack is not None)
 
-        def read(output: Any, times: int, targets: Tensor = targets) -> Tensor:
-            return exam.answers(output, targets.repeat(times, *[1] * (targets.dim() - 1)))
 
-        tokens = inputs["input_ids"].numel() if "input_ids" in inputs else TOKENS_AT_ONCE
-        at_once = copies or max(1, TOKENS_AT_ONCE // tokens)
-        found: list[np.ndarray | None] = [None] * len(edits)
-        with Sweep(scope, stack, inputs, read, instead, weights) as sweep:
-            baseline.append(sweep.baseline.float().cpu().numpy())
-            for layer in layers:
-                here = [i for i, edit in enumerate(edits) if edit.layer == layer]
-                given = sweep.answers(layer, [edits[i].heads for i in here], at_once)
-                for i, answers in zip(here, given.float().cpu().numpy(), strict=True):
-                    found[i] = answers
-        edited.append(np.stack([answers for answers in found if answers is not None]))
-    return Swept(np.concatenate(baseline), np.concatenate(edited, axis=1), True)
+def _sweep_batch(
+    scope: Scope,
+    exam: Exam,
+    stack: Stack,
+    edits: Sequence[OneLayer],
+    instead: Instead,
+    weights: object,
+    copies: int | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The baseline (b o) and the edited answers (e b o) of the exam's only batch."""
+    ((inputs, targets),) = exam.batches
+
+    def read(output: Any, times: int) -> Tensor:
+        return exam.answers(output, targets.repeat(times, *[1] * (targets.dim() - 1)))
+
+    tokens = inputs["input_ids"].numel() if "input_ids" in inputs else TOKENS_AT_ONCE
+    at_once = copies or max(1, TOKENS_AT_ONCE // tokens)
+    found: dict[int, np.ndarray] = {}
+    with Sweep(scope, stack, inputs, read, instead, weights) as sweep:
+        baseline = sweep.baseline.float().cpu().numpy()
+        for layer in sorted({edit.layer for edit in edits}):
+            here = [i for i, edit in enumerate(edits) if edit.layer == layer]
+            given = sweep.answers(layer, [edits[i].heads for i in here], at_once)
+            found.update(zip(here, given.float().cpu().numpy(), strict=True))
+    return baseline, np.stack([found[i] for i in range(len(edits))])
 
 
 def answer_each_plainly(

@@ -198,8 +198,9 @@ def save(model: Any, tokenizer: Any, task: Task, recipe: Recipe, folder: Path) -
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
+        with _no_talk():
+            model.save_pretrained(partial)
+            tokenizer.save_pretrained(partial)
         about = {
             "task": task.name,
             "kind": task.kind,

@@ -1,0 +1,131 @@
+"""`headscope ablate`: what every head and every layer is worth to a task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headscope.cli.console import err, open_scope, out, say_written
+
+if TYPE_CHECKING:
+    from headscope.edits.ablate import Ablation
+
+
+def register(app: typer.Typer) -> None:
+    app.command("ablate")(ablate)
+
+
+def ablate(
+    task_data: Annotated[
+        str,
+        typer.Argument(
+            help="A GLUE folder, a .tsv, .csv or .jsonl file, a .txt file, or a dataset's name."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The table, a .csv file.")],
+    model: Annotated[
+        str | None, typer.Option(help="A hub name or folder; the bundled model if left out.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Which part of the data: train, dev or test.")] = "dev",
+    text: Annotated[str | None, typer.Option(help="The column of the text.")] = None,
+    pair: Annotated[str | None, typer.Option(help="The column of the second text.")] = None,
+    label: Annotated[str | None, typer.Option(help="The column of the label.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="classification, regression, masked or next.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="accuracy, f1, matthews, pearson, spearman or loss; the task's if left out."
+        ),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="What a disabled head does: uniform, zero or mean.")
+    ] = "uniform",
+    what: Annotated[str, typer.Option(help="heads, layers, or heads,layers.")] = "heads,layers",
+    limit: Annotated[int | None, typer.Option(help="At most so many examples.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Examples at a time.")] = 16,
+    max_length: Annotated[int, typer.Option(help="Tokens an example is cut to.")] = 128,
+    seed: Annotated[int, typer.Option(help="Of the sample and the resampling.")] = 0,
+    map_file: Annotated[
+        Path | None, typer.Option("--map", help="The map as .svg, .png or .pdf.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+) -> None:
+    """Disable every head and every layer in turn, and see what that does to a task's score.
+
+    A stopped run goes on where it was when the same command is given again.
+
+    Examples:
+
+      headscope ablate glue/RTE --model my-rte-model -o rte.csv --map rte.svg
+
+      headscope ablate corpus.txt --kind masked -o masked.csv
+    """
+    from headscope.cli.console import progress
+    from headscope.corpus.tasks import read_task
+    from headscope.edits.ablate import ablate as run
+    from headscope.edits.exam import exam
+    from headscope.edits.kept import Kept
+    from headscope.errors import BadInput
+    from headscope.files import atomic_path
+
+    chosen = tuple(part.strip() for part in what.split(","))
+    if not set(chosen) <= {"heads", "layers"}:
+        raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
+    task = read_task(
+        task_data, split=split, text=text, pair=pair, label=label, kind=kind, metric=metric
+    ).sample(limit, seed)
+    scope = open_scope(model, device)
+    questions = exam(
+        scope, task, metric=metric, batch_size=batch_size, max_length=max_length, seed=seed
+    )
+    kept = Kept.beside(
+        output, model=model, task=str(task_data), split=split, mode=mode, what=what, limit=limit,
+        batch_size=batch_size, max_length=max_length, seed=seed, columns=(text, pair, label, kind),
+    )  # fmt: skip
+    with progress() as bar:
+        found = run(
+            scope, questions, what=chosen, mode=mode, seed=seed, kept=kept,
+            track=lambda items, title: bar.track(items, description=title),
+        )  # fmt: skip
+    with atomic_path(output) as temporary:
+        found.table.to_csv(temporary, index=False)
+    kept.clear()
+    if map_file is not None:
+        from headscope.figures import save
+
+        save(found.plot("heads" if "heads" in chosen else "layers"), map_file)
+        say_written(map_file)
+    _summary(found)
+    say_written(output)
+
+
+def _summary(found: Ablation) -> None:
+    out.print(
+        f"{found.task}: {found.metric} {found.baseline:.4f} on {found.examples} examples with "
+        f"nothing disabled",
+        highlight=False,
+    )
+    if not found.shared:
+        err.print("This model cannot be cut into layers: every head took a full pass.")
+    table = found.table
+    for what, halves in found.halves.items():
+        rows = table[table["disabled"] == what.removesuffix("s")]
+        ordered = rows.sort_values("difference", ascending=not found.higher_is_better)
+        for name, row in (("best ", ordered.iloc[0]), ("worst", ordered.iloc[-1])):
+            place = f"{row['layer']}-{row['head']}" if what == "heads" else f"{row['layer']}"
+            out.print(
+                f"{name} {what.removesuffix('s')} {place:<6} {100 * row['difference']:+.2f} points "
+                f"[{100 * row['low']:+.2f}, {100 * row['high']:+.2f}], "
+                f"corrected p {row['p_holm']:.3f}",
+                highlight=False,
+            )
+        out.print(
+            f"chosen on one half and reported on the other: best {100 * halves.chosen_best:+.2f} "
+            f"becomes {100 * halves.reported_best:+.2f}, worst {100 * halves.chosen_worst:+.2f} "
+            f"becomes {100 * halves.reported_worst:+.2f}",
+            highlight=False,
+        )

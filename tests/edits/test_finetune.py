@@ -1,0 +1,148 @@
+"""Fine-tuning learns, gives an ordinary model folder, and survives being stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from tests.tiny import tiny_model, tiny_tokenizer
+
+import headscope as hs
+from headscope.corpus.tasks import labelled_task
+from headscope.edits import finetune as module
+from headscope.edits.answers import answer, score
+from headscope.edits.exam import exam
+from headscope.edits.finetune import Recipe, finetune
+from headscope.edits.floor import floor
+from headscope.errors import BadInput
+
+QUICK = Recipe(epochs=4, batch_size=16, learning_rate=2e-3, seed=1)
+
+
+def colours(count, seed):
+    """Whether 'red' occurs: easy to learn, impossible for the commonest class."""
+    generator = np.random.default_rng(seed)
+    words = ["cat", "dog", "tree", "house", "store", "mat"]
+    texts, labels = [], []
+    for _ in range(count):
+        picked = list(generator.choice(words, 4))
+        red = bool(generator.integers(0, 2))
+        picked[int(generator.integers(0, 4))] = "red" if red else "green"
+        texts.append("the " + " ".join(picked))
+        labels.append("yes" if red else "no")
+    return labelled_task("colours", texts, None, labels)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("source") / "bert"
+    tiny_model("BertForPreTraining").save_pretrained(folder)
+    tiny_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def test_a_fine_tuned_model_beats_the_commonest_answer(source, tmp_path):
+    train, dev = colours(160, 0), colours(80, 1)
+    folder = finetune(source, train, tmp_path / "model", recipe=QUICK)
+    scope = hs.load(folder)
+    reached = score(scope, exam(scope, dev))
+    assert reached > 0.9 > floor(train, dev).majority
+    assert floor(train, dev).bag_of_words > 0.95
+    about = json.loads((folder / "headscope_task.json").read_text())
+    assert about["classes"] == ["no", "yes"] and about["recipe"]["seed"] == 1
+    assert scope.model.config.id2label == {0: "no", 1: "yes"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+def test_a_scale_is_learnt_as_one_number(source, tmp_path):
+    texts = colours(160, 0)
+    task = labelled_task("scale", texts.texts, None, [f"{2.5 * n + 0.5}" for n in texts.labels])
+    longer = dataclasses.replace(QUICK, epochs=12)
+    scope = hs.load(finetune(source, task, tmp_path / "model", recipe=longer))
+    assert scope.model.config.num_labels == 1
+    assert score(scope, exam(scope, task)) > 0.8
+
+
+def test_a_stopped_run_ends_in_the_same_model(source, tmp_path, monkeypatch):
+    task = colours(96, 0)
+    recipe = Recipe(epochs=2, batch_size=16, learning_rate=1e-3, dropout=0.1)
+    whole = hs.load(finetune(source, task, tmp_path / "whole", recipe=recipe))
+
+    def stop(step, total, loss):
+        if step > 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        finetune(source, task, tmp_path / "part", recipe=recipe, keep_every=5, progress=stop)
+    assert (tmp_path / "part" / module.CHECKPOINT).exists()
+    resumed = hs.load(finetune(source, task, tmp_path / "part", recipe=recipe, keep_every=5))
+    asked = exam(whole, task)
+    np.testing.assert_array_equal(answer(whole, asked), answer(resumed, asked))
+
+
+def test_going_on_with_other_settings_is_refused(source, tmp_path):
+    task = colours(64, 0)
+
+    def stop(step, total, loss):
+        raise KeyboardInterrupt
+
+    recipe = Recipe(epochs=1, batch_size=4)
+    with pytest.raises(KeyboardInterrupt):
+        finetune(source, task, tmp_path / "m", recipe=recipe, keep_every=1, progress=stop)
+    with pytest.raises(BadInput, match="unfinished run with other settings"):
+        finetune(source, task, tmp_path / "m", recipe=Recipe(epochs=2, batch_size=4))
+
+
+def test_a_folder_that_holds_a_model_is_not_overwritten(source):
+    with pytest.raises(BadInput, match="already holds a model"):
+        finetune(source, colours(8, 0), source)
+
+
+def test_from_scratch_forgets_the_pretrained_weights(source):
+    task = colours(8, 0)
+    kept, _ = module.new_classifier(source, task, Recipe())
+    fresh, _ = module.new_classifier(source, task, Recipe(from_scratch=True))
+    again, _ = module.new_classifier(source, task, Recipe(from_scratch=True))
+    name = "bert.encoder.layer.0.attention.self.query.weight"
+    pretrained = hs.load(source).model.state_dict()[name]
+    assert torch.equal(kept.state_dict()[name], pretrained)
+    assert not torch.equal(fresh.state_dict()[name], pretrained)
+    assert torch.equal(fresh.state_dict()[name], again.state_dict()[name])
+
+
+def test_the_learning_rate_rises_and_falls():
+    rates = [module._rate(step, 100, 0.1) for step in range(101)]
+    assert rates[0] == 0 and rates[10] == 1 and rates[100] == 0
+    assert max(rates) == 1 and rates[55] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["a", "b", "c"], "gives 2 outputs and t asks for 3 classes"),
+        (["1.5", "2", "3"], "one number"),
+    ],
+)
+def test_labels_that_do_not_fit_the_head_are_refused(source, tmp_path, labels, sentence):
+    scope = hs.load(finetune(source, colours(8, 0), tmp_path / "m", recipe=Recipe(epochs=1)))
+    task = labelled_task("t", ["a", "b", "c"], None, labels)
+    with pytest.raises(BadInput, match=sentence):
+        exam(scope, task)
+
+
+def test_a_model_without_a_head_for_the_task_is_refused(tiny_bert):
+    with pytest.raises(BadInput, match="no classification head"):
+        exam(tiny_bert, colours(4, 0))
+
+
+def test_masked_words_need_a_mask_token(tiny_gpt2):
+    from headscope.corpus.tasks import language_task
+
+    tokenizer = tiny_gpt2.tokenizer.__class__(tokenizer_object=tiny_gpt2.tokenizer._tokenizer)
+    scope = hs.Scope(tiny_gpt2.model, tokenizer, "no mask")
+    tokenizer.pad_token = "[PAD]"
+    with pytest.raises(BadInput, match="no mask token"):
+        exam(scope, language_task("t", ["the cat"], "masked"))
