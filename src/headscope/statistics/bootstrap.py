@@ -64,9 +64,7 @@ class Bootstrap:
         enough = (count > 1) & (self.counts.sum(axis=0) > 0)
         if enough.any():
             tail = (1 - level) / 2
-            low[enough], high[enough] = np.nanquantile(
-                means[:, enough], [tail, 1 - tail], axis=0
-            )
+            low[enough], high[enough] = np.nanquantile(means[:, enough], [tail, 1 - tail], axis=0)
         return low, high
 
     def _draws(self, document: int) -> Array:

@@ -48,7 +48,7 @@ def gather(found: dict[str, Statistic], things: Iterable[object], home: str) -> 
         found[thing.name] = thing()
 
 
-def choose(wanted: None | str | Sequence[Wanted]) -> list[Statistic]:
+def choose(wanted: str | Sequence[Wanted] | None) -> list[Statistic]:
     """The statistics a user asked for: the standard ones, all, or those named or given."""
     if wanted is None:
         return [statistic for statistic in discover().values() if statistic.standard]

@@ -21,8 +21,9 @@ PAIRS = PairFeature("duplicate_token", lambda grid, queries: earlier_copy(grid, 
 class DuplicateToken(Statistic):
     """On repeated random tokens, attention to an earlier copy of the query's token.
 
-    Wang et al. 2022: duplicate-token heads; a query with several earlier copies may look at any. Mean over the queries of the second and later
-    copies of 25 random tokens, 4 times over, after a begin-of-text token.
+    Wang et al. 2022: duplicate-token heads; a query with several earlier copies may look at any.
+    Mean over the queries of the second and later copies of 25 random tokens, 4 times over, after
+    a begin-of-text token.
     """
 
     name = "duplicate_token"

@@ -26,6 +26,7 @@ from headscope.statistics.grid import Grid
 class KeyFeature:
     name: str
     make: Callable[[Grid], Tensor]  # -> b s
+    is_share: bool = False  # x_j is 0 or 1, which half precision holds exactly
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from headscope.statistics.grid import CLS, PUNCTUATION, SEP, SPECIAL, WORD, Grid
 
 def _of_class(token_class: int) -> KeyFeature:
     names = {CLS: "cls", SEP: "sep", SPECIAL: "special", PUNCTUATION: "punctuation", WORD: "word"}
-    return KeyFeature(names[token_class], lambda grid: grid.key.classes == token_class)
+    return KeyFeature(names[token_class], lambda grid: grid.key.classes == token_class, True)
 
 
 def _first(grid: Grid) -> Tensor:
@@ -89,11 +89,11 @@ NAMED: dict[str, Feature] = {
         _at("self", 0),
         _at("previous", -1),
         _at("next", 1),
-        KeyFeature("first", _first),
+        KeyFeature("first", _first, True),
         *(_of_class(token_class) for token_class in (CLS, SEP, SPECIAL, PUNCTUATION, WORD)),
-        KeyFeature("stops", lambda grid: grid.key.stops),
-        KeyFeature("sentence_a", lambda grid: grid.key.segments == 0),
-        KeyFeature("sentence_b", lambda grid: grid.key.segments == 1),
+        KeyFeature("stops", lambda grid: grid.key.stops, True),
+        KeyFeature("sentence_a", lambda grid: grid.key.segments == 0, True),
+        KeyFeature("sentence_b", lambda grid: grid.key.segments == 1, True),
         PairFeature("distance", _distance),
         PairFeature("distance_squared", _distance_squared),
         PairFeature("same_token", same_token),

@@ -77,6 +77,11 @@ class Grid:
         """No document is padded."""
         return bool(self.key.valid.all())
 
+    @cached_property
+    def left_padded(self) -> bool:
+        """Some text does not start at the first position."""
+        return not self.all_keys_valid and bool((self.key.start > 0).any())
+
     def select(self, name: str) -> Tensor:
         """b t bool: the queries of that name (see `SELECTIONS`)."""
         valid, classes = self.query.valid, self.query.classes
@@ -106,9 +111,7 @@ class Grid:
 
         query = part(self.query)
         key = query if self.key is self.query else part(self.key)
-        return dataclasses.replace(
-            self, query=query, key=key, documents=self.documents[chosen]
-        )
+        return dataclasses.replace(self, query=query, key=key, documents=self.documents[chosen])
 
 
 SELECTIONS = ("all", "cls", "sep", "not_sep", "content")

@@ -11,7 +11,7 @@ MOST = 256  # documents kept
 
 
 class MapSample:
-    """The maps of the documents whose numbers hash lowest: any order and any split keep the same."""
+    """The maps of the documents whose numbers hash lowest, the same in any order and split."""
 
     def __init__(self, heads: int, size: int) -> None:
         self.documents = np.zeros(0, dtype=np.int64)

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import torch
-
 from headscope.capture import Kind
 from headscope.corpus.batches import TextBatch, batches
 from headscope.corpus.segments import Segment
 from headscope.models.tokens import Tokens
 from headscope.reading import Scope
-from headscope.statistics.feature import Feature
-from headscope.statistics.features import resolve
 from headscope.statistics.gradients import gradient_rows
 from headscope.statistics.grid import Grid
 from headscope.statistics.grids import grids
 from headscope.statistics.map_keeper import MapKeeper
 from headscope.statistics.recorder import Recorder
 from headscope.statistics.repeats import repeated_batch
-from headscope.statistics.rows import Rows
 from headscope.statistics.statistic import Source, Statistic
+from headscope.statistics.take import features_for, take
 from headscope.statistics.tally import Tally
 from headscope.statistics.trust import trust
 
@@ -71,10 +66,10 @@ def measure_repeats(scope: Scope, settings: Settings) -> Tally:
     chosen = settings.of("repeats")
     if chosen:
         inputs, on = repeated_batch(scope, settings.seed)
-        recorder = Recorder(on, _features(chosen, on), trust(scope), settings.fused)
+        recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
         scope.forward(inputs, recorder, lazy=True)
         for kind in recorder.kinds:
-            _take(chosen, recorder.rows(kind), on[kind], tally)
+            take(chosen, recorder.rows(kind), on[kind], tally)
     return tally
 
 
@@ -86,11 +81,11 @@ def _read(
     scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings, tally: Tally
 ) -> None:
     chosen = settings.of("corpus")
-    recorder = Recorder(on, _features(chosen, on), trust(scope), settings.fused)
+    recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
     sink = keeper = MapKeeper(on, recorder) if settings.distances else None
     scope.forward(batch.inputs, sink or recorder, lazy=True)
     for kind in recorder.kinds:
-        _take(chosen, recorder.rows(kind), on[kind], tally)
+        take(chosen, recorder.rows(kind), on[kind], tally)
     if keeper is not None:
         for kind, heads, sums, rows in keeper.distances():
             tally.add_distances(kind, heads, sums, rows)
@@ -100,32 +95,8 @@ def _differentiate(
     scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings, tally: Tally
 ) -> None:
     chosen = settings.of("gradient")
-    for rows in gradient_rows(scope, batch, on, _features(chosen, on), settings.seed):
-        _take(chosen, rows, rows.grid, tally)
-
-
-def _features(chosen: Sequence[Statistic], on: dict[Kind, Grid]) -> dict[Kind, list[Feature]]:
-    """The features the statistics that apply to each kind will look up."""
-    wanted: dict[Kind, list[Feature]] = {}
-    for kind, grid in on.items():
-        applying = [s for s in chosen if s.applies(kind, grid.causal)]
-        if applying:
-            wanted[kind] = [resolve(feature) for s in applying for feature in s.features()]
-    return wanted
-
-
-def _take(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
-    applying = [s for s in chosen if s.applies(grid.kind, grid.causal)]
-    measured = [statistic.measure(rows, grid) for statistic in applying]
-    # one copy from the device for all plain statistics: each copy would wait for the device
-    plain = [values for values in measured if values.dim() == 2]
-    together = torch.stack([v.double() for v in plain]).cpu() if plain else None
-    place = 0
-    for statistic, values in zip(applying, measured, strict=True):
-        if values.dim() == 2:
-            assert together is not None
-            values, place = together[place], place + 1
-        tally.add(grid.kind, statistic, rows.heads, np.asarray(grid.documents), values)
+    for rows in gradient_rows(scope, batch, on, features_for(chosen, on), settings.seed):
+        take(chosen, rows, rows.grid, tally)
 
 
 def _was_cut(tokens: Tokens) -> bool:
@@ -134,6 +105,4 @@ def _was_cut(tokens: Tokens) -> bool:
     for (_, end), segment, word in zip(tokens.spans, tokens.segments, tokens.words, strict=True):
         if word >= 0:
             reached[segment] = max(reached[segment], int(end))
-    return any(
-        end < len(text.rstrip()) for end, text in zip(reached, tokens.texts, strict=True)
-    )
+    return any(end < len(text.rstrip()) for end, text in zip(reached, tokens.texts, strict=True))

@@ -6,7 +6,19 @@ import torch
 from torch import Tensor, nn
 
 # the names under which attention modules keep the projection, most telling first
-NAMES = ("o_proj", "out_proj", "c_proj", "out_lin", "to_out", "wo", "Wo", "o", "output", "dense", "proj")
+NAMES = (
+    "o_proj",
+    "out_proj",
+    "c_proj",
+    "out_lin",
+    "to_out",
+    "wo",
+    "Wo",
+    "o",
+    "output",
+    "dense",
+    "proj",
+)
 
 
 def output_projection(model: nn.Module, module: nn.Module, width: int) -> Tensor | None:

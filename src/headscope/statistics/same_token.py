@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from headscope.statistics.features import places, same_token
-from headscope.statistics.grid import Grid
+from headscope.statistics.grid import PUNCTUATION, Grid
 from headscope.statistics.rows import Rows
 from headscope.statistics.statistic import Statistic
 
@@ -28,13 +27,14 @@ class SameToken(Statistic):
 
 def _repeated(grid: Grid) -> Tensor:
     """b t bool: queries whose token stands at another place they can see."""
-    found = torch.zeros_like(grid.query.valid)
-    span = 256  # so that long texts need no queries × keys matrix
-    for start in range(0, found.shape[1], span):
-        queries = slice(start, min(found.shape[1], start + span))
-        same = same_token(grid, queries)
-        if grid.causal:
-            query, key = places(grid, queries)
-            same = same & (key < query)
-        found[:, queries] = same.any(2)
-    return found
+    places = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
+    content = grid.query.classes >= PUNCTUATION
+    # equal tokens become neighbours, in the order of the text; a special token equals nothing
+    tokens, order = torch.where(content, grid.query.ids, -1 - places).sort(dim=1, stable=True)
+    before = torch.zeros_like(content)
+    before[:, 1:] = tokens[:, 1:] == tokens[:, :-1]
+    found = before
+    if not grid.causal:
+        found = before.clone()
+        found[:, :-1] |= before[:, 1:]
+    return torch.zeros_like(found).scatter(1, order, found)

@@ -47,23 +47,23 @@ def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
     agreed: set[tuple[Kind, int]] = set()
     pairs = [Segment(number, number, text, text) for number, text in enumerate(TEXTS)]
     plain = Scope(scope.model, scope.tokenizer, scope.name)
-    for batch in batches(plain, pairs, most_tokens=10**6, longest=None):
-        on = grids(plain, batch)
+    batch = next(batches(plain, pairs, most_tokens=10**6, longest=None))
+    on = grids(plain, batch)
 
-        def compare(call: Call) -> None:
-            if not can_rebuild(call):
-                return
-            grid = on[call.kind]
-            every, queries = slice(0, len(batch.documents)), slice(0, grid.query.ids.shape[1])
-            rebuilt = block_weights(call, grid, every, queries)
-            own = call.weights.float()
-            if rebuilt.shape != own.shape:
-                return
-            apart = ((rebuilt - own).abs().amax((1, 3)) * grid.query.valid).max()
-            if float(apart) < _tolerance(own=call.weights.dtype):
-                agreed.add((call.kind, call.layer))
+    def compare(call: Call) -> None:
+        if not can_rebuild(call):
+            return
+        grid = on[call.kind]
+        every, queries = slice(0, len(batch.documents)), slice(0, grid.query.ids.shape[1])
+        rebuilt = block_weights(call, grid, every, queries)
+        own = call.weights.float()
+        if rebuilt.shape != own.shape:
+            return
+        apart = ((rebuilt - own).abs().amax((1, 3)) * grid.query.valid).max()
+        if float(apart) < _tolerance(own=call.weights.dtype):
+            agreed.add((call.kind, call.layer))
 
-        plain.forward(batch.inputs, compare, lazy=True)
+    plain.forward(batch.inputs, compare, lazy=True)
     return frozenset(agreed)
 
 

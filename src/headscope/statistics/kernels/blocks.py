@@ -20,7 +20,7 @@ class Reduced:
 
     def __init__(self, plan: Plan, batch: int, heads: int, queries: int) -> None:
         device = plan.grid.key.ids.device
-        self.values = torch.zeros(batch, heads, len(plan.names), queries, device=device)
+        self.values = torch.empty(batch, heads, len(plan.names), queries, device=device)
         self.wide = {
             f.name: torch.zeros(
                 batch, heads, min(queries, f.limit or queries), f.width or 1, device=device

@@ -1,17 +1,160 @@
-"""The one-pass GPU kernel's place; see `suits`."""
+"""Row features and output of a call by the one-pass GPU kernel, where it applies."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from functools import cache
+from weakref import WeakKeyDictionary
+
+import torch
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.statistics.grid import PUNCTUATION, Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
 
+DIMS = (16, 32, 64, 128)
+KEY_FEATURES = 12  # columns the kernel has for them
+ROWS = ("entropy", "largest", "self", "previous", "next")
+PAIRS = ("distance", "distance_squared", "same_token", "same_token_other")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How the kernel cuts its work; the numbers are what a measurement on the device chose."""
+
+    queries: int = 128
+    keys: int = 64
+    warps: int = 8
+    stages: int = 3
+
+
+@cache
+def installed() -> bool:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
 
 def suits(call: Call, plan: Plan) -> bool:
-    return False
+    """Whether the kernel can compute all that is wanted of this call."""
+    assert call.q is not None and call.v is not None
+    if not (call.q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1") or not installed():
+        return False
+    return (
+        call.bias is None
+        and call.softcap is None
+        and call.sinks is None
+        and call.q.shape[-1] == call.v.shape[-1]
+        and call.q.shape[-1] in DIMS
+        and not plan.values
+        and not plan.wide
+        and len(plan.keys) <= KEY_FEATURES
+        and all(feature.name in ROWS for feature in plan.rows)
+        and all(feature.name in PAIRS for feature in plan.pairs)
+        and all(feature.is_share for feature in plan.keys)
+    )
 
 
-def from_scores(call: Call, plan: Plan) -> tuple[Reduced, Tensor]:
-    raise NotImplementedError
+def tile_for(call: Call) -> Tile:
+    assert call.q is not None
+    if call.q.dtype == torch.float32:
+        return Tile(queries=64, keys=32, warps=4, stages=2)
+    if call.q.shape[-1] >= 128:
+        return Tile(queries=128, keys=64, warps=8, stages=3)
+    return Tile(queries=128, keys=64, warps=4, stages=3)
+
+
+def from_scores(call: Call, plan: Plan, tile: Tile | None = None) -> tuple[Reduced, Tensor]:
+    """Row features and output (b t h d)."""
+    from headscope.statistics.kernels.one_pass import attend
+
+    q, k, v = (_unit_stride(tensor) for tensor in (call.q, call.k, call.v))
+    batch, heads, queries, dim = q.shape
+    groups, keys = k.shape[1], k.shape[2]
+    tile = tile or tile_for(call)
+    layout = _layout(plan)
+    output = torch.empty(batch, queries, heads, dim, dtype=v.dtype, device=v.device)
+    reduced = Reduced(plan, batch, heads, queries)
+    rows = reduced.values
+    place = {name: number for number, name in enumerate(plan.names)}
+    assert call.scaling is not None
+    attend[((queries + tile.queries - 1) // tile.queries, batch * heads)](
+        q, k, v, layout.columns, layout.query_ids, layout.key_ids, layout.first, layout.end,
+        output, rows,
+        q.stride(0), q.stride(1), q.stride(2),
+        k.stride(0), k.stride(1), k.stride(2),
+        v.stride(0), v.stride(1), v.stride(2),
+        output.stride(0), output.stride(1), output.stride(2),
+        rows.stride(0), rows.stride(1), rows.stride(2),
+        heads, heads // groups, queries, keys, plan.grid.offset,
+        call.scaling * 1.4426950408889634, call.window or 0,
+        FEATURES=len(plan.keys),
+        ENTROPY=place.get("entropy", -1), LARGEST=place.get("largest", -1),
+        SELF=place.get("self", -1), PREVIOUS=place.get("previous", -1),
+        NEXT=place.get("next", -1),
+        DISTANCE=place.get("distance", -1), DISTANCE_SQUARED=place.get("distance_squared", -1),
+        SAME=place.get("same_token", -1), SAME_OTHER=place.get("same_token_other", -1),
+        CAUSAL=call.causal and call.kind != "cross", WINDOW=call.window is not None,
+        LEADING=call.window is not None or plan.grid.left_padded,
+        DIM=dim, BLOCK_M=tile.queries, BLOCK_N=tile.keys,
+        PRECISION="ieee" if q.dtype == torch.float32 else "tf32",
+        num_warps=tile.warps, num_stages=tile.stages,
+    )  # fmt: skip
+    return reduced, output
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What the kernel reads of a batch's tokens; made once and used by every layer."""
+
+    columns: Tensor  # b s 16 float16
+    query_ids: Tensor  # b t int32: twice the token id plus its sentence, negative for specials
+    key_ids: Tensor  # b s int32
+    first: Tensor  # b int32: the first real key
+    end: Tensor  # b int32: the place after the last real key
+
+
+_layouts: WeakKeyDictionary[Plan, _Layout] = WeakKeyDictionary()
+
+
+def _layout(plan: Plan) -> _Layout:
+    if plan not in _layouts:
+        _layouts[plan] = _make_layout(plan)
+    return _layouts[plan]
+
+
+def _make_layout(plan: Plan) -> _Layout:
+    grid = plan.grid
+    batch, keys = grid.key.ids.shape
+    device = grid.key.ids.device
+    columns = torch.zeros(batch, keys, 16, dtype=torch.float16, device=device)
+    if plan.keys:
+        columns[..., : len(plan.keys)] = plan.key_columns()
+    x = torch.arange(keys, device=device) % 128
+    digits = torch.stack([torch.ones_like(x), x, x * x // 128, x * x % 128], dim=-1)
+    columns[..., KEY_FEATURES:] = digits.to(torch.float16)
+    first = grid.key.start.to(torch.int32)
+    return _Layout(
+        columns,
+        _ids(grid, "query"),
+        _ids(grid, "key"),
+        first,
+        (first + grid.key.lengths).to(torch.int32),
+    )
+
+
+def _ids(grid: Grid, name: str) -> Tensor:
+    side = grid.query if name == "query" else grid.key
+    ids = (side.ids * 2 + side.segments.clamp_min(0)).to(torch.int32)
+    # specials match nothing: the two sides carry different negative numbers
+    return ids.masked_fill(side.classes < PUNCTUATION, -3 if name == "query" else -7).contiguous()
+
+
+def _unit_stride(tensor: Tensor | None) -> Tensor:
+    assert tensor is not None
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
