@@ -1,0 +1,68 @@
+"""Chromium for tests of what people see: pages from disk, every request written down."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.looking import Seen
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """`make setup` installs it; without a browser these tests fail rather than pass unseen."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next((path for path in map(shutil.which, names) if path), None)
+    assert found, "No Chromium found; run 'make setup', or install the chromium package."
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """A page in a context of its own, 1280 × 800."""
+    contexts = []
+
+    def make(**options: object) -> Page:
+        settings = {"viewport": {"width": 1280, "height": 800}, **options}
+        context = chromium.new_context(**settings)  # pyright: ignore[reportArgumentType]
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        return context.new_page()
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def show(new_page: Callable[..., Page], tmp_path: Path) -> Callable[..., Seen]:
+    """Write a view, or HTML, to disk and open it; network, errors and refusals are kept."""
+
+    def open_(view: object, **options: object) -> Seen:
+        path = tmp_path / f"page{len(list(tmp_path.iterdir()))}.html"
+        path.write_text(view if isinstance(view, str) else view.html(), "utf-8")  # pyright: ignore
+        page = new_page(**options)
+        seen = Seen(page)
+        page.on("request", lambda request: seen.requests.append(request.url))
+        page.on("pageerror", lambda error: seen.errors.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                seen.errors.append(message.text)
+                if message.type == "error" or re.search("Content Security Policy", message.text)
+                else None
+            ),
+        )
+        page.goto(path.as_uri())
+        seen.ready()
+        return seen
+
+    return open_

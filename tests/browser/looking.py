@@ -1,0 +1,73 @@
+"""What a person would look for on a page."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import Locator, Page
+
+
+class Seen:
+    """One opened page with one or more views on it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+
+    def ready(self, count: int = 1) -> None:
+        for number in range(count):
+            self.page.locator("[data-headscope].hs-ready").nth(number).wait_for()
+
+    def view(self, number: int = 0) -> Locator:
+        return self.page.locator("[data-headscope]").nth(number)
+
+    def call(self, expression: str, argument: Any = None, number: int = 0) -> Any:
+        """Ask the mounted view `m`; what it promises is waited for."""
+        script = (
+            "async ([number, argument]) => { const m = "
+            "document.querySelectorAll('[data-headscope]')[number].headscope; "
+            f"await m.ready; return {expression}; }}"
+        )
+        return self.page.evaluate(script, [number, argument])
+
+    def state(self, number: int = 0) -> dict[str, Any]:
+        return self.call("m.state", number=number)
+
+    def set(self, number: int = 0, **change: Any) -> None:
+        self.call("(m.set(argument), await m.painted())", change, number)
+
+    def painted(self, number: int = 0) -> None:
+        self.call("await m.painted()", number=number)
+
+    def weight(self, kind: str, layer: int, head: int, query: int, key: int) -> float:
+        return self.call("await m.weight(...argument)", [kind, layer, head, query, key])
+
+    def chip(self, head: int, number: int = 0) -> Locator:
+        return self.view(number).locator(f'button.chip[data-head="{head}"]')
+
+    def token(self, side: str, at: int, number: int = 0) -> Locator:
+        return self.view(number).locator(f'[data-side="{side}"][data-token="{at}"]')
+
+    def control(self, name: str, number: int = 0) -> Locator:
+        return self.view(number).locator(f'[data-control="{name}"]')
+
+    def status(self, number: int = 0) -> str:
+        return self.view(number).locator("[data-status]").inner_text()
+
+    def away(self) -> None:
+        """Take the pointer off everything."""
+        self.page.mouse.move(2, 2)
+        self.painted()
+
+    def pixels(self) -> np.ndarray:
+        """The whole window as h w 3."""
+        return np.asarray(Image.open(io.BytesIO(self.page.screenshot())).convert("RGB")).astype(int)
+
+    def coloured(self, colour: str, within: int = 12) -> int:
+        """How many pixels have this colour."""
+        wanted = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+        return int((np.abs(self.pixels() - wanted).max(axis=-1) <= within).sum())
