@@ -13,7 +13,7 @@ const tokens = (count: number): Tokens => ({
 
 function sourceOf(part: Part, buffers: Record<string, { entry: Partial<BufferEntry>; data: ArrayBufferView }>): Source {
   const table = Object.fromEntries(
-    Object.entries(buffers).map(([name, { entry, data }]) => [name, { dtype: "float32", shape: [], offset: 0, bytes: data.byteLength, codec: "raw", ...entry }]),
+    Object.entries(buffers).map(([name, { entry, data }]) => [name, { dtype: "float32" as const, shape: [], offset: 0, bytes: data.byteLength, codec: "raw" as const, ...entry }]),
   );
   const header: Header = { version: 1, view: "head", model: "m", parts: [part], buffers: table };
   return {

@@ -1,6 +1,6 @@
 /** The live notebook widget (anywidget): state travels both ways, layers are fetched as needed. */
 import { openContainer } from "../protocol/container";
-import type { Kind, Mounted, State, WidgetReply, WidgetRequest } from "../protocol/types";
+import type { Kind, Mounted, WidgetReply, WidgetRequest } from "../protocol/types";
 import { mount, showError } from "./mount";
 
 /** The part of anywidget's model that is used. */

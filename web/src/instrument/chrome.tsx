@@ -50,6 +50,16 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
               ))}
             </div>
           )}
+          {state.view !== "neuron" && tabs.some((tab) => tab.name === "neuron") && (
+            <button
+              class="button"
+              data-control="why"
+              title="Open the neuron view: q, k and how they make these weights"
+              onClick={() => instrument.set({ view: "neuron" })}
+            >
+              neurons of head {state.layer}-{state.head} →
+            </button>
+          )}
           <span class="spring" />
           <button class="icon" title="Find a token  /" aria-label="Find a token" onClick={() => instrument.say({ finding: true })}>
             find

@@ -38,7 +38,7 @@ const choices: Choice[] = [
       return [query, key].some((tokens) => tokens.word.some((word, i) => word >= 0 && word === tokens.word[i - 1]));
     },
   },
-  { control: "scale", title: "line scale", entries: named([["linear", "linear"], ["sqrt", "square root"]]) },
+  { control: "scale", title: "scale", entries: named([["linear", "linear"], ["sqrt", "square root"]]) },
   { control: "layout", title: "layout", entries: named([["vertical", "vertical"], ["horizontal", "horizontal"]]) },
   {
     control: "direction",
@@ -111,11 +111,6 @@ export function Options({ instrument }: { instrument: Instrument }): JSX.Element
           <input type="checkbox" data-control="wrap" checked={state.wrap} onChange={(event) => set({ wrap: event.currentTarget.checked })} />
           <span>wrap</span>
         </label>
-      )}
-      {["head", "matrix", "model"].includes(state.view) && instrument.tabs().some((tab) => tab.name === "neuron") && (
-        <button class="button" data-control="why" title="Open the neuron view: q, k and how they make these weights" onClick={() => set({ view: "neuron" })}>
-          neurons of head {state.layer}-{state.head} →
-        </button>
       )}
     </div>
   );

@@ -16,10 +16,13 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Control characters would vanish; their pictures say that something is there. */
+const short: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
+const escaped = (c: string) => short[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`;
+
+/** Control characters would vanish; written out they say that something is there. */
 export function visible(text: string): string {
   if (text === "") return "∅";
-  return text.replace(/[\u0000-\u001f\u007f]/g, (c) => (c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)))).replace(/^ | $/g, "␣");
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, escaped).replace(/^ | $/g, "␣");
 }
 
 export function number(value: number): string {

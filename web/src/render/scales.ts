@@ -24,10 +24,10 @@ export function sequential(shade: Shade): Ramp {
     shade === "light"
       ? x === 0
         ? surfaces.light
-        : oklch(mix(0.99, 0.27, x), 0.125 * Math.sin(Math.PI * Math.min(1, 0.12 + 0.75 * x)), mix(220, 275, x))
+        : oklch(mix(0.99, 0.26, x), 0.115 * Math.sin(Math.PI * Math.min(1, 0.06 + 0.78 * x)), mix(238, 268, x))
       : x === 0
         ? surfaces.dark
-        : oklch(mix(0.22, 0.96, x), 0.115 * Math.sin(Math.PI * Math.min(1, 0.1 + 0.8 * x)), mix(275, 205, x)),
+        : oklch(mix(0.22, 0.96, x), 0.115 * Math.sin(Math.PI * Math.min(1, 0.06 + 0.86 * x)), mix(268, 225, x)),
   );
 }
 

@@ -10,6 +10,8 @@ export interface TooltipRow {
   data?: Record<string, string | number>;
 }
 
+export type TooltipSide = "left" | "right" | "above" | "below";
+
 export interface TooltipContent {
   title: string;
   rows?: TooltipRow[];
@@ -26,8 +28,8 @@ export class Tooltip {
     root.append(this.element);
   }
 
-  /** x and y in window pixels. */
-  show(content: TooltipContent, x: number, y: number): void {
+  /** x and y in window pixels; a side keeps the panel on that side of them. */
+  show(content: TooltipContent, x: number, y: number, side: TooltipSide = "below"): void {
     const { element } = this;
     element.replaceChildren(make("h4", {}, content.title));
     for (const row of content.rows ?? []) {
@@ -43,8 +45,10 @@ export class Tooltip {
     element.hidden = false;
     const box = this.root.getBoundingClientRect();
     const { offsetWidth: width, offsetHeight: height } = element;
-    let left = x - box.left + 14;
-    let top = y - box.top + 16;
+    let left = x - box.left + (side === "left" ? -width - 10 : side === "right" ? 10 : 14);
+    let top = y - box.top + (side === "below" ? 16 : side === "above" ? -height - 6 : -16);
+    if (side === "above") left = Math.max(4, left - width / 2);
+    if (left < 4) left = side === "left" ? x - box.left + 14 : 4;
     if (left + width > box.width - 6) left = Math.max(6, x - box.left - width - 12);
     if (top + height > Math.min(box.height - 4, globalThis.innerHeight - box.top - 4)) top = Math.max(4, y - box.top - height - 10);
     element.style.left = `${left}px`;

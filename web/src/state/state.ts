@@ -50,6 +50,8 @@ export function opening(header: Header): State {
   const part = header.parts.find((each) => each.kind === asked.kind) ?? header.parts[0];
   if (!part) return { ...state, kind: header.table?.kind ?? state.kind };
   state.kind = part.kind;
+  // Many keys share the mass, so that on a linear scale most lines of a long text would be too faint to see.
+  if (asked.scale === undefined && (part.key ?? part.query).text.length > 64) state.scale = "sqrt";
   const best = bestLabel(part, asked.layer);
   if (asked.layer === undefined) state.layer = best?.layer ?? part.layers[0] ?? 0;
   if (asked.heads === undefined) {

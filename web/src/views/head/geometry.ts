@@ -27,6 +27,7 @@ export interface Geometry {
 
 /** Few tokens get room and size; many get density. */
 function rowHeight(count: number): [number, number] {
+  if (count <= 10) return [38, 20];
   if (count <= 16) return [30, 17];
   if (count <= 28) return [25, 16];
   if (count <= 64) return [22, 15];

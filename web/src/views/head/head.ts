@@ -203,7 +203,7 @@ export class HeadView implements View {
     this.context.status(`${count}${filter}${hand ? " of the token in hand" : ""}`, legend);
   }
 
-  private look(looked: Looked | null, event: { clientX: number; clientY: number } | null): void {
+  private look(looked: Looked | null, event: MouseEvent | null): void {
     const same = this.hover?.side === looked?.side && this.hover?.unit === looked?.unit;
     this.hover = looked;
     if (!same) {
@@ -214,8 +214,8 @@ export class HeadView implements View {
     if (!looked || !this.matrices.length) return this.context.tooltip.hide();
     const hand = this.hand()!;
     const content = hand.partner >= 0 ? pairContent(this.scene(), ...this.pair(hand)) : tokenContent(this.scene(), looked.side, looked.unit);
-    const at = event ?? this.sides.positionOf(looked.side, looked.unit);
-    this.context.tooltip.show(content, at.clientX, at.clientY);
+    const at = this.sides.beside(looked.side, looked.unit);
+    this.context.tooltip.show(content, at.x, at.y, at.side);
     if (!event) this.speak();
   }
 

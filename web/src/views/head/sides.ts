@@ -2,6 +2,7 @@
 import type { Unit } from "../../protocol/units";
 import { make } from "../../render/dom";
 import type { LinePlace } from "../../render/lines";
+import type { TooltipSide } from "../../render/tooltip";
 import type { Geometry } from "./geometry";
 import type { Hand, Looked } from "./hand";
 import { TokenColumn } from "./tokens";
@@ -107,9 +108,16 @@ export class Sides {
     }
   }
 
-  positionOf(side: Side, unit: number): { clientX: number; clientY: number } {
-    const box = (this.columns[side].elementOf(unit) ?? this.scroller).getBoundingClientRect();
-    return { clientX: box.right, clientY: box.top };
+  /** Where a token's numbers go: beside it, away from the lines and from the other tokens. */
+  beside(side: Side, unit: number): { x: number; y: number; side: TooltipSide } {
+    const element = this.columns[side].elementOf(unit);
+    const box = (element?.firstElementChild ?? this.scroller).getBoundingClientRect();
+    if (!this.geometry?.vertical) return { x: box.left, y: side === "query" ? box.top : box.bottom, side: side === "query" ? "above" : "below" };
+    const first = (side === "query") !== this.geometry.mirrored;
+    const outer = element?.getBoundingClientRect() ?? box;
+    const taken = Boolean(element?.querySelector(".bar"));
+    if (first) return { x: taken ? outer.left : box.left, y: box.top + box.height / 2, side: "left" };
+    return { x: taken ? outer.right : box.right, y: box.top + box.height / 2, side: "right" };
   }
 
   /** Brings a unit into sight if it is not. */

@@ -35,24 +35,24 @@ export function axisLabels(
     context.fillStyle = chosen ? accent : unit.special || unit.class === 3 ? quiet : ink;
     context.font = `${chosen ? "600 " : ""}${unit.special ? size - 2 : size}px ${family}`;
   };
-  const every = (cell: number) => Math.max(1, Math.ceil(13 / cell));
-  const inSight = (units: Unit[], from: number, span: number, cell: number, chosen: number) => {
-    const step = every(cell);
+  const every = (cell: number, room: number) => Math.max(1, Math.ceil(room / cell));
+  const inSight = (units: Unit[], from: number, span: number, cell: number, chosen: number, room: number) => {
+    const step = every(cell, room);
     const shown: number[] = [];
     for (let i = Math.max(0, Math.ceil(from - 0.5)); i < Math.min(units.length, from + span); i++) {
-      const near = chosen >= 0 && i !== chosen && Math.abs(i - chosen) * cell < 12;
+      const near = chosen >= 0 && i !== chosen && Math.abs(i - chosen) * cell < room;
       if ((i % step === 0 && !near) || i === chosen) shown.push(i);
     }
     return shown;
   };
   context.textBaseline = "middle";
   context.textAlign = "right";
-  for (const i of inSight(query, window.y, window.height, sizeY, hand[0])) {
+  for (const i of inSight(query, window.y, window.height, sizeY, hand[0], 13)) {
     paint(query[i], i === hand[0]);
     context.fillText(shortened(query[i].text), plot.x - 7, plot.y + (i - window.y + 0.5) * sizeY);
   }
   context.textAlign = "left";
-  for (const j of inSight(key, window.x, window.width, sizeX, hand[1])) {
+  for (const j of inSight(key, window.x, window.width, sizeX, hand[1], 16)) {
     paint(key[j], j === hand[1]);
     context.save();
     context.translate(plot.x + (j - window.x + 0.5) * sizeX, plot.y - 6);

@@ -7,6 +7,8 @@ import type { Rgb } from "../../render/oklch";
 import { at } from "../../render/scales";
 import type { BarColumn, Columns } from "./columns";
 
+type Ends = Record<"dot" | "scaled" | "capped" | "bias", number>;
+
 export interface Scene {
   columns: Columns;
   units: { query: Unit[]; key: Unit[] };
@@ -20,7 +22,8 @@ export interface Scene {
   order: number[];
   share: number[] | null;
   marked: Set<number>;
-  limits: { q: number; k: number; product: number; dot: number; scaled: number; bias: number };
+  /** Largest absolute value of each strip; ends of each column of bars. */
+  limits: { q: number; k: number; product: number; low: Ends; high: Ends };
   ramp: Rgb[];
   style: CSSStyleDeclaration;
   colour: Rgb;
@@ -89,12 +92,13 @@ function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn,
     return;
   }
   const values = { dot: row.dot, scaled: row.scaled, capped: row.capped, bias: row.bias! }[column.name];
-  const limit = { dot: limits.dot, scaled: limits.scaled, capped: limits.scaled, bias: limits.bias }[column.name];
   const value = values[token];
-  const half = (column.width - 44) / 2;
-  const zero = column.x + half;
-  context.fillStyle = signed(ramp, Math.sign(value) * limit * 0.85, limit);
-  const length = Math.min(1, Math.abs(value) / limit) * half;
+  const room = column.width - 44;
+  const low = Math.min(0, limits.low[column.name]);
+  const high = Math.max(0, limits.high[column.name]);
+  const zero = column.x + room * (-low / (high - low || 1));
+  context.fillStyle = signed(ramp, Math.sign(value) * 0.85, 1);
+  const length = room * (Math.abs(value) / (high - low || 1));
   context.fillRect(value >= 0 ? zero : zero - length, middle - height / 2, length, height);
   context.fillStyle = quiet;
   context.fillRect(zero - 0.5, middle - height / 2 - 1, 1, height + 2);

@@ -1,6 +1,7 @@
 /** The neuron view: how q and k make the weights of one query, neuron by neuron. */
 import type { LayerData } from "../../protocol/layer";
 import { scoreRow } from "../../protocol/softmax";
+import type { ScoreRow } from "../../protocol/softmax";
 import type { Part, State } from "../../protocol/types";
 import { unitsOf } from "../../protocol/units";
 import { fit, make, valueText, visible, weightText } from "../../render/dom";
@@ -138,9 +139,8 @@ export class NeuronView implements View {
         q: largest(inputs.q.subarray(query * inputs.dim, (query + 1) * inputs.dim)),
         k: largest(inputs.k),
         product: largestProduct(inputs, query),
-        dot: largest(row.dot),
-        scaled: Math.max(largest(row.scaled), largest(row.capped)),
-        bias: row.bias ? largest(row.bias) : 1,
+        low: ends(row, Math.min),
+        high: ends(row, Math.max),
       },
       ramp: diverging(this.context.shade()),
       style: getComputedStyle(this.element),
@@ -258,6 +258,12 @@ function largestProduct({ q, k, dim, s }: Scene["inputs"], query: number): numbe
   let most = 0;
   for (let j = 0; j < s; j++) for (let n = 0; n < dim; n++) most = Math.max(most, Math.abs(q[query * dim + n] * k[j * dim + n]));
   return most || 1;
+}
+
+function ends(row: ScoreRow, pick: (...values: number[]) => number): Scene["limits"]["low"] {
+  const end = (values: Float64Array | null) => (values ? values.reduce((found, value) => pick(found, value), 0) : 0);
+  const scaled = pick(end(row.scaled), end(row.capped));
+  return { dot: end(row.dot), scaled, capped: scaled, bias: end(row.bias) };
 }
 
 function largest(values: Float32Array | Float64Array): number {
