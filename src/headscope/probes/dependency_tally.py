@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.corpus.conllu import Sentence
 from headscope.probes.bootstrap import Bootstrap
-from headscope.probes.gold import Gold, gold_trees
+from headscope.probes.gold import Gold, Possessive, gold_trees
 from headscope.probes.offsets import OFFSETS, offset_hits
 from headscope.probes.word_level import WordIndex
 
@@ -46,7 +46,15 @@ def predictions(words: Tensor, present: Tensor) -> Tensor:
 class DependencyTally:
     """What a pass over a treebank leaves behind: counts, and replicates for chosen heads."""
 
-    def __init__(self, layers: int, heads: int, chosen: Sequence[Chosen] = (), seed: int = 0):
+    def __init__(
+        self,
+        layers: int,
+        heads: int,
+        chosen: Sequence[Chosen] = (),
+        seed: int = 0,
+        possessive: Possessive = "word",
+    ) -> None:
+        self.possessive: Possessive = possessive
         self.labels: dict[str, int] = {}
         self.hits = np.zeros((0, layers, heads, 2), np.int64)  # relation, layer, head, direction
         self.counts = np.zeros(0, np.int64)
@@ -62,7 +70,7 @@ class DependencyTally:
     def begin(self, items: Sequence[Sentence], index: WordIndex) -> None:
         """A batch is about to run through the model."""
         present = index.present.cpu().numpy()
-        gold = gold_trees(items, present, self.labels)
+        gold = gold_trees(items, present, self.labels, self.possessive)
         self._gold, self._present = gold, index.present
         self._grow(len(self.labels))
         counted = gold.counted.numpy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from headscope.corpus.conllu import Sentence
 
+Possessive = Literal["word", "marker"]  # who speaks for a possessor: itself, or its 's
 POSSESSIVE = ("poss", "nmod:poss")
 MARKERS = ("'s", "’s", "'", "’")
 
@@ -27,12 +29,15 @@ class Gold:
 
 
 def gold_trees(
-    sentences: Sequence[Sentence], present: NDArray[np.bool_], labels: dict[str, int]
+    sentences: Sequence[Sentence],
+    present: NDArray[np.bool_],
+    labels: dict[str, int],
+    possessive: Possessive = "word",
 ) -> Gold:
     """Lay the trees of a batch out; new relations are added to `labels`.
 
-    A possessor is scored by what its marker `'s` attends to, as in Clark et al.'s code.
-    Words that the tokenizer dropped, and words whose head it dropped, are not counted.
+    With `possessive="marker"` a possessor is scored by what its `'s` attends to, as in Clark et
+    al.'s code. Words that the tokenizer dropped, and words whose head it dropped, are not counted.
     """
     rows, width = present.shape
     heads = np.full((rows, width), -1, np.int64)
@@ -45,7 +50,8 @@ def gold_trees(
         heads[row, :size] = of
         for word, relation in enumerate(sentence.relations):
             relations[row, word] = labels.setdefault(relation, len(labels))
-            if relation in POSSESSIVE and word + 1 < size and sentence.words[word + 1] in MARKERS:
+            marked = relation in POSSESSIVE and sentence.words[word + 1 : word + 2][:1]
+            if possessive == "marker" and marked and marked[0] in MARKERS:
                 speaker[row, word] = word + 1
         has_token = present[row, :size]
         counted[row, :size] = has_token & ((of < 0) | has_token[of])

@@ -1,0 +1,232 @@
+"""Dependency heads, against hand-made attention and against a slow implementation."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.conllu import Treebank
+from headscope.errors import BadInput
+from headscope.probes.checkpoint import Checkpoint
+from headscope.probes.dependency import probe_dependency
+from headscope.probes.dependency_tally import DIRECTIONS, DependencyTally, predictions
+from headscope.probes.passes import run_pass
+from tests.probes.conftest import BUY, CAT, DOG, SENTENCES, sentence
+
+
+def test_both_directions_take_the_largest_weight_and_never_the_word_itself():
+    words = torch.tensor([[[[0.9, 0.1, 0.0], [0.2, 0.1, 0.7], [0.3, 0.4, 0.3]]]])
+    found = predictions(words, torch.ones(1, 3, dtype=torch.bool))
+    assert found[0, 0, 0].tolist() == [1, 2, 1]  # whom each word attends to
+    assert found[0, 0, 1].tolist() == [2, 2, 1]  # who attends to each word
+
+
+def test_among_equals_the_first_word_wins():
+    found = predictions(torch.full((1, 1, 4, 4), 0.25), torch.ones(1, 4, dtype=torch.bool))
+    assert found[0, 0, 0].tolist() == [1, 0, 0, 0]
+
+
+def test_a_word_without_token_is_never_chosen():
+    words = torch.tensor([[[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]])
+    found = predictions(words, torch.tensor([[False, True, True]]))
+    assert found[0, 0, 0, 1:].tolist() == [1, 1]
+
+
+class Oracle(DependencyTally):
+    """A tally that tells an edit which sentences are running."""
+
+    def begin(self, items, index):
+        self.items, self.index = items, index
+        super().begin(items, index)
+
+
+def gold_attention(tally, direction):
+    """An edit that puts all weight where the tree says."""
+
+    def edit(call):
+        weights = torch.zeros_like(call.weights)
+        for row, item in enumerate(tally.items):
+            total = tally.index.total[row]  # w t
+            tree = torch.zeros(len(total), len(total))
+            for word, head in enumerate(item.heads):
+                if head >= 0:
+                    tree[(word, head) if direction == 0 else (head, word)] = 1
+            pieces = tree / total.sum(dim=1).clamp(min=1)
+            weights[row] = total.T @ pieces @ total
+        return weights
+
+    return edit
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_gold_trees_as_attention_score_one_hundred_per_cent(tiny_bert, direction):
+    tally = Oracle(2, 4)
+    scope = tiny_bert.edited(gold_attention(tally, direction))
+    run_pass(scope, SENTENCES, tally, Faults())
+    for relation, number in tally.labels.items():
+        hits = tally.hits[number, :, :, direction]
+        expected = 0 if relation == "root" else tally.counts[number]
+        assert (hits == expected).all(), relation
+
+
+def test_uniform_attention_scores_the_tie_break_rate(tiny_bert):
+    whole = [CAT, DOG, DOG]  # every word one token, so that all weights are equal
+    tally = DependencyTally(2, 4)
+    scope = tiny_bert.edited(lambda call: torch.full_like(call.weights, 1 / call.weights.shape[-1]))
+    run_pass(scope, whole, tally, Faults())
+    first = Counter(
+        relation
+        for item in whole
+        for word, (head, relation) in enumerate(zip(item.heads, item.relations, strict=True))
+        if head == (1 if word == 0 else 0)
+    )
+    for relation, number in tally.labels.items():
+        assert (tally.hits[number] == first[relation]).all(), relation
+
+
+def test_the_best_offset_is_found(tiny_bert):
+    result = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    amod = result.table.set_index("relation").loc["amod"]
+    # "fresh" and "red" both stand right before their noun
+    assert (amod["baseline"], amod["offset"], amod["cases"]) == (1.0, 1, 2)
+
+
+def test_all_counts_every_word_with_punctuation_and_root(tiny_bert):
+    result = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    table = result.table.set_index("relation")
+    assert table.loc["all", "cases"] == sum(map(len, SENTENCES))
+    assert "root" not in table.index and "punct" not in table.index
+
+
+def test_sub_types_are_kept_or_folded(tiny_bert):
+    made = [sentence("she was bought", [3, 3, 0], "nsubj:pass aux:pass root")]
+    kept = probe_dependency(tiny_bert, made, made, minimum=1)
+    folded = probe_dependency(tiny_bert, made, made, minimum=1, subtypes="fold")
+    assert set(kept.table["relation"]) == {"all", "nsubj:pass", "aux:pass"}
+    assert set(folded.table["relation"]) == {"all", "nsubj", "aux"}
+
+
+def test_a_possessor_may_be_scored_by_its_marker(tiny_bert):
+    made = [sentence("cat 's house", [3, 1, 0], "nmod:poss case root")] * 2
+    # every word looks at "house", but "cat" at "'s": only the marker gets the possessor right
+    tallies = {how: Oracle(2, 4, possessive=how) for how in ("word", "marker")}
+    for tally in tallies.values():
+
+        def edit(call, tally=tally):
+            weights = torch.zeros_like(call.weights)
+            pieces = tally.index.total[0]
+            for word, target in ((0, 1), (1, 2), (2, 0)):
+                query, key = pieces[word].nonzero()[:, 0], pieces[target].nonzero()[:, 0]
+                weights[:, :, query[:, None], key] = 1 / len(key)
+            return weights
+
+        run_pass(tiny_bert.edited(edit), made, tally, Faults())
+    poss = {how: tally.hits[tally.labels["nmod:poss"], 0, 0, 0] for how, tally in tallies.items()}
+    assert poss == {"word": 0, "marker": 2}
+
+
+def test_cases_whose_word_or_head_the_tokenizer_drops_are_left_out(tiny_bert):
+    made = [sentence("the \u200d cat", [2, 3, 0], "det mark root")]
+    tally = DependencyTally(2, 4)
+    run_pass(tiny_bert, made, tally, Faults())
+    assert tally.counts.sum() == 1 and tally.dropped == 2  # only the root is left
+
+
+def test_a_decoder_attends_to_the_left_only_and_both_directions_are_reported(tiny_gpt2):
+    result = probe_dependency(tiny_gpt2, SENTENCES, SENTENCES, minimum=1)
+    det = result.heads[result.heads["relation"] == "det"].groupby("direction")["accuracy"].max()
+    assert det[DIRECTIONS[0]] == 0  # the noun follows its determiner, which cannot see it
+    assert set(det.index) == set(DIRECTIONS)
+
+
+def test_the_encoder_of_an_encoder_decoder_is_probed(tiny_t5):
+    result = probe_dependency(tiny_t5, SENTENCES, SENTENCES, minimum=1)
+    assert result.layers == tiny_t5.layers["encoder"]
+
+
+def test_a_sentence_longer_than_the_model_is_named_and_counted(tiny_bert):
+    long = sentence("cat " * 300, [0] + [1] * 299, "root" + " obj" * 299, where="bank.conllu:77")
+    result = probe_dependency(tiny_bert, [CAT, long, CAT, DOG], minimum=1)
+    assert result.faults.counts == {"too long": 1} and "bank.conllu:77" in result.faults.summary()
+    with pytest.raises(BadInput, match=r"bank.conllu:77: 300 words make more than 128 tokens"):
+        probe_dependency(tiny_bert, [CAT, long], minimum=1, bad="refuse")
+
+
+def test_no_data_at_all_is_said_in_one_sentence(tiny_bert):
+    with pytest.raises(BadInput, match="no words to probe"):
+        probe_dependency(tiny_bert, [])
+
+
+def test_a_stopped_probe_goes_on_where_it_was(tiny_bert, tmp_path):
+    made = [CAT, BUY, DOG] * 200
+    path = tmp_path / "kept.npz"
+    checkpoint = Checkpoint(path, {"model": "tiny"})
+
+    class Stopped(DependencyTally):
+        def end(self, batch):
+            super().end(batch)
+            if batch == 2:
+                checkpoint.keep(self, batch + 1, now=True)
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_pass(tiny_bert, made, Stopped(2, 4), Faults(), checkpoint=checkpoint)
+    resumed, whole = DependencyTally(2, 4), DependencyTally(2, 4)
+    seen: list[int] = []
+    run_pass(tiny_bert, made, resumed, Faults(), checkpoint=checkpoint, progress=seen.append)
+    run_pass(tiny_bert, made, whole, Faults())
+    assert sum(seen) < len(made)
+    np.testing.assert_array_equal(resumed.hits, whole.hits)
+    other = Checkpoint(path, {"model": "another"})
+    assert other.resume(DependencyTally(2, 4)) == 0
+
+
+def slow_accuracies(scope, sentences):
+    """From the definition, word by word, with nothing shared with the package."""
+    hits, counts = defaultdict(lambda: np.zeros((6, 12, 2), int)), Counter()
+    for item in sentences:
+        reading = scope.read(list(item.words))
+        attention, pieces = reading.attention.values, reading.part().query.words
+        n = len(item.words)
+        groups = [[t for t, word in enumerate(pieces) if word == w] for w in range(n)]
+        table = np.zeros((*attention.shape[:2], n, n))
+        for i, query in enumerate(groups):
+            for j, key in enumerate(groups):
+                if i != j:
+                    block = attention[:, :, query][:, :, :, key]
+                    table[:, :, i, j] = block.sum(axis=3).mean(axis=2)
+        for i, (head, relation) in enumerate(zip(item.heads, item.relations, strict=True)):
+            counts[relation] += 1
+            hits[relation][:, :, 0] += table[:, :, i, :].argmax(axis=-1) == head
+            hits[relation][:, :, 1] += table[:, :, :, i].argmax(axis=-1) == head
+    return hits, counts
+
+
+@pytest.mark.slow
+def test_two_hundred_sentences_score_as_a_direct_slow_implementation_says(minilm, shared_data):
+    bank = Treebank(shared_data / "ud_english_ewt" / "en_ewt-ud-dev.conllu", limit=200)
+    tally = DependencyTally(6, 12)
+    run_pass(minilm, bank, tally, Faults())
+    hits, counts = slow_accuracies(minilm, bank)
+    assert set(counts) == set(tally.labels)
+    for relation, number in tally.labels.items():
+        assert tally.counts[number] == counts[relation]
+        np.testing.assert_array_equal(tally.hits[number], hits[relation], err_msg=relation)
+
+
+def test_intervals_hold_the_accuracy_and_narrow_with_data(tiny_bert):
+    few = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 4, minimum=1).table.iloc[0]
+    many = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 64, minimum=1).table.iloc[0]
+    for row in (few, many):
+        assert row["low"] <= row["accuracy"] <= row["high"]
+    assert many["high"] - many["low"] < (few["high"] - few["low"]) / 2
+
+
+def test_the_same_seed_gives_the_same_table(tiny_bert):
+    one, other = (probe_dependency(tiny_bert, SENTENCES * 4, minimum=1).table for _ in range(2))
+    pd.testing.assert_frame_equal(one, other)
