@@ -94,7 +94,7 @@ def compare(
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
     texts = text_pairs(corpus, limit)
-    batches = _batches(a, texts, max_length)
+    batches = batches_of(a, texts, max_length)
     found = change(a, b, track(batches, f"comparing {a.name} and {b.name}"), kind)
     layer, head = np.indices(found.cosine.shape)
     table: Any = pd.DataFrame(
@@ -131,7 +131,10 @@ def text_pairs(corpus: Any, limit: int | None) -> list[tuple[str, str | None]]:
     return found
 
 
-def _batches(scope: Scope, texts: list[tuple[str, str | None]], longest: int) -> list[Batch]:
+def batches_of(
+    scope: Scope, texts: list[tuple[str, str | None]], longest: int = MAX_LENGTH
+) -> list[Batch]:
+    """Texts of like length side by side."""
     order = sorted(texts, key=lambda pair: len(pair[0]) + len(pair[1] or ""))
     return [
         scope.encode(
