@@ -135,10 +135,12 @@ def _watch_passes(model: nn.Module, door: Door) -> list[Any]:
 
     depth = 0
 
-    def enter(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def enter(
+        module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any] | None = None
+    ) -> None:
         nonlocal depth
-        if door not in active.stack.doors:
-            return  # another thread is running this model
+        if door not in active.stack.doors or options is None:
+            return  # another thread is running this model, or just taking its hooks away
         if depth == 0:
             door.start_pass(_by_name(module, arguments, options))
         depth += 1

@@ -54,7 +54,9 @@ def attention(
 ) -> tuple[Tensor, Tensor | None]:
     eager = _own_eager_function(module)
     doors = active.doors_of(module)
-    mask = Lazy(lambda: _dense(attention_mask, module, query, key, extras))
+    # asked now: a lazy call may be looked at when its door has long been closed
+    implied = active.masks_may_be_implied() and _is_causal(module, extras)
+    mask = Lazy(lambda: _dense(attention_mask, query, key, implied))
 
     def run_eager() -> tuple[Tensor, Tensor | None]:
         with active.tap_closed():
@@ -171,9 +173,7 @@ def _own_eager_function(module: nn.Module) -> Eager:
     )
 
 
-def _dense(
-    mask: Tensor | None, module: nn.Module, query: Tensor, key: Tensor, extras: dict[str, Any]
-) -> Tensor | None:
+def _dense(mask: Tensor | None, query: Tensor, key: Tensor, implied_causal: bool) -> Tensor | None:
     """The additive mask an eager function needs, also where sdpa's was boolean or implied."""
     least = torch.finfo(query.dtype).min
     if mask is not None:
@@ -181,7 +181,7 @@ def _dense(
             return mask
         return torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, least)
     queries, keys = query.shape[2], key.shape[2]
-    if active.masks_may_be_implied() and queries > 1 and _is_causal(module, extras):
+    if implied_causal and queries > 1:
         future = torch.ones(queries, keys, dtype=torch.bool, device=query.device).triu(
             keys - queries + 1
         )

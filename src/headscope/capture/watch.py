@@ -40,7 +40,7 @@ class Watch(contextlib.AbstractContextManager[None]):
         if active.doors_of(self.module):
             return  # an outer door watches already, and shows every call to the inner ones
         enter = self.module.register_forward_pre_hook(self._enter, with_kwargs=True)
-        leave = self.module.register_forward_hook(self._leave, with_kwargs=True, always_call=True)
+        leave = self.module.register_forward_hook(self._leave, always_call=True)
         self._undo.callback(enter.remove)
         self._undo.callback(leave.remove)
 
@@ -48,9 +48,10 @@ class Watch(contextlib.AbstractContextManager[None]):
         self._undo.close()
 
     def _enter(
-        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any] | None = None
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-        if threading.get_ident() != self._thread:
+        # options are missing when another thread is just taking its hooks away
+        if threading.get_ident() != self._thread or options is None:
             return None
         self._given = dict(zip(self._parameters.parameters, arguments, strict=False)) | options
         self.before(self._given)
@@ -58,7 +59,7 @@ class Watch(contextlib.AbstractContextManager[None]):
             self._running.enter_context(active.tap_closed())
         return (), self._given
 
-    def _leave(self, module: nn.Module, arguments: Any, options: Any, output: Any) -> Any:
+    def _leave(self, module: nn.Module, arguments: Any, output: Any) -> Any:
         if threading.get_ident() != self._thread:
             return None
         self._running.close()

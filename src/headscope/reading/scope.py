@@ -235,7 +235,7 @@ class Scope:
         if not hasattr(self.model, "generate") or not self.model.can_generate():
             raise BadInput(f"{self.name} does not generate text; load a model that does.")
         batch = self.encode([prompt])
-        options = {"do_sample": False, **options}
+        options = {"do_sample": False, "use_cache": self._cache_fits(), **options}
         with torch.no_grad(), contextlib.ExitStack() as stack:
             if self.edits:
                 stack.enter_context(self.capture(_see_nothing, lazy=True))
@@ -256,6 +256,12 @@ class Scope:
             prompt_tokens = len(batch.tokens[0])
         reading.metadata["prompt_tokens"] = prompt_tokens
         return reading
+
+    def _cache_fits(self) -> bool:
+        """T5 with a decoder deeper than its encoder is given a cache of the encoder's depth."""
+        sizes = self.model.config.get_text_config(decoder=True)
+        deep = getattr(sizes, "num_hidden_layers", None)
+        return deep is None or deep >= self.layers.get("decoder", 0)
 
     def _collect(
         self,

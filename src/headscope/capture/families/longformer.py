@@ -35,7 +35,8 @@ class _Translate(Watch):
         weights = dense(output[1], output[2] if len(output) > 2 else None, is_global)
         replaced = self.show(weights, ~given["is_index_masked"])
         result = output[0]
-        if replaced is not weights:
+        # with gradients the dense weights take the band's place, so that gradients reach them
+        if replaced is not weights or weights.requires_grad:
             result = self._mix(given["hidden_states"], replaced, is_global)
         return (result, *output[1:]) if self._asked else (result,)
 

@@ -1,0 +1,94 @@
+"""Two threads, one model: each sees its own calls, and one without a sink runs undisturbed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from headscope.capture import capture
+from tests.capture.recording import Recording, some_ids
+from tests.contracts.test_families import state
+from tests.tiny import tiny_model
+
+MODELS = {
+    "sdpa": ("LlamaForCausalLM", {"num_key_value_heads": 2}),
+    "tap": ("DebertaV2ForMaskedLM", {"relative_attention": True, "pos_att_type": ["c2p"]}),
+    "family": ("LongformerForMaskedLM", {"attention_window": 4}),
+}
+ROUNDS = 20
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    name, options = MODELS[request.param]
+    return tiny_model(name, **options)
+
+
+def at_once(*tasks: Callable[[], None]) -> None:
+    """Run tasks in threads that start together; the first error of any comes out."""
+    errors: list[BaseException] = []
+    gate = threading.Barrier(len(tasks))
+
+    def guarded(task: Callable[[], None]) -> None:
+        try:
+            gate.wait()
+            with torch.no_grad():
+                task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_each_thread_has_its_own_sink(model) -> None:
+    before = state(model)
+    lengths = (6, 9)
+    seen = {length: Recording() for length in lengths}
+
+    def look(length: int) -> None:
+        for _ in range(ROUNDS):
+            with capture(model, seen[length]):
+                model(some_ids(length))
+
+    at_once(*(lambda length=length: look(length) for length in lengths))
+    for length, recording in seen.items():
+        assert [layer for _, layer in recording.places] == [0, 1] * ROUNDS
+        queries = {int(call.valid_queries.sum()) for call in recording.calls}
+        assert queries == {length}
+    assert state(model) == before
+
+
+def test_a_thread_without_a_sink_runs_undisturbed(model) -> None:
+    """The other thread replaces all weights; this one must not notice."""
+    ids = some_ids(8)
+    before = state(model)
+    with torch.no_grad():
+        expected = model(ids).logits
+    done = threading.Event()
+
+    def replace() -> None:
+        try:
+            for _ in range(ROUNDS):
+                with capture(model, lambda call: torch.zeros_like(call.weights)):
+                    assert (model(ids).logits - expected).abs().max() > 1e-3
+        finally:
+            done.set()
+
+    def undisturbed() -> None:
+        rounds = 0
+        while not done.is_set() or rounds < ROUNDS:
+            found = model(ids).logits
+            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+            rounds += 1
+
+    at_once(replace, undisturbed)
+    assert state(model) == before
