@@ -33,7 +33,7 @@ def fill(scope: Scope, text: Text, text_pair: Text | None, k: int) -> list[list[
     masked = (batch.inputs["input_ids"][0] == mask_id).nonzero().flatten().tolist()
     if not masked:
         raise BadInput(f"Put {scope.tokenizer.mask_token} where a word is to be filled in.")
-    probabilities = _word_logits(scope, scope.forward(batch))[0].softmax(-1)
+    probabilities = word_logits(scope, scope.forward(batch))[0].softmax(-1)
     return [_best(scope, probabilities[place], k) for place in masked]
 
 
@@ -42,7 +42,7 @@ def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
     if not scope.causal:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
     batch = scope.encode([text])
-    logits = _word_logits(scope, scope.forward(batch))[0, len(batch.tokens[0]) - 1]
+    logits = word_logits(scope, scope.forward(batch))[0, len(batch.tokens[0]) - 1]
     return _best(scope, logits.softmax(-1), k)
 
 
@@ -57,7 +57,8 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
     return float(logits[0].float().softmax(-1)[0])
 
 
-def _word_logits(scope: Scope, output: Any) -> Tensor:
+def word_logits(scope: Scope, output: Any) -> Tensor:
+    """b t vocabulary float32: the scores of words in a model's output, whatever it calls them."""
     rows = scope.model.get_input_embeddings().num_embeddings
     for name in ("prediction_logits", "logits"):
         logits = getattr(output, name, None)
