@@ -125,9 +125,9 @@ def test_a_copied_configuration_is_left_alone(bert) -> None:
 
 def test_a_model_without_attention_is_refused_in_one_sentence() -> None:
     mamba = tiny_model("MambaModel")
-    with pytest.raises(AttentionNotRead, match=r"MambaModel computed no attention.*Mamba.*\.$"):
-        with torch.no_grad(), capture(mamba, Recording()):
-            mamba(some_ids())
+    sentence = r"MambaModel computed no attention.*Mamba.*\.$"
+    with pytest.raises(AttentionNotRead, match=sentence), capture(mamba, Recording()):
+        mamba(some_ids())
 
 
 def test_a_door_through_which_nothing_ran_is_no_error(bert) -> None:
@@ -137,15 +137,17 @@ def test_a_door_through_which_nothing_ran_is_no_error(bert) -> None:
 
 def test_weights_of_the_wrong_shape_are_refused(bert, deberta) -> None:
     for model in (bert, deberta):
-        with pytest.raises(BadInput, match="batch, heads, queries, keys"):
-            with capture(model, Recording(torch.ones(1, 4, 8, 7))):
-                model(some_ids())
+        sink = Recording(torch.ones(1, 4, 8, 7))
+        with pytest.raises(BadInput, match="batch, heads, queries, keys"), capture(model, sink):
+            model(some_ids())
 
 
 def test_an_output_cannot_replace_what_is_read_at_the_softmax(deberta) -> None:
-    with pytest.raises(HeadscopeError, match="replace weights, not the output"):
-        with capture(deberta, lambda call: Output(torch.zeros(1, 8, 4, 8))):
-            deberta(some_ids())
+    def answer(call: Call) -> Output:
+        return Output(torch.zeros(1, 8, 4, 8))
+
+    with pytest.raises(HeadscopeError, match="replace weights"), capture(deberta, answer):
+        deberta(some_ids())
 
 
 def test_albert_layers_are_numbered_by_the_order_they_run() -> None:
