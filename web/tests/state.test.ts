@@ -69,8 +69,8 @@ describe("a link", () => {
     const state = { ...defaults, view: "neuron" as const, layer: 3, heads: [0, 5], head: 5, query: 2, theme: "dark" as const, minimum: 0.25, wrap: true, marked: [3, 7], find: "a & b" };
     expect({ ...defaults, ...fromQuery(new URLSearchParams(toQuery(state).toString())) }).toEqual(state);
   });
-  it("writes only what differs, and all heads as a word", () => {
-    expect(toQuery({ ...defaults, layer: 2 }).toString()).toBe("layer=2&heads=all");
+  it("always names what is looked at, and of the rest only what differs", () => {
+    expect(toQuery({ ...defaults, unit: "words" }).toString()).toBe("view=head&kind=encoder&layer=0&heads=all&head=0&unit=words");
     expect(fromQuery(new URLSearchParams("heads=all")).heads).toBeNull();
     expect(fromQuery(new URLSearchParams("heads=")).heads).toEqual([]);
   });

@@ -26,7 +26,8 @@ export function listenToKeys(instrument: Instrument): () => void {
   const touch = () => (touched = instrument);
   const onRoot = (event: KeyboardEvent) => handle(instrument, event);
   const onDocument = (event: KeyboardEvent) => {
-    if (touched === instrument && event.target === document.body) handle(instrument, event);
+    const elsewhere = instrument.options.fill ? !event.composedPath().includes(root) : event.target === document.body;
+    if (touched === instrument && elsewhere) handle(instrument, event);
   };
   root.addEventListener("pointerenter", touch);
   root.addEventListener("focusin", touch);

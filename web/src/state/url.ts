@@ -1,7 +1,12 @@
-/** State ↔ the query string of a link. Only what differs from the defaults is written; what cannot be read is left out. */
+/**
+ * State ↔ the query string of a link. What is looked at is always written, the rest only where it differs
+ * from the defaults; what cannot be read is left out.
+ */
 import type { State } from "../protocol/types";
 import { choices, defaults } from "./state";
 
+/** Without these a link would open on the best head instead of the one that was on screen. */
+const always = new Set<keyof State>(["view", "kind", "layer", "heads", "head"]);
 const lists = new Set<keyof State>(["heads", "marked"]);
 
 export function toQuery(state: State): URLSearchParams {
@@ -9,7 +14,7 @@ export function toQuery(state: State): URLSearchParams {
   for (const name of Object.keys(defaults) as (keyof State)[]) {
     const value = state[name];
     if (name === "heads" && value === null) query.set("heads", "all");
-    else if (JSON.stringify(value) === JSON.stringify(defaults[name]) || value === null) continue;
+    else if (value === null || (!always.has(name) && JSON.stringify(value) === JSON.stringify(defaults[name]))) continue;
     else query.set(name, Array.isArray(value) ? value.join(".") : String(value));
   }
   return query;

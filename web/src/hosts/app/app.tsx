@@ -29,10 +29,13 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     return () => mounted.instrument.unmount();
   }, [reading]);
   useLayoutEffect(() => {
-    const dark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
-    frame.dataset["shade"] = dark ? "dark" : "light";
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    const apply = () => (frame.dataset["shade"] = theme === "dark" || (theme === "auto" && system.matches) ? "dark" : "light");
+    apply();
+    system.addEventListener("change", apply);
     instrument?.set({ theme });
     if (reading) history.replaceState(null, "", session.address());
+    return () => system.removeEventListener("change", apply);
   }, [theme, instrument]);
   const current = instrument && instrument.source === reading?.source ? instrument : null;
   const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);

@@ -86,7 +86,15 @@ function TextBox({ session, which, label, limit, onRead }: BoxProps): JSX.Elemen
   );
 }
 
-function Menu({ name, title, label, children }: { name: string; title: string; label: string; children: JSX.Element | JSX.Element[] }): JSX.Element {
+interface MenuProps {
+  name: string;
+  title: string;
+  label: string;
+  onOpen?: () => void;
+  children: JSX.Element | JSX.Element[];
+}
+
+function Menu({ name, title, label, onOpen, children }: MenuProps): JSX.Element {
   const details = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const leave = (event: Event) => {
@@ -100,6 +108,7 @@ function Menu({ name, title, label, children }: { name: string; title: string; l
       class="menu"
       data-control={name}
       ref={details}
+      onToggle={() => details.current?.open && onOpen?.()}
       onClick={(event) => {
         if ((event.target as Element).closest(".menu-list")) details.current!.open = false;
       }}
@@ -130,8 +139,10 @@ export function Examples({ session }: { session: Session }): JSX.Element | null 
 
 function Export({ session }: { session: Session }): JSX.Element {
   const { reading } = session;
+  // What is on screen is asked for when the menu opens, not when the header was drawn.
+  const [, opened] = useState(0);
   return (
-    <Menu name="export" title="Save this picture or its numbers" label="export">
+    <Menu name="export" title="Save this picture or its numbers" label="export" onOpen={() => opened((count) => count + 1)}>
       {formats.map(([format, title]) => (
         <a
           key={format}

@@ -28,6 +28,8 @@ export interface Scene {
   style: CSSStyleDeclaration;
   colour: Rgb;
   hover: { row: number; neuron: number };
+  /** Left edge of the weights, which may lie over the columns before them. */
+  weightX: number;
 }
 
 const signed = (ramp: Rgb[], value: number, limit: number) => css(at(ramp, 0.5 + value / (2 * limit)));
@@ -65,7 +67,31 @@ export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first:
     const height = columns.row - 5;
     strip(context, scene, columns.k.x, top + 2, height, (n) => k[token * dim + n], limits.k);
     strip(context, scene, columns.product.x, top + 2, height, (n) => q[query * dim + n] * k[token * dim + n], limits.product);
-    for (const column of columns.bars) bar(context, scene, column, token, middle, ink, quiet, font);
+    for (const column of columns.bars) if (column.name !== "weight") bar(context, scene, column, token, middle, ink, quiet, font);
+    context.globalAlpha = 1;
+  }
+  weights(context, scene, first, last, scroll, ink, font);
+}
+
+function weights(context: CanvasRenderingContext2D, scene: Scene, first: number, last: number, scroll: number, ink: string, font: string): void {
+  const { columns, row, units, weightX: left } = scene;
+  const column = columns.bars[columns.bars.length - 1];
+  const height = Math.min(12, columns.row - 9);
+  if (left < column.x) {
+    context.fillStyle = scene.style.getPropertyValue("--panel");
+    context.fillRect(left - 8, 0, columns.width, 1e5);
+  }
+  context.font = `11px ${font}`;
+  context.textAlign = "right";
+  for (let j = first; j < last; j++) {
+    const token = units.key[j].start;
+    const middle = j * columns.row - scroll + columns.row / 2;
+    const weight = row.weight[token];
+    context.fillStyle = css(scene.colour);
+    context.fillRect(left, middle - height / 2, Math.max(weight > 0 ? 0.6 : 0, (column.width - 40) * weight), height);
+    context.fillStyle = ink;
+    context.globalAlpha = row.visible[token] ? 1 : 0.45;
+    context.fillText(row.visible[token] ? weightText(weight) : "0", left + column.width, middle);
     context.globalAlpha = 1;
   }
 }
@@ -82,15 +108,7 @@ function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn,
     context.fillText(row.visible[token] ? "·" : "−∞", column.x + column.width / 2, middle);
     return;
   }
-  if (column.name === "weight") {
-    const weight = row.weight[token];
-    const room = column.width - 40;
-    context.fillStyle = css(scene.colour);
-    context.fillRect(column.x, middle - height / 2, Math.max(weight > 0 ? 0.6 : 0, room * weight), height);
-    context.fillStyle = ink;
-    context.fillText(row.visible[token] ? weightText(weight) : "0", right, middle);
-    return;
-  }
+  if (column.name === "weight") return;
   const values = { dot: row.dot, scaled: row.scaled, capped: row.capped, bias: row.bias! }[column.name];
   const value = values[token];
   const room = column.width - 44;
@@ -120,15 +138,22 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
   context.textAlign = "left";
   context.fillText(`q  ±${valueText(limits.q)}   k  ±${valueText(limits.k)}`, columns.k.x, 12);
   context.fillText(`q×k  ±${valueText(limits.product)}`, columns.product.x, 12);
-  for (const column of columns.bars) {
-    context.textAlign = "left";
-    context.fillText(column.title, column.x, base - 8);
-  }
   // q stands above the k strips, neuron over neuron.
   strip(context, scene, columns.k.x, 24, columns.lines > 1 ? 24 : 18, (n) => inputs.q[query * inputs.dim + n], limits.q);
   ruler(context, scene, columns.k.x, base - 18, quiet, accent, font);
   ruler(context, scene, columns.product.x, base - 18, quiet, accent, font);
   contributionMarks(context, scene, ink, line);
+  context.font = `11.5px ${font}`;
+  context.fillStyle = quiet;
+  context.textAlign = "left";
+  for (const column of columns.bars) {
+    if (column.name === "weight" && scene.weightX < column.x) {
+      context.fillStyle = style.getPropertyValue("--panel");
+      context.fillRect(scene.weightX - 8, 0, columns.width, base);
+      context.fillStyle = quiet;
+    }
+    context.fillText(column.title, column.name === "weight" ? scene.weightX : column.x, base - 8);
+  }
   context.fillStyle = line;
   context.fillRect(0, base - 1, columns.width, 1);
 }

@@ -146,6 +146,7 @@ export class NeuronView implements View {
       style: getComputedStyle(this.element),
       colour: this.context.colours(part.heads)[state.head],
       hover: { row: -1, neuron: -1 },
+      weightX: Infinity,
     };
     this.scene = scene;
     this.element.style.maxHeight = `${this.context.height()}px`;
@@ -176,6 +177,9 @@ export class NeuronView implements View {
     const scroll = element.scrollTop - columns.top;
     const first = Math.max(0, Math.floor(element.scrollTop / columns.row));
     const last = Math.min(scene.units.key.length, Math.ceil((scroll + height) / columns.row));
+    // The weight is what the row is about: where the strips need more room than there is, it stays in sight.
+    const weight = columns.bars[columns.bars.length - 1];
+    scene.weightX = Math.min(weight.x, element.scrollLeft + element.clientWidth - weight.width - 14);
     context.save();
     context.beginPath();
     context.rect(0, columns.top, width, height);
