@@ -1,0 +1,133 @@
+"""Coreference heads, their candidates and their baselines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.coreference import Document, Mention
+from headscope.probes.coreference import probe_coreference
+from headscope.probes.coreference_cases import windows
+from headscope.probes.coreference_rules import head_match, nearest, sieves
+from headscope.probes.coreference_tally import CoreferenceTally
+from headscope.probes.passes import run_pass
+
+
+def document(words, mentions, tags=None, both_sides=False, where="made:1"):
+    split = tuple(words.split())
+    blank = ("",) * len(split)
+    return Document(
+        name="made",
+        where=where,
+        words=split,
+        sentences=tuple(np.cumsum([0, *(word == "." for word in split[:-1])]).tolist()),
+        mentions=tuple(Mention(start, end, end - 1, cluster) for start, end, cluster in mentions),
+        upos=blank,
+        xpos=tuple(tags.split()) if tags else blank,
+        features=blank,
+        both_sides=both_sides,
+    )
+
+
+STORY = document(
+    "the cat saw the dog . it ran to the house . she saw the cat",
+    [
+        (0, 2, "cat"),
+        (3, 5, "dog"),
+        (6, 7, "dog"),
+        (9, 11, "house"),
+        (12, 13, "she"),
+        (14, 16, "cat"),
+    ],
+    "DT NN VBD DT NN . PRP VBD TO DT NN . PRP VBD DT NN",
+)
+
+
+def mention(number):
+    return STORY.mentions[number]
+
+
+def test_the_baselines_answer_as_described():
+    before_it = STORY.mentions[:2]
+    assert nearest(STORY, mention(2), before_it) == mention(1)
+    assert head_match(STORY, mention(2), before_it) is None
+    before_cat = STORY.mentions[:5]
+    assert nearest(STORY, mention(5), before_cat) == mention(4)
+    assert head_match(STORY, mention(5), before_cat) == mention(0)
+    assert sieves(STORY, mention(5), before_cat) == mention(0)  # the same string comes first
+
+
+def test_the_third_sieve_wants_agreement():
+    made = document(
+        "one boy and two girls said that she ran",
+        [(0, 2, "a"), (3, 5, "b"), (7, 8, "c")],
+        "CD NN CC CD NNS VBD IN PRP VBD",
+    )
+    # "girls" is nearer but plural, "boy" is masculine: nothing agrees, so the nearest is taken
+    assert sieves(made, made.mentions[2], made.mentions[:2]) == made.mentions[1]
+    made = document(
+        "mrs tree and two trees said that she ran",
+        [(0, 2, "a"), (3, 5, "b"), (7, 8, "a")],
+        "NNP NNP CC CD NNS VBD IN PRP VBD",
+    )
+    assert sieves(made, made.mentions[2], made.mentions[:2]) == made.mentions[0]
+
+
+def test_only_mentions_with_an_antecedent_in_the_window_are_cases(tiny_bert):
+    (window,) = windows(tiny_bert, [STORY], 128)
+    assert [(window.words[c.anaphor], c.kind) for c in window.cases] == [
+        ("it", "pronoun"),
+        ("cat", "nominal"),
+    ]
+    assert [window.words[c] for c in window.cases[0].candidates] == ["cat", "dog"]
+    assert [window.words[c] for c in window.cases[1].antecedents] == ["cat"]
+
+
+def test_documents_are_cut_to_the_tokens_the_model_reads(tiny_bert):
+    (first,) = windows(tiny_bert, [STORY], 10)  # eight words beside two specials
+    assert first.words == STORY.words[:8] and len(first.cases) == 1
+    every = list(windows(tiny_bert, [STORY], 10, "all"))
+    assert [w.words for w in every] == [STORY.words[:6], STORY.words[6:12], STORY.words[12:]]
+
+
+def test_gap_looks_both_ways_for_the_pronouns_name(tiny_bert):
+    made = document(
+        "cat said that she saw dog", [(0, 1, "A"), (3, 4, "x"), (5, 6, "x")], both_sides=True
+    )
+    (window,) = windows(tiny_bert, [made], 128)
+    (case,) = window.cases
+    assert (case.anaphor, case.candidates, case.antecedents) == (3, (0, 5), (5,))
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_attention_along_the_chain_is_always_right_and_elsewhere_always_wrong(tiny_bert, direction):
+    pairs = {6: 4, 15: 1}  # it → dog, cat → cat
+
+    def edit(call):
+        weights = torch.zeros_like(call.weights)
+        for query, key in pairs.items():
+            place = (query + 1, key + 1) if direction == 0 else (key + 1, query + 1)
+            weights[:, :2, place[0], place[1]] = 1  # two heads follow the chain
+        weights[:, 2:, :, 3] = 1  # the others look at "saw"
+        return weights
+
+    tally = CoreferenceTally(2, 4)
+    items = windows(tiny_bert, [STORY, STORY], 128)
+    run_pass(tiny_bert.edited(edit), items, tally, Faults())
+    hits = tally.hits.sum(axis=0)[:, direction]  # set layer head
+    assert (hits[:, :, :2] == 4).all() and tally.counts.sum() == 4
+    if direction == 0:
+        assert (hits[0, :, 2:] == 0).all()  # among all words "saw" wins
+
+
+def test_the_table_has_the_baselines_and_both_candidate_sets(tiny_bert):
+    result = probe_coreference(tiny_bert, [STORY] * 4)
+    table = result.table
+    assert list(table["method"][:3]) == ["nearest", "head match", "rule-based"]
+    assert table.loc[1, "all"] == 0.5 and table.loc[2, "nominal"] == 1.0
+    assert np.isnan(table.loc[0, "proper"])  # the story has no such case
+    assert {"fixed random head", "best head"} <= set(table["method"])
+    assert set(table["candidates"]) == {"all words", "mentions"}
+    assert result.cases == {"all": 4, "pronoun": 2, "proper": 0, "nominal": 2}
