@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.reading import Reading
-    from headscope.statistics.survey import Survey
+    from headscope.statistics import Survey
 
 
 def table(survey: Survey) -> pd.DataFrame:

@@ -1,1 +1,30 @@
 """Statistics: numbers per head, computed by streaming over calls, and surveys made of them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headscope.statistics.attention_rollout import rollout as rollout
+    from headscope.statistics.discovery import discover as discover
+    from headscope.statistics.run import survey as survey
+    from headscope.statistics.statistic import Statistic as Statistic
+    from headscope.statistics.survey_table import Survey as Survey
+
+_HOMES = {
+    "Statistic": "statistic",
+    "Survey": "survey_table",
+    "discover": "discovery",
+    "rollout": "attention_rollout",
+    "survey": "run",
+}
+
+__all__ = ["Statistic", "Survey", "discover", "rollout", "survey"]
+
+
+def __getattr__(name: str) -> object:
+    """Import on first use: the kernels alone need neither data frames nor a tokenizer."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +35,7 @@ class Tile:
 @cache
 def installed() -> bool:
     try:
-        import triton  # noqa: F401
+        importlib.import_module("triton")
     except ImportError:
         return False
     return True
@@ -103,7 +104,7 @@ def from_scores(call: Call, plan: Plan, tile: Tile | None = None) -> tuple[Reduc
         LEADING=call.window is not None or plan.grid.left_padded,
         DIM=dim, BLOCK_M=tile.queries, BLOCK_N=tile.keys,
         PRECISION="ieee" if q.dtype == torch.float32 else "tf32",
-        num_warps=tile.warps, num_stages=tile.stages,
+        num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
     return reduced, output
 

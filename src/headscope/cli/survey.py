@@ -1,0 +1,154 @@
+"""`headscope survey`: every head measured over a corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headscope.cli.console import err, open_scope, out, progress, say_written
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.statistics import Survey
+
+
+def register(app: typer.Typer) -> None:
+    app.command("survey")(survey)
+
+
+def survey(
+    corpus: Annotated[
+        str | None,
+        typer.Argument(help="A text, JSONL, Parquet or CoNLL-U file, a folder, or - for a pipe."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The table: .parquet or .csv")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A hub name, a folder or a GGUF file.")
+    ] = None,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option("--statistic", "-s", help="A statistic; several times, or 'all'."),
+    ] = None,
+    segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
+    max_tokens: Annotated[int | None, typer.Option(help="Tokens a segment is cut to.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Stop after so many segments.")] = None,
+    distances: Annotated[
+        bool, typer.Option("--distances", help="Also how unlike any two heads attend.")
+    ] = False,
+    interval: Annotated[
+        float | None, typer.Option(help="Bootstrap intervals of this level, such as 0.95.")
+    ] = None,
+    token_types: Annotated[str, typer.Option(help="proper | zeros")] = "proper",
+    field: Annotated[str, typer.Option(help="The column or key that holds the text.")] = "text",
+    layout: Annotated[
+        str, typer.Option(help="auto | lines | paragraphs | file | wikitext")
+    ] = "auto",
+    bad_data: Annotated[str, typer.Option(help="skip | refuse")] = "skip",
+    seed: Annotated[int, typer.Option(help="For pairs, masks and intervals.")] = 0,
+    engine: Annotated[str, typer.Option(help="local | ray")] = "local",
+    address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Ray workers; all there are.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(help="Tokens read at once.")] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start anew, not where a run stopped.")
+    ] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Print every statistic and its definition.")
+    ] = False,
+) -> None:
+    """Measure every head of a model over a corpus.
+
+    Run the same command again after a stop and it goes on where it was.
+
+    Examples:
+
+      headscope survey corpus.txt -o survey.parquet
+
+      headscope survey wiki.raw --segments pairs --limit 1000 -m bert-base-uncased -o s.parquet
+
+      zcat big.jsonl.gz | headscope survey - -o survey.parquet
+    """
+    if listed:
+        _print_list()
+        return
+    if corpus is None or output is None:
+        raise BadInput("Give a corpus to read and -o FILE to write, or --list.")
+    if output.suffix not in (".parquet", ".csv"):
+        raise BadInput(f"A survey is written as .parquet or .csv, not as {output.name}.")
+    from headscope.statistics import survey as measure
+    from headscope.statistics.progress import Report
+
+    scope = open_scope(model, device, dtype)
+    chosen = "all" if statistic == ["all"] else statistic
+    with progress() as bar:
+        task = bar.add_task("Surveying", total=None)
+
+        def tell(report: Report) -> None:
+            words = f"Surveying, {report.tokens:,} tokens"
+            bar.update(task, completed=report.done, total=report.total, description=words)
+
+        found = measure(
+            scope,
+            corpus,
+            chosen,
+            segments=segments,  # pyright: ignore[reportArgumentType]
+            max_tokens=max_tokens,
+            limit=limit,
+            distances=distances,
+            interval=interval,
+            token_types=token_types,  # pyright: ignore[reportArgumentType]
+            seed=seed,
+            output=output,
+            restart=restart,
+            engine=engine,  # pyright: ignore[reportArgumentType]
+            address=address,
+            workers=workers,
+            field=field,
+            layout=layout,  # pyright: ignore[reportArgumentType]
+            bad=bad_data,  # pyright: ignore[reportArgumentType]
+            batch_tokens=batch_tokens,
+            progress=tell,
+        )
+    _print_summary(found)
+    say_written(output)
+    if not found.complete:
+        err.print("Stopped; the table holds what was measured. Run the same command to go on.")
+        raise typer.Exit(130)
+
+
+def _print_summary(found: Survey) -> None:
+    about = found.metadata
+    err.print(
+        f"{about['segments']:,} segments, {about['tokens']:,} tokens, "
+        f"{len(found.statistics)} statistics.",
+        highlight=False,
+    )
+    if about["truncated"]:
+        err.print(
+            f"{about['truncated']:,} texts were longer than the model reads and were cut.",
+            highlight=False,
+        )
+    if about["left out"]:
+        err.print(about["left out"], markup=False, highlight=False, soft_wrap=True)
+    for reason in dict.fromkeys(about["not measured"].values()):
+        err.print(reason, markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_list() -> None:
+    import inspect
+
+    from headscope.statistics import discover
+
+    for name, statistic in discover().items():
+        first = (inspect.getdoc(type(statistic)) or "").splitlines()[:1]
+        star = "*" if statistic.standard else " "
+        out.print(f"{star} {name}  ({statistic.unit})", markup=False, highlight=False)
+        for line in first:
+            out.print(f"    {line}", markup=False, highlight=False, soft_wrap=True)
+    out.print("* measured unless others are named")

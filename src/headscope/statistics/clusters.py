@@ -1,0 +1,156 @@
+"""Heads arranged by how alike they attend: a map in the plane, groups, and a test of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+STARTS = 5  # random starts of the map beside the classical one, as in the paper
+STEPS = 1000
+PERMUTATIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Clark et al. 2019, section 6 (their figure 6), with a test of its claim about layers."""
+
+    heads: tuple[tuple[int, int], ...]
+    positions: Array  # n 2: metric multidimensional scaling of the distances
+    stress: float  # share of the squared distances the map does not show
+    groups: NDArray[np.int64]  # n: group of each head, from 1, by average linkage
+    within: float  # mean distance between heads of one layer
+    between: float  # … and between heads of different layers
+    p_value: float  # how often shuffled layers are at least as far apart
+
+    def plot(self, values: Sequence[float] | NDArray[np.floating] | None = None) -> Figure:
+        """The map, coloured by layer or by any number per head."""
+        from headscope.figures.head_scatter import head_scatter
+
+        layers = np.array([layer for layer, _ in self.heads], dtype=float)
+        shown = layers if values is None else np.asarray(values, dtype=float).ravel()
+        if len(shown) != len(self.heads):
+            raise BadInput(f"There are {len(self.heads)} heads but {len(shown)} values.")
+        return head_scatter(self.positions, shown, "layer" if values is None else "value")
+
+
+def cluster(
+    heads: Sequence[tuple[int, int]], distances: Array, *, count: int | None, seed: int
+) -> Clusters:
+    """Arrange heads by a symmetric matrix of distances."""
+    positions, stress = scale(distances, seed)
+    within, between, p_value = layers_apart(heads, distances, seed)
+    return Clusters(
+        tuple(heads), positions, stress, group(distances, count), within, between, p_value
+    )
+
+
+def scale(distances: Array, seed: int) -> tuple[Array, float]:
+    """Metric multidimensional scaling to the plane by majorisation (SMACOF), best of all starts."""
+    n = len(distances)
+    if n < 3:
+        raise BadInput("A map of heads needs at least three heads.")
+    chance = np.random.default_rng(seed)
+    spread = float(distances.mean()) or 1.0
+    starts = [_classical(distances), *(chance.normal(0, spread, (STARTS, n, 2)))]
+    found = [_majorise(distances, start) for start in starts]
+    best, stress = min(found, key=lambda pair: pair[1])
+    best = best - best.mean(axis=0)
+    # turn the map so that its longest side lies flat and signs do not depend on the start
+    _, _, axes = np.linalg.svd(best, full_matrices=False)
+    turned = best @ axes.T
+    turned *= np.where(np.abs(turned.min(axis=0)) > turned.max(axis=0), -1.0, 1.0)
+    return turned, stress / max(float((distances**2).sum() / 2), 1e-300)
+
+
+def group(distances: Array, count: int | None) -> NDArray[np.int64]:
+    """Groups by average linkage; without a count, where the distances fall into them best."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    tree = linkage(squareform(distances, checks=False), method="average")
+    if count is not None:
+        if not 1 <= count <= len(distances):
+            raise BadInput(f"Between 1 and {len(distances)} groups can be made, not {count}.")
+        return fcluster(tree, count, criterion="maxclust").astype(np.int64)
+    cuts = [fcluster(tree, k, criterion="maxclust") for k in range(2, min(13, len(distances)))]
+    return max(cuts, key=lambda labels: _silhouette(distances, labels)).astype(np.int64)
+
+
+def layers_apart(
+    heads: Sequence[tuple[int, int]], distances: Array, seed: int
+) -> tuple[float, float, float]:
+    """Mean distance within and between layers, and the share of shuffles that do as well."""
+    layers = np.array([layer for layer, _ in heads])
+    above = np.triu_indices(len(layers), 1)
+    values = distances[above]
+
+    def gap(of: NDArray[np.int64]) -> tuple[float, float]:
+        same = (of[:, None] == of[None, :])[above]
+        if same.all() or not same.any():
+            return float("nan"), float("nan")
+        return float(values[same].mean()), float(values[~same].mean())
+
+    within, between = gap(layers)
+    if np.isnan(within):
+        return within, between, float("nan")
+    chance = np.random.default_rng(seed)
+    count = int((layers[:, None] == layers[None, :])[above].sum())
+    total, hits = values.sum(), 0
+    for _ in range(PERMUTATIONS):
+        shuffled = chance.permutation(layers)
+        near = values[(shuffled[:, None] == shuffled[None, :])[above]].sum()
+        apart = (total - near) / (len(values) - count) - near / count
+        hits += apart >= between - within - 1e-12
+    return within, between, (hits + 1) / (PERMUTATIONS + 1)
+
+
+def _classical(distances: Array) -> Array:
+    n = len(distances)
+    centre = np.eye(n) - 1 / n
+    values, vectors = np.linalg.eigh(-centre @ (distances**2) @ centre / 2)
+    return vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+
+
+def _majorise(distances: Array, start: Array) -> tuple[Array, float]:
+    """Steps that never raise the stress Σ (d − ‖x − y‖)², until they no longer lower it."""
+    x, before = start, np.inf
+    n = len(x)
+    for _ in range(STEPS):
+        apart = np.sqrt(((x[:, None] - x[None, :]) ** 2).sum(-1))
+        stress = float(((distances - apart) ** 2).sum() / 2)
+        if before - stress < 1e-10 * max(stress, 1e-300):
+            break
+        before = stress
+        ratio = np.divide(distances, apart, out=np.zeros_like(apart), where=apart > 1e-12)
+        step = -ratio
+        np.fill_diagonal(step, ratio.sum(axis=1))
+        x = step @ x / n
+    return x, min(stress, before)
+
+
+def _silhouette(distances: Array, labels: NDArray[np.int64]) -> float:
+    """How much nearer heads are to their own group than to the next (Rousseeuw 1987)."""
+    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    if len(groups) < 2:
+        return -1.0
+    to_group = np.stack([distances[:, members].sum(axis=1) for members in groups], axis=1)
+    sizes = np.array([len(members) for members in groups])
+    score = 0.0
+    for place, members in enumerate(groups):
+        if len(members) == 1:
+            continue
+        own = to_group[members, place] / (sizes[place] - 1)
+        others = np.delete(to_group[members] / sizes, place, axis=1).min(axis=1)
+        score += float(((others - own) / np.maximum(np.maximum(own, others), 1e-300)).sum())
+    return score / len(distances)
