@@ -58,6 +58,10 @@ class Seen:
     def status(self, number: int = 0) -> str:
         return self.view(number).locator("[data-status]").inner_text()
 
+    def text(self, number: int = 0) -> str:
+        """All text of the view that can be seen."""
+        return self.view(number).locator("xpath=.").evaluate("e => e.shadowRoot.textContent")
+
     def away(self) -> None:
         """Take the pointer off everything."""
         self.page.mouse.move(2, 2)

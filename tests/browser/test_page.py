@@ -125,18 +125,24 @@ def test_the_neuron_view_opens_from_the_others_and_adds_up(show, tiny_llama):
     seen.view().locator('[role="tab"][data-view="neuron"]').click()
     seen.set(query=6)
     assert seen.state()["view"] == "neuron"
-    rows = seen.view().locator("[data-row]")
-    assert rows.count() >= 7
-    text = seen.view().inner_text()
     layer = reading.part().layer(1)
-    product = float(layer.q[3, 6] @ layer.k[3 // 2, 0])
-    assert f"{product:.3f}"[:4].replace("-", "−") in text or f"{product:.2g}" in text
+    product = layer.k[3 // 2] @ layer.q[3, 6]  # two heads share a key
+    for key in range(7):  # what the query may look at
+        row = seen.view().locator(f'[data-row="{key}"]')
+        assert float(row.get_attribute("data-dot")) == pytest.approx(
+            product[key], rel=1e-2, abs=1e-2
+        )
+        weight = float(reading.part().weights(1)[3, 6, key])
+        assert float(row.get_attribute("data-weight")) == pytest.approx(weight, abs=1e-3)
+    seen.view().locator('[data-row="2"]').hover()
+    tip = seen.view().locator('[role="tooltip"]')
+    assert "q×k" in tip.inner_text() and "neuron" in tip.inner_text()
 
 
 def test_where_q_and_k_cannot_be_read_the_page_says_why(show, tiny_deberta):
     reading = tiny_deberta.read(*PAIR)
     seen = show(hs.neuron_view(reading))
-    assert reading.part().why_no_qk in seen.view().inner_text()
+    assert reading.part().why_no_qk in seen.text()
 
 
 def test_a_difference_of_two_readings_shows_signed_numbers(show, tiny_bert):

@@ -7,7 +7,7 @@ came from agree head by head.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import cos, gcd, pi, radians, sin
+from math import cos, inf, pi, radians, sin
 
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -93,20 +93,50 @@ def seen_by_all(wheel: Floats) -> list[Floats]:
 
 @lru_cache
 def head_colours(heads: int) -> tuple[str, ...]:
-    """Hues evenly spaced, walked in the step that keeps neighbours farthest apart to any eye."""
+    """Hues evenly spaced, in an order whose neighbours are far apart to any eye."""
     wheel = np.stack([rgb_from_oklch(0.6, 0.15, 255 + 360 * i / heads) for i in range(heads)])
-    seen = [oklab_from_rgb(colours) for colours in seen_by_all(wheel)]
-    best, best_gap = np.arange(heads), -1.0
-    for step in range(1, heads):
-        if gcd(step, heads) != 1:
-            continue
-        order = np.arange(heads) * step % heads
-        gap = min(
-            float(np.linalg.norm(np.diff(colours[order], axis=0), axis=1).min()) for colours in seen
-        )
-        if gap > best_gap:
-            best, best_gap = order, gap
-    return tuple(_hexadecimal(wheel[at]) for at in best)
+    lab = np.stack([oklab_from_rgb(colours) for colours in seen_by_all(wheel)])  # sights n 3
+    apart = np.linalg.norm(lab[:, :, None] - lab[:, None, :], axis=-1).min(axis=0)  # n n
+    return tuple(_hexadecimal(wheel[at]) for at in _mended(_greedy(apart), apart))
+
+
+def _greedy(apart: Floats) -> list[int]:
+    """Each next colour the farthest from the one before."""
+    order, left = [0], list(range(1, len(apart)))
+    while left:
+        nearest = apart[order[-1]]
+        farthest = max(left, key=lambda each: (nearest[each], -each))
+        order.append(farthest)
+        left.remove(farthest)
+    return order
+
+
+def _mended(order: list[int], apart: Floats) -> list[int]:
+    """Greed leaves poor neighbours at the end: swap the weakest pair away while that helps."""
+    count = len(order)
+
+    def gap(at: int) -> float:
+        return float(apart[order[at - 1], order[at]]) if 0 < at < count else inf
+
+    def swap(one: int, two: int) -> None:
+        order[one], order[two] = order[two], order[one]
+
+    for _ in range(4 * count if count > 1 else 0):
+        weakest = min(range(1, count), key=gap)
+        best, most = None, gap(weakest)
+        for one in (weakest - 1, weakest):
+            for two in range(count):
+                if one == two:
+                    continue
+                swap(one, two)
+                value = min(gap(one), gap(one + 1), gap(two), gap(two + 1))
+                swap(one, two)
+                if value > most + 1e-9:
+                    best, most = (one, two), value
+        if best is None:
+            break
+        swap(*best)
+    return order
 
 
 def _hexadecimal(rgb: Floats) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from headscope.surfaces.labelled import labels_for
 from headscope.surfaces.view import View
 from headscope.views import Sending
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from headscope.views.labels import Labels
 
 __all__ = ["View", "head_map", "head_view", "matrix_view", "model_view", "neuron_view"]
+
+
+def _sending(
+    reading: Reading, theme: str, labels: Labels | None, neurons: bool | None = None
+) -> Sending:
+    """Labels given by the caller, else those found on this text; `labels=()` shows none."""
+    return Sending(theme, labels_for(reading) if labels is None else labels, neurons)
 
 
 def head_view(
@@ -31,7 +39,7 @@ def head_view(
 ) -> View:
     """Tokens on two sides, a line for every weight, a colour for every head."""
     chosen = {"layer": layer, "heads": heads, "kind": kind, "query": query, "key": key}
-    return View("head", reading, Sending(theme, labels, neurons), {**chosen, **options})
+    return View("head", reading, _sending(reading, theme, labels, neurons), {**chosen, **options})
 
 
 def model_view(
@@ -46,7 +54,7 @@ def model_view(
 ) -> View:
     """Every head of every layer as a thumbnail; a click opens one."""
     chosen = {"heads": heads, "kind": kind}
-    return View("model", reading, Sending(theme, labels, neurons), {**chosen, **options})
+    return View("model", reading, _sending(reading, theme, labels, neurons), {**chosen, **options})
 
 
 def neuron_view(
@@ -62,7 +70,7 @@ def neuron_view(
 ) -> View:
     """How one query's q meets every key's k, neuron by neuron, up to the softmax."""
     chosen = {"layer": layer, "head": head, "token": token, "kind": kind}
-    return View("neuron", reading, Sending(theme, labels), {**chosen, **options})
+    return View("neuron", reading, _sending(reading, theme, labels), {**chosen, **options})
 
 
 def matrix_view(
@@ -79,7 +87,7 @@ def matrix_view(
 ) -> View:
     """One head's map with tokens on both axes, or the difference of two readings."""
     chosen = {"layer": layer, "head": head, "kind": kind, "other": other}
-    return View("matrix", reading, Sending(theme, labels, neurons), {**chosen, **options})
+    return View("matrix", reading, _sending(reading, theme, labels, neurons), {**chosen, **options})
 
 
 def head_map(

@@ -17,6 +17,8 @@ def labels_for(reading: Reading) -> Any:
     for part in reading.parts.values():
         if max(len(part.query), len(part.key)) > MOST_TOKENS:
             return None
+        if (part.query.ids < 0).any():  # given tokens: which of them are the same is not known
+            return None
         if any(layer.weights is None for layer in part.layers):
             return None
     return quick_labels(reading)

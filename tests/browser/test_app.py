@@ -1,0 +1,131 @@
+"""The app in a browser: type, read, look, switch off, link, in two windows at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+
+from headscope.cli.app import _listen
+from headscope.surfaces.app import Models, create_app
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(tiny_bert, tiny_llama) -> Iterator[str]:
+    """A real server on loopback, with tiny models in the place of those it would load."""
+    models = Models(["writer", "tiny"])
+    models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
+    listening = _listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://localhost:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+class App:
+    def __init__(self, page, url: str) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self._note(request.url, url))
+        page.goto(url)
+        self.wait()
+
+    def _note(self, asked: str, url: str) -> None:
+        home = "/".join(url.split("/")[:3])
+        if not asked.startswith((home, "data:", "blob:")):
+            self.foreign.append(asked)
+
+    def wait(self) -> None:
+        self.page.locator(
+            '[data-side="query"][data-token="1"], [data-cell], [data-row]'
+        ).first.wait_for()
+
+    def tokens(self) -> list[str]:
+        found = self.page.locator('[data-side="query"][data-token] .text')
+        return [text.strip() for text in found.all_inner_texts()]
+
+    def read(self, text: str, pair: str = "") -> None:
+        boxes = self.page.locator("input[type=text], textarea").filter(visible=True)
+        boxes.nth(0).fill(text)
+        boxes.nth(1).fill(pair)
+        with self.page.expect_response(lambda reply: "/api/read" in reply.url):
+            self.page.get_by_role("button", name="read", exact=True).click()
+        self.page.wait_for_timeout(150)
+        self.wait()
+
+
+@pytest.fixture
+def app(new_page, address) -> App:
+    return App(new_page(), address)
+
+
+def test_the_app_opens_with_a_picture_and_talks_to_nobody_else(app):
+    assert len(app.tokens()) > 5
+    assert app.errors == [] and app.foreign == []
+
+
+def test_a_typed_sentence_is_read(app):
+    app.read("the cat sat on the mat", "a dog ran")
+    assert app.tokens()[1:3] == ["the", "cat"]
+
+
+def test_a_link_reopens_the_same_picture(app, new_page):
+    app.read("the cat sat on the mat", "a dog ran")
+    app.page.locator('button.chip[data-head="3"]').dblclick()
+    app.page.keyboard.press("ArrowDown")
+    app.page.locator('[data-side="query"][data-token="2"]').click()
+    app.page.locator('[data-control="theme"]').first.click()
+    app.page.wait_for_timeout(400)
+    again = App(new_page(), app.page.url)
+    again.page.wait_for_timeout(300)
+    for one in (app, again):
+        chips = one.page.locator('button.chip[aria-pressed="true"]')
+        one.seen = (  # pyright: ignore[reportAttributeAccessIssue]
+            one.tokens(),
+            [chip.get_attribute("data-head") for chip in chips.all()],
+            one.page.url.split("?")[1],
+        )
+    assert "layer=1" in app.page.url and "query=2" in app.page.url
+    assert again.seen == app.seen  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_two_windows_keep_their_own_readings(app, new_page, address):
+    other = App(new_page(), address)
+    app.read("the cat sat")
+    other.read("a dog ran")
+    app.page.keyboard.press("ArrowDown")  # fetches a layer of its own reading
+    app.page.wait_for_timeout(300)
+    assert "cat" in app.tokens() and "dog" in other.tokens()
+    assert app.errors == [] and other.errors == []
+
+
+def test_a_text_that_is_too_long_is_answered_with_a_sentence(app):
+    boxes = app.page.locator("input[type=text], textarea").filter(visible=True)
+    boxes.nth(0).fill("cat " * 300)
+    app.page.get_by_role("button", name="read", exact=True).click()
+    app.page.get_by_text("302").first.wait_for()
+    assert app.errors == []
+
+
+def test_another_model_can_be_chosen_and_a_head_switched_off(app):
+    menu = app.page.locator("select").filter(has=app.page.locator('option[value="writer"]')).first
+    with app.page.expect_response(lambda reply: "/api/read" in reply.url):
+        menu.select_option("writer")
+    app.page.wait_for_timeout(200)
+    app.wait()
+    switch = app.page.get_by_label("switch off", exact=False).first
+    with app.page.expect_response(lambda reply: "/api/read" in reply.url) as answered:
+        switch.click()
+    assert answered.value.ok
+    assert app.errors == []
