@@ -3,6 +3,7 @@
 from headscope.patterns.labels import labels as labels
 from headscope.patterns.labels import quick_labels as quick_labels
 from headscope.patterns.labels import table as table
+from headscope.patterns.leave_two_out import predictive as predictive
 from headscope.patterns.measures import measures as measures
 from headscope.patterns.scores import pattern_named as pattern_named
 from headscope.patterns.scores import patterns as patterns

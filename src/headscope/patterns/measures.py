@@ -85,7 +85,7 @@ def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic
     made: list[Statistic] = []
     for pattern in wanted:
         if isinstance(pattern, RankPattern):
-            if likeness is None:
+            if likeness is None or pattern.follows != "embeddings":
                 continue
             pattern = pattern.comparing(likeness)
         made += [measure() for measure in of_pattern(pattern)]

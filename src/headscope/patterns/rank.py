@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,8 +24,12 @@ LEAST = 4  # keys a query must choose from for a rank correlation to say anythin
 
 @dataclass(frozen=True)
 class RankPattern(Pattern):
-    """`likeness` of two tokens by their ids, and the `pool` of keys it is compared over."""
+    """What attention is compared with (`likeness`), and the `pool` of keys it is compared over.
 
+    A scope's embeddings give the likeness; its predictions are costly and measured apart.
+    """
+
+    follows: Literal["embeddings", "predictions"] = "embeddings"
     likeness: Callable[[Grid, slice], Tensor] | None = None  # -> b tq s
     pool: Callable[[Sheet], Tensor] | None = None  # -> b tq s bool
 

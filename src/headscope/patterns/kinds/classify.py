@@ -1,0 +1,94 @@
+"""Kinds of maps: the trained network's probabilities, for readings and for corpora."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headscope.patterns.kinds.network import MapClassifier
+from headscope.patterns.kinds.picture import picture
+from headscope.patterns.kinds.rules import KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Reading
+
+WEIGHTS = "weights.safetensors"
+AT_ONCE = 64
+
+
+def classify(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
+    """Calibrated probabilities (maps × KINDS) of maps of any length."""
+    network, temperature = trained()
+    if not maps:
+        return np.zeros((0, len(KINDS)), np.float32)
+    parts: list[torch.Tensor] = []
+    with torch.inference_mode():
+        for start in range(0, len(maps), AT_ONCE):
+            batch = torch.stack([picture(one) for one in maps[start : start + AT_ONCE]])
+            parts.append((network(batch) / temperature).softmax(1))
+    return torch.cat(parts).numpy()
+
+
+def map_kinds(reading: Reading) -> pd.DataFrame:
+    """Every head's map of a reading: its probabilities, and the likeliest kind in `map`."""
+    import pandas as pd
+
+    rows: list[pd.DataFrame] = []
+    for kind, part in reading.parts.items():
+        if kind == "cross":
+            continue  # the classes speak of diagonals and blocks, which need like axes
+        for one in part.layers:
+            found = classify(list(part.weights(one.layer)))
+            frame = pd.DataFrame(found, columns=list(KINDS))
+            frame.insert(0, "kind", kind)
+            frame.insert(1, "layer", one.layer)
+            frame.insert(2, "head", np.arange(len(found)))
+            frame["map"] = [KINDS[best] for best in found.argmax(1)]
+            rows.append(frame)
+    return pd.concat(rows, ignore_index=True)
+
+
+def shares(readings: Iterable[Reading]) -> pd.DataFrame:
+    """Per head the share of texts on which its map is of each kind, over many readings."""
+    import pandas as pd
+
+    counts: dict[tuple[str, int, int], NDArray[np.float64]] = {}
+    for reading in readings:
+        for row in map_kinds(reading).itertuples():
+            place = (str(row.kind), int(row.layer), int(row.head))  # type: ignore[arg-type]
+            tally = counts.setdefault(place, np.zeros(len(KINDS)))
+            tally[KINDS.index(str(row.map))] += 1
+    rows: list[dict[str, Any]] = []
+    for (kind, layer, head), tally in sorted(counts.items()):
+        share = tally / tally.sum()
+        rows.append(
+            {
+                "kind": kind, "layer": layer, "head": head, "documents": int(tally.sum()),
+                **dict(zip(KINDS, share, strict=True)), "map": KINDS[int(tally.argmax())],
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@cache
+def trained() -> tuple[MapClassifier, float]:
+    """The network as shipped, and the temperature its scores are divided by."""
+    from safetensors import safe_open
+
+    network = MapClassifier()
+    with resources.as_file(resources.files("headscope.patterns.kinds") / WEIGHTS) as path:
+        with safe_open(path, "pt") as stored:
+            metadata = stored.metadata() or {}
+            state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    own = network.state_dict()
+    network.load_state_dict({name: value.to(own[name].dtype) for name, value in state.items()})
+    return network.eval(), float(json.loads(metadata["headscope"])["temperature"])

@@ -1,0 +1,139 @@
+"""The leave-two-out measure: how much each word helps the model to guess each other word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.errors import BadInput
+from headscope.patterns.measures import PARTS
+from headscope.patterns.rank import RankPattern
+from headscope.patterns.scores import pattern_named
+from headscope.patterns.sheet import grid_of
+from headscope.patterns.single import score_maps
+from headscope.reading.predict import word_logits
+from headscope.statistics.accumulator import Moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.models.tokenise import Batch
+    from headscope.reading import Scope
+
+AT_ONCE = 64
+MOST_TOKENS = 40  # a longer text would take over 800 readings; it is cut
+
+
+def helpfulness(scope: Scope, text: str, text_pair: str | None = None) -> Tensor:
+    """π (n n): row i, column j is how much token j helps to guess token i; special tokens 0."""
+    batch = scope.encode([text], [text_pair], truncate=True, max_length=MOST_TOKENS)
+    return _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
+
+
+def predictive(
+    scope: Scope,
+    texts: Iterable[str | tuple[str, str]],
+    limit: int = 50,
+    advance: Callable[[], None] = lambda: None,
+) -> pd.DataFrame:
+    """The pattern "predictive words" over a sample of texts, as rows of a survey's table."""
+    import pandas as pd
+
+    pattern = pattern_named("predictive")
+    assert isinstance(pattern, RankPattern)
+    parts: dict[str, Moments] = {}
+    places: list[tuple[int, int]] = []
+    kind = scope.kinds[0]
+    for number, item in enumerate(texts):
+        if number == limit:
+            break
+        first, second = (item, None) if isinstance(item, str) else item
+        batch = scope.encode([first], [second], truncate=True, max_length=MOST_TOKENS)
+        relation = _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
+        maps: list[Tensor] = []
+        scope.forward(batch, lambda call, into=maps: into.append(call.weights[0].float().cpu()))
+        places = [(layer, head) for layer, one in enumerate(maps) for head in range(len(one))]
+        following = pattern.comparing(lambda grid, queries, r=relation: r[None, queries])
+        grid = grid_of(batch.tokens, kind=kind, causal=scope.causal)
+        scores = score_maps(following, torch.cat(maps)[None], grid)
+        assert scores is not None
+        values = {**scores._asdict(), "excess": scores.score - scores.null}
+        for part in PARTS:
+            moments = parts.setdefault(part, Moments(len(places)))
+            moments.add(np.array([number]), values[part].double().numpy())
+        advance()
+    rows: list[pd.DataFrame] = []
+    for part, moments in parts.items():
+        value, error, count = moments.result()
+        rows.append(
+            pd.DataFrame(
+                {
+                    "kind": kind,
+                    "layer": [layer for layer, _ in places],
+                    "head": [head for _, head in places],
+                    "statistic": pattern.name if part == "score" else f"{pattern.name}:{part}",
+                    "value": value, "error": error, "count": count,
+                }
+            )
+        )  # fmt: skip
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def _by_masking(scope: Scope, batch: Batch) -> Tensor:
+    """π of a masked language model: every token masked alone, and every two together."""
+    mask_id = getattr(scope.tokenizer, "mask_token_id", None)
+    if mask_id is None:
+        raise BadInput(f"{scope.name} has no mask token, so it guesses no words.")
+    tokens, ids = batch.tokens[0], batch.inputs["input_ids"][0]
+    content = np.flatnonzero(tokens.content).tolist()
+    pairs = [(i, i) for i in content]
+    pairs += [(i, j) for place, i in enumerate(content) for j in content[place + 1 :]]
+    guessed: dict[tuple[int, int], float] = {}  # (word, other masked word) -> log p
+    for start in range(0, len(pairs), AT_ONCE):
+        some = pairs[start : start + AT_ONCE]
+        masked = ids.repeat(len(some), 1)
+        for row, (i, j) in enumerate(some):
+            masked[row, i] = masked[row, j] = mask_id
+        logits = _logits(scope, batch, masked)
+        for row, (i, j) in enumerate(some):
+            guessed[i, j] = float(logits[row, i].log_softmax(-1)[ids[i]])
+            guessed[j, i] = float(logits[row, j].log_softmax(-1)[ids[j]])
+    helped = torch.zeros(len(tokens), len(tokens))
+    for i in content:
+        for j in content:
+            helped[i, j] = guessed[i, i] - guessed[i, j]
+    return helped
+
+
+def _by_hiding(scope: Scope, batch: Batch) -> Tensor:
+    """π of a model that continues text: each earlier token hidden from attention in turn."""
+    tokens, ids = batch.tokens[0], batch.inputs["input_ids"]
+    n = len(tokens)
+    whole = _next_logits(scope, ids, torch.ones_like(ids))[0]
+    helped = torch.zeros(n, n)
+    for start in range(0, n, AT_ONCE):
+        hidden = list(range(start, min(n, start + AT_ONCE)))
+        seen = torch.ones(len(hidden), n, dtype=torch.long, device=ids.device)
+        for row, j in enumerate(hidden):
+            seen[row, j] = 0
+        without = _next_logits(scope, ids.repeat(len(hidden), 1), seen)
+        for row, j in enumerate(hidden):
+            helped[j + 1 :, j] = (whole - without[row])[j + 1 :]
+    return helped
+
+
+def _next_logits(scope: Scope, ids: Tensor, seen: Tensor) -> Tensor:
+    """log p of every token given those before it, b n; the first has none and gets 0."""
+    output: Any = scope.forward({"input_ids": ids, "attention_mask": seen})
+    logs = word_logits(scope, output)[:, :-1].log_softmax(-1)
+    found = logs.gather(2, ids[:, 1:, None])[..., 0]
+    return torch.nn.functional.pad(found, (1, 0)).cpu()
+
+
+def _logits(scope: Scope, batch: Batch, ids: Tensor) -> Tensor:
+    inputs = {name: tensor.repeat(len(ids), 1) for name, tensor in batch.inputs.items()}
+    return word_logits(scope, scope.forward({**inputs, "input_ids": ids})).cpu()

@@ -1,0 +1,28 @@
+"""Attention to other words that are predictive of this one, by the model's own predictions.
+
+π_ij = log p(x_i | i masked) − log p(x_i | i and j masked): how much word j helps to guess word i.
+The score is the rank correlation of attention with π over the other words that are not copies.
+It takes of the order of n² readings of a text of n tokens, so it is measured on a sample
+(`patterns.predictive`); `sibling_pieces` is the quick stand-in.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headscope.patterns.rank import RankPattern
+from headscope.patterns.sheet import Sheet
+
+
+def pool(sheet: Sheet) -> Tensor:
+    return sheet.content & (sheet.offset != 0) & ~sheet.same_token
+
+
+pattern = RankPattern(
+    name="predictive",
+    label="predictive words",
+    about="ranks the other words by how much they help to guess the word",
+    cut=0.35,
+    follows="predictions",
+    pool=pool,
+)

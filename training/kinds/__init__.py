@@ -1,0 +1,1 @@
+"""Labels for the five kinds of map, and the network trained on them."""
