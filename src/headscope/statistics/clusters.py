@@ -124,7 +124,7 @@ def _classical(distances: Array) -> Array:
 
 def _majorise(distances: Array, start: Array) -> tuple[Array, float]:
     """Steps that never raise the stress Σ (d − ‖x − y‖)², until they no longer lower it."""
-    x, before = start, np.inf
+    x, before, stress = start, np.inf, np.inf
     n = len(x)
     for _ in range(STEPS):
         apart = np.sqrt(((x[:, None] - x[None, :]) ** 2).sum(-1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torch import Tensor
 
 from headscope.statistics.feature import Feature, PairFeature
@@ -11,9 +9,6 @@ from headscope.statistics.grid import Grid
 from headscope.statistics.repeats import earlier_copy, has_copy
 from headscope.statistics.rows import Rows
 from headscope.statistics.statistic import Statistic
-
-if TYPE_CHECKING:
-    from headscope.reading import Scope
 
 PAIRS = PairFeature("duplicate_token", lambda grid, queries: earlier_copy(grid, queries, shift=0))
 
@@ -37,8 +32,3 @@ class DuplicateToken(Statistic):
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
         return rows.mean(PAIRS.name, queries=has_copy(grid))
-
-    def unavailable(self, scope: Scope) -> str | None:
-        if scope.encoder_decoder or not scope.causal:
-            return f"{scope.name} is no decoder, so it has no duplicate_token score."
-        return None

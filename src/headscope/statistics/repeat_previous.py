@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from torch import Tensor
 
 from headscope.statistics.grid import Grid
 from headscope.statistics.repeats import has_copy
 from headscope.statistics.rows import Rows
 from headscope.statistics.statistic import Statistic
-
-if TYPE_CHECKING:
-    from headscope.reading import Scope
 
 
 class RepeatPrevious(Statistic):
@@ -31,8 +26,3 @@ class RepeatPrevious(Statistic):
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
         return rows.mean("previous", queries=has_copy(grid))
-
-    def unavailable(self, scope: Scope) -> str | None:
-        if scope.encoder_decoder or not scope.causal:
-            return f"{scope.name} is no decoder, so it has no repeat_previous score."
-        return None

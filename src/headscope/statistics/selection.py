@@ -29,7 +29,7 @@ def measurable(
                     f"attention of {scope.name}; leave it out."
                 )
             continue
-        reason = statistic.unavailable(scope)
+        reason = _why_not(scope, statistic)
         if reason is None:
             taken.append(statistic)
         elif named:
@@ -37,3 +37,9 @@ def measurable(
         else:
             missing[statistic.name] = reason
     return taken, missing
+
+
+def _why_not(scope: Scope, statistic: Statistic) -> str | None:
+    if statistic.source == "repeats" and (scope.encoder_decoder or not scope.causal):
+        return f"{scope.name} does not continue text, so it has no {statistic.name}."
+    return statistic.unavailable(scope)

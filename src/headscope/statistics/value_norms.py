@@ -84,7 +84,8 @@ class NormPunctuation(_ValueNorm):
 class NormFirst(_ValueNorm):
     """Mean over queries of ‖α_i0 f_h(x_0)‖: what a head takes from the first token.
 
-    The decoder's counterpart of `norm_sep`: sinks have a large `first` and a small `norm_first`.
+    The decoder's counterpart of `norm_sep` (Kobayashi et al. 2020): sinks have a large `first` and
+    a small `norm_first`.
     """
 
     name = "norm_first"

@@ -1,0 +1,166 @@
+"""What every statistic must satisfy; each is found, never named."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.corpus.segments import Segment
+from headscope.statistics.discovery import discover, gather
+from headscope.statistics.measure import Settings, measure_chunk, measure_repeats
+from headscope.statistics.selection import measurable
+from headscope.statistics.statistic import Statistic
+from headscope.statistics.survey_table import from_tally
+from tests.statistics.plain import ELSEWHERE, FORMULAS, eager_copy, maps_of
+
+FAMILIES = ["tiny_bert", "tiny_gpt2", "tiny_llama", "tiny_t5", "tiny_deberta"]
+TEXTS = [
+    ("I went to the store. The cat sat on the mat, and the dog ran.", "At the store, he ran."),
+    ("At the store, I bought fresh strawberries and a dog.", "She said that it was red."),
+    ("red green blue house tree, that it was in of one two three red green.", None),
+    ("the cat sat on the cat", "the mat and the cat"),
+    ("a tree", None),
+]
+SEGMENTS = [Segment(number, number, *pair) for number, pair in enumerate(TEXTS)]
+OURS = [s for s in discover().values() if type(s).__module__.startswith("headscope.statistics.")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(params=FAMILIES)
+def scope(request) -> hs.Scope:
+    return request.getfixturevalue(request.param)
+
+
+def settings_for(scope, **options) -> Settings:
+    return Settings(tuple(measurable(scope, "all")[0]), **options)
+
+
+def table_of(scope, segments=SEGMENTS, parts=None, **options):
+    settings = settings_for(scope, **options)
+    tally = None
+    for part in parts or [segments]:
+        measured = measure_chunk(scope, part, settings)
+        if tally is None:
+            tally = measured
+        else:
+            tally.merge(measured)
+    assert tally is not None
+    table = from_tally(tally, {}, None).table
+    return table.set_index(["kind", "statistic", "layer", "head"]).sort_index()
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return {}
+
+
+def table_for(tables, scope):
+    if scope.name not in tables:
+        tables[scope.name] = table_of(scope)
+    return tables[scope.name]
+
+
+@pytest.mark.parametrize("statistic", OURS, ids=lambda s: s.name)
+def test_a_statistic_says_what_it_is(statistic: Statistic):
+    text = inspect.getdoc(type(statistic)) or ""
+    assert re.fullmatch(r"[a-z_]+", statistic.name)
+    assert statistic.unit
+    assert len(text.splitlines()[0]) <= 100
+    assert re.search(r"\b(19|20)\d\d\b", text), "the docstring names its paper and year"
+
+
+def test_every_statistic_is_held_to_its_formula():
+    assert {s.name for s in OURS} == set(FORMULAS) | ELSEWHERE
+
+
+def test_values_are_those_of_the_formulas(scope, tables):
+    table = table_for(tables, scope)
+    model = eager_copy(scope)
+    found = [maps_of(scope, model, text, pair) for text, pair in TEXTS]
+    checked = set()
+    for name, formula in FORMULAS.items():
+        for kind in scope.kinds:
+            if (kind, name) not in {key[:2] for key in table.index}:
+                continue
+            per_document = [formula(maps[kind]) for maps in found]
+            values = np.stack([v for v in per_document if v is not None])  # documents L H
+            rows = table.loc[(kind, name)]
+            shape = values.shape[1:]
+            np.testing.assert_allclose(
+                rows["value"].to_numpy().reshape(shape), values.mean(0), atol=2e-5, rtol=2e-5
+            )
+            assert (rows["count"] == len(values)).all()
+            if len(values) > 1:
+                error = values.std(0, ddof=1) / np.sqrt(len(values))
+                np.testing.assert_allclose(
+                    rows["error"].to_numpy().reshape(shape), error, atol=2e-5, rtol=1e-3
+                )
+            checked.add(name)
+    assert len(checked) >= 12
+
+
+def test_values_do_not_depend_on_how_texts_are_batched(scope, tables):
+    alone = table_of(scope, most_tokens=1)  # one text a batch, nothing padded
+    _same(table_for(tables, scope), alone)
+
+
+def test_values_do_not_depend_on_how_the_corpus_is_split_or_merged(scope, tables):
+    parts = [SEGMENTS[3:], SEGMENTS[1:3], SEGMENTS[:1]]
+    _same(table_for(tables, scope), table_of(scope, parts=parts))
+
+
+def test_values_stay_in_their_bounds(scope, tables):
+    table = table_for(tables, scope).reset_index()
+    for name, rows in table.groupby("statistic"):
+        low, high = discover()[str(name)].bounds
+        assert (rows["value"] >= low - 1e-6).all(), name
+        assert (rows["value"] <= high + 1e-6).all(), name
+        assert (rows["error"].dropna() >= 0).all(), name
+
+
+def test_values_do_not_depend_on_the_size_of_blocks(scope, tables, monkeypatch):
+    monkeypatch.setattr("headscope.statistics.kernels.blocks.MOST", 64)
+    _same(table_for(tables, scope), table_of(scope))
+
+
+def test_a_statistic_survives_being_kept_and_recalled(scope):
+    settings = settings_for(scope)
+    tally = measure_chunk(scope, SEGMENTS, settings)
+    tally.merge(measure_repeats(scope, settings))
+    from headscope.statistics.measure import new_tally
+
+    again = new_tally(settings)
+    again.restore(tally.arrays())
+    before, after = (from_tally(t, {}, None).table for t in (tally, again))
+    assert before.equals(after)
+
+
+def test_two_statistics_of_one_name_are_refused():
+    class Again(Statistic):
+        """A second one."""
+
+        name = "entropy"
+        unit = "nats"
+
+    found = {"entropy": discover()["entropy"]}
+    with pytest.raises(ValueError, match="Two statistics are called 'entropy'"):
+        gather(found, [Again], Again.__module__)
+
+
+def _same(one, two):
+    assert list(one.index) == list(two.index)
+    for column in ("value", "error"):
+        np.testing.assert_allclose(one[column], two[column], atol=1e-4, rtol=1e-4)
+    assert (one["count"] == two["count"]).all()
