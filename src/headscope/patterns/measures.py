@@ -74,7 +74,7 @@ def of_pattern(pattern: Pattern) -> list[type[PatternMeasure]]:
 
 
 def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic]:
-    """The statistics of the patterns of those names, or of all, made for one model.
+    """The statistics of the patterns of those names, or of all, that this model can show.
 
     Patterns of likeness need the model's own word embeddings; where it has none they are left out.
     """
@@ -89,7 +89,12 @@ def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic
                 continue
             pattern = pattern.comparing(likeness)
         made += [measure() for measure in of_pattern(pattern)]
-    return made
+    return [measure for measure in made if _can_be_measured(measure, scope)]
+
+
+def _can_be_measured(measure: Statistic, scope: Scope) -> bool:
+    applies = any(measure.applies(kind, kind == "decoder") for kind in scope.kinds)
+    return applies and measure.unavailable(scope) is None
 
 
 # Surveys discover statistics by looking through modules; likeness needs a scope, so `measures`.

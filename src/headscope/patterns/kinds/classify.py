@@ -63,10 +63,11 @@ def shares(readings: Iterable[Reading]) -> pd.DataFrame:
 
     counts: dict[tuple[str, int, int], NDArray[np.float64]] = {}
     for reading in readings:
-        for row in map_kinds(reading).itertuples():
-            place = (str(row.kind), int(row.layer), int(row.head))  # type: ignore[arg-type]
+        found: Any = map_kinds(reading)
+        for row in found.itertuples():
+            place = (str(row.kind), int(row.layer), int(row.head))
             tally = counts.setdefault(place, np.zeros(len(KINDS)))
-            tally[KINDS.index(str(row.map))] += 1
+            tally[KINDS.index(row.map)] += 1
     rows: list[dict[str, Any]] = []
     for (kind, layer, head), tally in sorted(counts.items()):
         share = tally / tally.sum()
@@ -85,10 +86,10 @@ def trained() -> tuple[MapClassifier, float]:
     from safetensors import safe_open
 
     network = MapClassifier()
-    with resources.as_file(resources.files("headscope.patterns.kinds") / WEIGHTS) as path:
-        with safe_open(path, "pt") as stored:
-            metadata = stored.metadata() or {}
-            state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    place = resources.files("headscope.patterns.kinds") / WEIGHTS
+    with resources.as_file(place) as path, safe_open(path, "pt") as stored:
+        metadata = stored.metadata() or {}
+        state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     own = network.state_dict()
     network.load_state_dict({name: value.to(own[name].dtype) for name, value in state.items()})
     return network.eval(), float(json.loads(metadata["headscope"])["temperature"])
