@@ -1,0 +1,1 @@
+"""Tests of statistics and surveys."""  # noqa: A005

@@ -78,7 +78,7 @@ def from_scores(call: Call, plan: Plan, tile: Tile | None = None) -> tuple[Reduc
     batch, heads, queries, dim = q.shape
     groups, keys = k.shape[1], k.shape[2]
     tile = tile or tile_for(call)
-    layout = _layout(plan)
+    layout = _layout(plan, tile.keys)
     output = torch.empty(batch, queries, heads, dim, dtype=v.dtype, device=v.device)
     reduced = Reduced(plan, batch, heads, queries)
     rows = reduced.values
@@ -120,24 +120,25 @@ class _Layout:
     end: Tensor  # b int32: the place after the last real key
 
 
-_layouts: WeakKeyDictionary[Plan, _Layout] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[Plan, dict[int, _Layout]] = WeakKeyDictionary()
 
 
-def _layout(plan: Plan) -> _Layout:
-    if plan not in _layouts:
-        _layouts[plan] = _make_layout(plan)
-    return _layouts[plan]
+def _layout(plan: Plan, block: int) -> _Layout:
+    made = _layouts.setdefault(plan, {})
+    if block not in made:
+        made[block] = _make_layout(plan, block)
+    return made[block]
 
 
-def _make_layout(plan: Plan) -> _Layout:
+def _make_layout(plan: Plan, block: int) -> _Layout:
     grid = plan.grid
     batch, keys = grid.key.ids.shape
     device = grid.key.ids.device
     columns = torch.zeros(batch, keys, 16, dtype=torch.float16, device=device)
     if plan.keys:
         columns[..., : len(plan.keys)] = plan.key_columns()
-    x = torch.arange(keys, device=device) % 128
-    digits = torch.stack([torch.ones_like(x), x, x * x // 128, x * x % 128], dim=-1)
+    y = block - 1 - torch.arange(keys, device=device) % block  # up to the end of the key's block
+    digits = torch.stack([torch.ones_like(y), y, y * y // 128, y * y % 128], dim=-1)
     columns[..., KEY_FEATURES:] = digits.to(torch.float16)
     first = grid.key.start.to(torch.int32)
     return _Layout(

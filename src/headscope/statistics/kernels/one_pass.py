@@ -8,7 +8,8 @@ does, and beside the output keeps what the features need of the same weights:
 - entropy: ln Σ exp(s) − Σ p·s, from one more running sum;
 - the largest weight: exp(max − lse), which is 1 / Σ exp(s − max);
 - self, previous, next: one dot product per query after the loop, not a comparison per pair;
-- distances: from three of the columns, which hold j and j² in digits that halves hold exactly;
+- distances: from three of the columns, which hold y, how far a key stands before the end of its
+  block, and y² in digits that halves hold exactly; per pair where the block holds the query;
 - same token: a comparison of token ids per pair.
 
 Scores are kept in base 2, because exp2 is the instruction the hardware has.
@@ -21,9 +22,9 @@ import triton
 import triton.language as tl
 
 HIDDEN = tl.constexpr(-1.0e30)  # finite, so that 0 · HIDDEN is 0; exp2 of it is 0
-DIGIT = tl.constexpr(128)  # positions in the columns count from a multiple of this
+DIGIT = tl.constexpr(128.0)  # squares are kept in two digits of this base
 COLUMNS = tl.constexpr(16)  # the narrowest matrix a tensor core multiplies
-ONES = tl.constexpr(12)  # columns 0 … 11 are features; then 1, x, ⌊x²/128⌋ and x² mod 128
+ONES = tl.constexpr(12)  # columns 0 … 11 are features; then 1, y, ⌊y²/128⌋ and y² mod 128
 
 
 @triton.jit
@@ -113,20 +114,23 @@ def _walk(
         total = total * shrink + weight
         scored = scored * shrink + tl.sum(p * score, 1)
         if DISTANCE or DISTANCE_SQUARED:
-            base = (start // DIGIT) * DIGIT
-            away = (query - base).to(tl.float32)
-            x = tl.sum(tl.where(place == ONES + 1, block, 0.0), 1)
-            if DISTANCE:
-                if CAUSAL:
-                    step = away * weight - x
-                else:
-                    step = tl.sum(p * tl.abs(query[:, None] - key[None, :]).to(tl.float32), 1)
-                far = far * shrink + step
-            if DISTANCE_SQUARED:
-                x_squared = tl.sum(tl.where(place == ONES + 2, block, 0.0), 1) * 128.0 + tl.sum(
-                    tl.where(place == ONES + 3, block, 0.0), 1
-                )
-                farther = farther * shrink + (away * (away * weight - 2.0 * x) + x_squared)
+            if CAUSAL and not MASKED:
+                # d = (query − end of the block) + y, with nothing to cancel in the sums
+                away = (query - (start + BLOCK_N - 1)).to(tl.float32)
+                y = tl.sum(tl.where(place == ONES + 1, block, 0.0), 1)
+                if DISTANCE:
+                    far = far * shrink + (away * weight + y)
+                if DISTANCE_SQUARED:
+                    y_high = tl.sum(tl.where(place == ONES + 2, block, 0.0), 1)
+                    y_low = tl.sum(tl.where(place == ONES + 3, block, 0.0), 1)
+                    squares = away * (away * weight + 2.0 * y) + (y_high * DIGIT + y_low)
+                    farther = farther * shrink + squares
+            else:
+                away = (query[:, None] - key[None, :]).to(tl.float32)
+                if DISTANCE:
+                    far = far * shrink + tl.sum(p * tl.abs(away), 1)
+                if DISTANCE_SQUARED:
+                    farther = farther * shrink + tl.sum(p * away * away, 1)
         if SAME or SAME_OTHER:
             if MASKED:
                 key_id = tl.load(key_id_base + key, mask=inside, other=-9)

@@ -1,0 +1,58 @@
+"""Kernels against float64: the block path here, the GPU kernel in Triton's interpreter."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from headscope.statistics.kernels import blocks
+from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.plan import blocks as cut
+from tests.statistics.calls import CASES, make, truth
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_block_kernel_equals_float64(case, monkeypatch):
+    monkeypatch.setattr(blocks, "MOST", 4_000)  # several blocks even in a small test
+    call, grid, features = make(case)
+    plan = Plan(grid, features)
+    reduced, output = blocks.from_scores(call, plan)
+    expected, expected_output = truth(call, grid, plan.names)
+    valid = grid.query.valid
+    for place, name in enumerate(plan.names):
+        difference = (reduced.values[:, :, place] - expected[name]).abs() * valid[:, None]
+        scale = max(1.0, float(expected[name].abs().max()))
+        assert float(difference.max()) / scale < 2e-6, name
+    assert float(((output - expected_output).abs() * valid[:, :, None, None]).max()) < 5e-3
+
+
+def test_blocks_cover_every_query_once_and_stay_small():
+    seen = torch.zeros(5, 37, dtype=torch.int)
+    for documents, queries in cut(documents=5, heads=3, queries=37, keys=11, most=400):
+        seen[documents, queries] += 1
+        size = (documents.stop - documents.start) * (queries.stop - queries.start) * 3 * 11
+        assert size <= 400
+    assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_gpu_kernel_equals_float64_in_the_interpreter(dtype):
+    """Masks, padding, windows, groups, both directions, each feature; in a process of its own."""
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, str(HERE / "interpreted.py"), dtype],
+        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.stdout.count("equal") == len(CASES)
