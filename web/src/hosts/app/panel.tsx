@@ -56,7 +56,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <section>
         <label class="switch">
           <input type="checkbox" data-control="off" checked={off} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
-          <span>switch this head off</span>
+          <span>switch off</span>
         </label>
         {session.off.length > 0 && (
           <p class="quiet">

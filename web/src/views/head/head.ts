@@ -177,10 +177,10 @@ export class HeadView implements View {
         ? {
             heads: this.matrices.map((each) => each.head),
             colours: scene.colours,
-            weight: (at, unit) =>
-              hand.side === "query"
-                ? weightAt(scene, this.matrices[at].matrix, hand.unit, unit)
-                : weightAt(scene, this.matrices[at].matrix, unit, hand.unit),
+            weight: (at, unit) => {
+              const [query, key] = hand.side === "query" ? [hand.unit, unit] : [unit, hand.unit];
+              return passes(state.filter, this.units.query[query], this.units.key[key]) ? weightAt(scene, this.matrices[at].matrix, query, key) : NaN;
+            },
           }
         : null,
     );

@@ -10,7 +10,7 @@ export type Side = "query" | "key";
 export interface BarSet {
   heads: number[];
   colours: Rgb[];
-  /** Weight of head (by its place in `heads`) at a unit of this side. */
+  /** Weight of head (by its place in `heads`) at a unit of this side; NaN: none is shown there. */
   weight: (place: number, unit: number) => number;
 }
 
@@ -147,7 +147,7 @@ export class TokenColumn {
     const single = heads.length === 1;
     for (let place = 0; place < heads.length; place++) {
       const value = weight(place, i);
-      if (value < 0.005 && !single) continue;
+      if (Number.isNaN(value) || (value < 0.005 && !single)) continue;
       const bar = make("i", { class: "bar", "data-head": heads[place], "data-weight": value.toFixed(6) });
       const share = `${Math.max(1, 100 * Math.min(1, value)).toFixed(1)}%`;
       bar.style.background = css(colours[heads[place]]);

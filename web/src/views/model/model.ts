@@ -65,11 +65,19 @@ export class ModelView implements View {
     this.ticket++;
   }
 
+  /** The heads a model view was made for; all of them, unless some were named. */
+  private columns(part: Part): number[] {
+    const { view, state } = this.context.reading.header;
+    const all = Array.from({ length: part.heads }, (_, head) => head);
+    const asked = view === "model" ? state?.heads : null;
+    return asked?.length ? all.filter((head) => asked.includes(head)) : all;
+  }
+
   private cells(part: Part): Cell[] {
     const { order, find } = this.context.store.state;
     const wanted = find.trim().toLowerCase();
     return part.layers.flatMap((layer, row) => {
-      const heads = Array.from({ length: part.heads }, (_, head) => ({ head, label: this.context.reading.label(part.kind, layer, head) }));
+      const heads = this.columns(part).map((head) => ({ head, label: this.context.reading.label(part.kind, layer, head) }));
       if (order === "label") heads.sort((a, b) => (b.label?.score ?? -1) - (a.label?.score ?? -1) || a.head - b.head);
       return heads.map(({ head, label }, column) => ({
         layer,
@@ -87,10 +95,11 @@ export class ModelView implements View {
     const { state } = this.context.store;
     const cells = this.cells(part);
     const room = (this.element.clientWidth || 900) - 28 - gutter;
-    const size = Math.floor(Math.max(36, Math.min(116, room / part.heads - 6)));
+    const columns = this.columns(part);
+    const size = Math.floor(Math.max(36, Math.min(116, room / columns.length - 6)));
     const labelled = size >= 56;
     const [stepX, stepY] = [size + 6, size + 6 + (labelled ? labelHeight : 0)];
-    const [width, height] = [gutter + part.heads * stepX, 20 + part.layers.length * stepY];
+    const [width, height] = [gutter + columns.length * stepX, 20 + part.layers.length * stepY];
     const canvas = make("canvas", { "aria-hidden": "true" });
     const context = fit(canvas, width, height);
     const grid = make("div", { class: "mv-grid", role: "grid", "aria-label": `${part.kind}: layers by heads` }, canvas);
@@ -115,7 +124,7 @@ export class ModelView implements View {
     }
     for (const [row, layer] of part.layers.entries()) grid.append(placed("mv-name", String(layer), 0, 20 + row * stepY + size / 2 - 7, gutter - 6));
     if (state.order === "number") {
-      for (let head = 0; head < part.heads; head++) grid.append(placed("mv-name", String(head), gutter + head * stepX, 3, size));
+      columns.forEach((head, at) => grid.append(placed("mv-name", String(head), gutter + at * stepX, 3, size)));
     }
     return named ? [make("div", { class: "mv-kind" }, `${part.kind} attention`), grid] : [grid];
   }
@@ -172,7 +181,7 @@ export class ModelView implements View {
 
   private report(parts: Part[]): void {
     const { state } = this.context.store;
-    const heads = parts.reduce((sum, part) => sum + part.layers.length * part.heads, 0);
+    const heads = parts.reduce((sum, part) => sum + part.layers.length * this.columns(part).length, 0);
     const found = state.find ? `, ${parts.reduce((sum, part) => sum + this.cells(part).filter((cell) => cell.matches).length, 0)} labelled “${state.find}”` : "";
     const pooled = parts.some((part) => part.query.text.length > 28) ? "; each cell the largest weight of its group of tokens" : "";
     this.context.status(
