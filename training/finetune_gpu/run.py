@@ -52,13 +52,13 @@ def main() -> None:
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "recipe": dataclasses.asdict(Recipe(epochs=options.epochs, dropout=DROPOUT)),
         "faster": FASTER,
-        "seeds": list(range(options.seeds)),
+        "seeds": _seeds(options),
         "tasks": {},
         "runs": [],
     }
     changes: dict[str, np.ndarray] = {}
     answers: dict[str, np.ndarray] = {}
-    for seed in range(options.seeds):
+    for seed in _seeds(options):
         for task in options.tasks:
             left = options.seconds - (time.monotonic() - started)
             if left < 0:
@@ -71,6 +71,10 @@ def main() -> None:
         _save_arrays(out / "answers.npz", answers)
     results["seconds"] = time.monotonic() - started
     _write(out, results, changes)
+
+
+def _seeds(options: argparse.Namespace) -> list[int]:
+    return list(range(options.first_seed, options.first_seed + options.seeds))
 
 
 def _one(
@@ -195,6 +199,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", required=True)
     parser.add_argument("--model", default="src/headscope/models/bundled")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=0, help="to run seeds side by side")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--tasks", nargs="+", default=TASKS)
     parser.add_argument("--keep", nargs="*", default=("RTE", "SST-2"))
