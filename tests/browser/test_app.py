@@ -113,6 +113,7 @@ def test_two_windows_keep_their_own_readings(app, new_page, address):
 def test_a_text_that_is_too_long_is_answered_with_a_sentence(app):
     boxes = app.page.locator("input[type=text], textarea").filter(visible=True)
     boxes.nth(0).fill("cat " * 300)
+    boxes.nth(1).fill("")
     app.page.get_by_role("button", name="read", exact=True).click()
     app.page.get_by_text("302").first.wait_for()
     assert app.errors == []
@@ -124,7 +125,7 @@ def test_another_model_can_be_chosen_and_a_head_switched_off(app):
         menu.select_option("writer")
     app.page.wait_for_timeout(200)
     app.wait()
-    switch = app.page.get_by_label("switch off", exact=False).first
+    switch = app.page.locator('[data-control="off"]')
     with app.page.expect_response(lambda reply: "/api/read" in reply.url) as answered:
         switch.click()
     assert answered.value.ok

@@ -69,8 +69,9 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
     server = subprocess.Popen(
         [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
-            f"--port={port}", "--ip=127.0.0.1", "--IdentityProvider.token=", f"--notebook-dir={home}",
-            "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            f"--port={port}", "--ip=127.0.0.1", f"--notebook-dir={home}",
+            "--IdentityProvider.token=", "--LabApp.news_url=None",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         ],
         env={**os.environ, **settings, "JUPYTER_DATA_DIR": str(home / "data")},
         stdout=subprocess.DEVNULL,
@@ -104,7 +105,7 @@ def test_a_cell_in_jupyterlab_shows_the_head_view_and_reacts_to_a_click(jupyter,
     chip.click()
     assert chip.get_attribute("aria-pressed") == "true"
     # the live widget stands in the notebook itself, and Python sees what was clicked
-    live = page.locator('.jupyter-widgets button.chip[data-head="2"]')
+    live = page.locator('button.chip[data-head="2"]')
     live.click()
     live.and_(page.locator('[aria-pressed="true"]')).wait_for()
     last = page.locator(".jp-Notebook .jp-CodeCell").last

@@ -218,6 +218,8 @@ def test_texts_are_limited_in_characters_and_tokens(client):
         "tokens": 302,
         "limit": 128,
     }
+    cut = Container(read(client, text="cat " * 300, text_pair=None, truncate=True).content)
+    assert len(cut.header["parts"][0]["query"]["text"]) == 128
 
 
 @pytest.mark.parametrize("model", ["../models", "/etc", "bert-base-uncased", "other"])

@@ -21,6 +21,7 @@ class ReadRequest:
     text_pair: str | None
     off: tuple[OffHead, ...]
     layer: int | None
+    truncate: bool = False
 
 
 def fields(body: bytes) -> Mapping[str, Any]:
@@ -42,6 +43,7 @@ def read_request(body: bytes) -> ReadRequest:
         text_pair=None if pair in (None, "") else _text(found, "text_pair"),
         off=off_heads(found),
         layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
+        truncate=found.get("truncate") is True,
     )
 
 

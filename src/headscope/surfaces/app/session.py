@@ -56,7 +56,7 @@ class Session:
         """Read a text and keep it; the answer carries its id and one layer."""
         with self.models.lock(request.model):
             scope = without(self.models.scope(request.model), request.off)
-            reading = _read(scope, request.text, request.text_pair)
+            reading = _read(scope, request.text, request.text_pair, request.truncate)
         labels = labels_for(reading)
         kept = Kept(
             request.model, scope, request.text, request.text_pair, reading, request.off, labels
@@ -100,21 +100,23 @@ def without(scope: Scope, off: Iterable[OffHead]) -> Scope:
     return scope
 
 
-def _read(scope: Scope, text: str, text_pair: str | None) -> Reading:
+def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Reading:
     if not text.strip():
         raise BadInput("Type a sentence to read.")
     second = None if scope.encoder_decoder else text_pair
     count = token_count(scope, text, second)
     limit = min(scope.max_length or MOST_TOKENS, MOST_TOKENS)
-    if count > limit:
+    if count > limit and not truncate:
         raise TooLongError(
             f"The text has {count:,} tokens; {scope.name} reads at most {limit:,} here.",
             count,
             limit,
         )
-    weights = sum(scope.layers[kind] * scope.heads[kind] for kind in scope.kinds) * count**2
+    weights = (
+        sum(scope.layers[kind] * scope.heads[kind] for kind in scope.kinds) * min(count, limit) ** 2
+    )
     keep = ("weights", "q", "k") if weights <= MOST_WEIGHTS else ("q", "k")
-    return scope.read(text, text_pair, keep=keep)
+    return scope.read(text, text_pair, keep=keep, truncate=truncate)
 
 
 def token_count(scope: Scope, text: str, text_pair: str | None) -> int:
