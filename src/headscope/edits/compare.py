@@ -108,7 +108,9 @@ def compare(
     moved, named = _measured(a, b, texts, statistics, labels, kind, max_length)
     if named is not None:
         table = table.merge(named, on=["layer", "head"], how="left")
-        table["relabelled"] = table["label_before"].fillna("") != table["label_after"].fillna("")
+        for column in ("label_before", "label_after"):
+            table[column] = table[column].astype(object).where(table[column].notna(), "")
+        table["relabelled"] = table["label_before"] != table["label_after"]
     return Comparison(a.name, b.name, kind, found.texts, table, moved)
 
 
