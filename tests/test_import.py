@@ -1,0 +1,38 @@
+"""`import headscope` is light: torch and transformers wait until something needs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ("torch", "transformers", "xarray", "pandas", "matplotlib", "scipy", "sklearn")
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout.strip()
+
+
+def seconds(module: str) -> float:
+    """Least of three, because a busy machine only ever makes an import slower."""
+    code = (
+        "import time; start = time.perf_counter(); "
+        f"import {module}; print(time.perf_counter() - start)"
+    )
+    return min(float(run(code)) for _ in range(3))
+
+
+def test_heavy_libraries_are_not_imported() -> None:
+    found = run(f"import sys, headscope; print([m for m in {HEAVY!r} if m in sys.modules])")
+    assert found == "[]"
+
+
+def test_names_are_listed_without_loading_them() -> None:
+    found = run("import sys, headscope as hs; print('load' in dir(hs), 'torch' in sys.modules)")
+    assert found == "True False"
+
+
+def test_import_takes_little_longer_than_numpy() -> None:
+    assert seconds("headscope") <= 1.15 * seconds("numpy") + 0.3
