@@ -87,17 +87,21 @@ def sentence_lines(
     one, so that what the head says of the words can be seen.
     """
     reading = scope.read(list(sentence.words)).words()
-    return _lines(reading, layer, head, title, without_separators)
+    return reading_lines(reading, layer, head, title=title, words_only=without_separators)
 
 
 def relation_lines(scope: Scope, relation: Relation, layer: int, head: int) -> Figure:
     """One head's attention in a text whose words are linked by a relation."""
     target = relation.text[slice(*relation.target)]
     title = f"{relation.name or 'relation'}: {target}"
-    return _lines(scope.read(relation.text).words(), layer, head, title, True)
+    reading = scope.read(relation.text).words()
+    return reading_lines(reading, layer, head, title=title, words_only=True)
 
 
-def _lines(reading: Reading, layer: int, head: int, title: str, words_only: bool) -> Figure:
+def reading_lines(
+    reading: Reading, layer: int, head: int, *, title: str, words_only: bool = False
+) -> Figure:
+    """One head of a reading; with `words_only` special tokens are taken away."""
     tokens = reading.part().query
     weights = reading.part().weights(layer)[head]  # t t
     keep = np.flatnonzero(tokens.content) if words_only else np.arange(len(tokens))
@@ -105,7 +109,10 @@ def _lines(reading: Reading, layer: int, head: int, title: str, words_only: bool
     if words_only:
         shown = shown / np.maximum(shown.sum(axis=1, keepdims=True), 1e-9)
     line = TokenLine(
-        [tokens.labels[n] for n in keep], classes=[int(tokens.classes[n]) for n in keep]
+        [tokens.labels[n] for n in keep],
+        classes=[int(tokens.classes[n]) for n in keep],
+        segments=[int(tokens.segments[n]) for n in keep],
+        continues=[bool(tokens.continues[n]) for n in keep],
     )
     share = float(weights[np.ix_(keep, keep)].sum() / len(keep))
     caption = f"{reading.model}, layer {layer}, head {head}"

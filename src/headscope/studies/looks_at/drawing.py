@@ -1,0 +1,65 @@
+"""Lines over layers, and heads in the plane coloured by what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from headscope.figures import colour, style
+from headscope.figures.fonts import drawable
+
+
+def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
+    """One line a curve, told apart by colour and dash."""
+    dashes: list[object] = ["-", (0, (4, 2)), (0, (1, 1.5))]
+    with style.drawing():
+        figure = style.new_figure(3.6, 2.4)
+        axes = figure.add_subplot()
+        hues = colour.head_colours(max(len(curves), 1))
+        for place, (name, values) in enumerate(curves.items()):
+            axes.plot(
+                np.arange(len(values)), values, color=hues[place], linewidth=1.2,
+                linestyle=dashes[place % len(dashes)], marker="o", markersize=2.5,  # pyright: ignore[reportArgumentType]
+                label=drawable(name),
+            )  # fmt: skip
+        axes.set_xlabel("layer")
+        axes.set_ylabel(drawable(label))
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y")
+        axes.legend()
+    return figure
+
+
+def heads_in_plane(
+    positions: NDArray[np.float64],  # n 2
+    groups: Sequence[str],  # what each head is
+    names: Sequence[str],  # what to write beside it, "" for nothing
+    title: str,
+) -> Figure:
+    """Heads as dots; each group has its colour and its mark."""
+    kinds = sorted(set(groups), key=lambda kind: (kind == "other", kind))
+    hues = colour.head_colours(max(len(kinds), 1))
+    marks = "osD^vP*X<>hp"
+    with style.drawing():
+        figure = style.new_figure(5.6, 4.2)
+        axes = figure.add_subplot()
+        for place, kind in enumerate(kinds):
+            inside = np.array([group == kind for group in groups])
+            quiet = kind == "other"
+            axes.scatter(
+                *positions[inside].T, s=14, label=drawable(kind), linewidths=0,
+                color=colour.RULE if quiet else hues[place], marker=marks[place % len(marks)],
+            )  # fmt: skip
+        for (x, y), name in zip(positions, names, strict=True):
+            if name:
+                axes.annotate(drawable(name), (x, y), fontsize=style.TINY, xytext=(3, 2),
+                              textcoords="offset points", parse_math=False)  # fmt: skip
+        axes.set_title(drawable(title), parse_math=False)
+        axes.set_aspect("equal")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
