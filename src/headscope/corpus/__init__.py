@@ -1,0 +1,1 @@
+"""Text in: documents, segments and batches, treebanks, coreference, relations and tasks."""
