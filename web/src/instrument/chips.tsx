@@ -56,7 +56,7 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
               role={many ? undefined : "radio"}
               aria-pressed={many ? pressed : undefined}
               aria-checked={many ? undefined : pressed}
-              aria-label={`Head ${head}${label ? `, ${label.text} ${label.score.toFixed(2)}` : ""}`}
+              aria-label={`Head ${head}${label ? ` ${label.text} ${label.score.toFixed(2)}` : ""}`}
               title={`Head ${state.layer}-${head}${label ? `: ${label.text} ${label.score.toFixed(3)}` : ""}${many ? "\nclick: on or off · double-click: alone" : ""}`}
               style={{ "--colour": css(colours[head]) }}
               onClick={() => toggle(head)}
@@ -70,9 +70,10 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
               <span class="swatch" />
               <Thumbnail thumbnails={pooled.kind === state.kind ? pooled.thumbnails : null} at={layerAt * part.heads + head} shade={instrument.shade()} />
               <span>
-                <b>{head}</b>
+                <b>{head}</b>{" "}
                 {label && <span class="label">{label.text}</span>}
               </span>
+              {label && " "}
               {label && <span class="score">{label.score.toFixed(2)}</span>}
             </button>
           );

@@ -1,5 +1,5 @@
 /** Numbers → colours: one sequential scale, one diverging, in both themes; 256 steps each. */
-import { oklch } from "./oklch";
+import { contrast, oklch } from "./oklch";
 import type { Rgb } from "./oklch";
 import type { Shade } from "./palette";
 
@@ -52,7 +52,7 @@ export function packed(ramp: Ramp): Uint32Array {
   return Uint32Array.from(ramp, ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
 }
 
+/** Black or white, whichever reads better on a colour: never below 4.5:1. */
 export function inkOn(rgb: Rgb): "dark" | "light" {
-  const [r, g, b] = rgb;
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "dark" : "light";
+  return contrast(rgb, [0, 0, 0]) > contrast(rgb, [255, 255, 255]) ? "dark" : "light";
 }

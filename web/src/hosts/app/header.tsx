@@ -22,7 +22,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
   };
   return (
     <header class="app-head">
-      <span class="brand">headscope</span>
+      <h1 class="brand">headscope</h1>
       <button class="icon fold" aria-label="Head map" onClick={() => fold("left")}>▦</button>
       <label class="field">
         <span class="sr">Model</span>

@@ -99,13 +99,16 @@ function Facts({ facts }: { facts: HeadFacts }): JSX.Element {
         {facts.statistics.map((statistic) => (
           <div key={statistic.name} title={statistic.note}>
             <dt>{statistic.name.replaceAll("_", " ")}</dt>
-            <dd>{valueText(statistic.value)}{statistic.unit ? ` ${statistic.unit}` : ""}</dd>
+            <dd>{smallText(statistic.value)}{statistic.unit ? ` ${statistic.unit}` : ""}</dd>
           </div>
         ))}
       </dl>
     </>
   );
 }
+
+/** A weight of 3e-9 is nothing to anyone who looks at a head. */
+const smallText = (value: number) => (Math.abs(value) < 0.0005 && value !== 0 ? (value < 0 ? ">−0.001" : "<0.001") : valueText(value));
 
 function Why({ facts, instrument }: { facts: HeadFacts | null; instrument: Instrument }): JSX.Element {
   if (!facts) return <p class="quiet">…</p>;

@@ -1,6 +1,6 @@
 /** Layers × heads as a grid of coloured buttons: the head map, in a view of its own and in the app's side. */
 import type { Label } from "../../protocol/types";
-import { make, valueText } from "../../render/dom";
+import { make } from "../../render/dom";
 import { css } from "../../render/oklch";
 import type { Rgb } from "../../render/oklch";
 import { at, inkOn } from "../../render/scales";
@@ -19,7 +19,7 @@ export interface GridOptions {
 
 export function headGrid(options: GridOptions): HTMLElement {
   const { layers, heads, values, range, ramp, size } = options;
-  const grid = make("div", { class: "hm-grid", role: "grid", "aria-label": "Layers by heads" });
+  const grid = make("div", { class: "hm-grid", role: "group", "aria-label": "Layers by heads" });
   grid.style.gridTemplateColumns = `22px repeat(${heads}, ${size}px)`;
   grid.style.gridAutoRows = `${size}px`;
   grid.append(make("span", { class: "hm-name" }));
@@ -36,15 +36,17 @@ export function headGrid(options: GridOptions): HTMLElement {
         "data-value": value,
         "data-ink": colour ? inkOn(colour) : "dark",
         tabindex: -1,
-        "aria-label": `Layer ${layer}, head ${head}: ${Number.isNaN(value) ? "not measured" : valueText(value)}${label ? `, ${label.text}` : ""}`,
+        "aria-label": `Layer ${layer}, head ${head}: ${Number.isNaN(value) ? "not measured" : short(value)}${label ? `, ${label.text}` : ""}`,
       });
       if (colour) cell.style.background = css(colour);
-      if (size >= 34 && !Number.isNaN(value)) cell.textContent = Math.abs(value) < 10 ? value.toFixed(2) : value.toFixed(0);
+      if (size >= 34 && !Number.isNaN(value)) cell.textContent = short(value);
       grid.append(cell);
     }
   });
   return grid;
 }
+
+const short = (value: number) => (Math.abs(value) < 10 ? value.toFixed(2) : value.toFixed(0));
 
 export function share(value: number, [low, high]: [number, number]): number {
   return high > low ? (value - low) / (high - low) : 0.5;

@@ -166,7 +166,7 @@ export class MatrixView implements View {
       for (let j = Math.floor(window.x); j < Math.min(this.key.length, window.x + window.width); j++) {
         const value = this.values![i * this.key.length + j];
         if (Math.abs(value) < 0.005) continue;
-        context.fillStyle = inkOn(at(ramp, share(value))) === "dark" ? "#14171c" : "#ffffff";
+        context.fillStyle = inkOn(at(ramp, share(value))) === "dark" ? "#000000" : "#ffffff";
         const text = Math.abs(value).toFixed(2).replace(/^0/, "");
         context.fillText(value < 0 ? `−${text}` : text, plot.x + (j - window.x + 0.5) * cell, plot.y + (i - window.y + 0.5) * cell);
       }

@@ -102,7 +102,7 @@ export class ModelView implements View {
     const [width, height] = [gutter + columns.length * stepX, 20 + part.layers.length * stepY];
     const canvas = make("canvas", { "aria-hidden": "true" });
     const context = fit(canvas, width, height);
-    const grid = make("div", { class: "mv-grid", role: "grid", "aria-label": `${part.kind}: layers by heads` }, canvas);
+    const grid = make("div", { class: "mv-grid", role: "group", "aria-label": `${part.kind}: layers by heads` }, canvas);
     const shade = this.context.shade();
     const colours = this.context.colours(part.heads);
     const frame = shade === "dark" ? "#31363d" : "#dfe1e5";

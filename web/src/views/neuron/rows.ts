@@ -10,11 +10,23 @@ interface Events {
 }
 
 export class NeuronRows {
-  readonly element = make("div", { class: "nv-rows", role: "table", "aria-label": "From q and k to the weight, key by key" });
+  readonly element = make("div", { class: "nv-rows", role: "group" });
+  private readonly keys = make("div", { role: "list", "aria-label": "From q and k to the weight, key by key" });
+  private readonly queries = make("div", { role: "listbox", "aria-label": "Query tokens", tabindex: 0 });
+  private length = 0;
   private scene: Scene | null = null;
   private shown = "";
 
   constructor(events: Events) {
+    this.element.append(this.keys, this.queries);
+    this.queries.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step === undefined || !this.scene) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const next = Math.max(0, Math.min(this.length - 1, this.scene.query + step));
+      if (next !== this.scene.query) events.pin(next);
+    });
     this.element.addEventListener("mousemove", (event) => {
       const target = event.target as HTMLElement;
       const query = target.closest<HTMLElement>("[data-query]");
@@ -38,7 +50,9 @@ export class NeuronRows {
 
   place(scene: Scene): void {
     this.scene = scene;
+    this.length = scene.units.query.length;
     this.shown = "";
+    this.queries.setAttribute("aria-activedescendant", `nv-query-${scene.query}`);
     this.element.style.width = `${scene.columns.width}px`;
   }
 
@@ -53,12 +67,10 @@ export class NeuronRows {
     const shown = `${first} ${last} ${scene.query}`;
     if (shown === this.shown) return;
     this.shown = shown;
-    const children: HTMLElement[] = [];
-    for (let i = first; i < last; i++) {
-      if (i < scene.units.key.length) children.push(this.row(scene, i, top + i * size));
-      if (i < scene.units.query.length) children.push(this.query(scene, i, top + i * size));
-    }
-    this.element.replaceChildren(...children);
+    const places = Array.from({ length: last - first }, (_, at) => first + at);
+    const [keys, queries] = [scene.units.key.length, scene.units.query.length];
+    this.keys.replaceChildren(...places.filter((i) => i < keys).map((i) => this.row(scene, i, top + i * size)));
+    this.queries.replaceChildren(...places.filter((i) => i < queries).map((i) => this.query(scene, i, top + i * size)));
   }
 
   private row(scene: Scene, i: number, top: number): HTMLElement {
@@ -66,7 +78,7 @@ export class NeuronRows {
     const unit = units.key[i];
     const element = make("div", {
       class: "nv-row",
-      role: "row",
+      role: "listitem",
       "data-row": unit.start,
       "data-dot": row.dot[unit.start],
       "data-score": row.scaled[unit.start],
@@ -85,11 +97,12 @@ export class NeuronRows {
       "div",
       {
         class: `nv-query${chosen ? " chosen" : ""}${unit.special ? " special" : ""}`,
-        role: "button",
+        role: "option",
+        id: `nv-query-${i}`,
         "data-query": i,
         "data-side": "query",
         "data-token": i,
-        "aria-pressed": String(chosen),
+        "aria-selected": String(chosen),
         "aria-label": `Query ${unit.text}`,
       },
       visible(unit.text),
