@@ -2,7 +2,7 @@
 
     PYTHONPATH=src:. python -m training.finetune_gpu.run --glue DIR --out DIR
 
-Needs only torch, transformers and numpy. Writes results.json (scores, baselines, settings),
+Needs torch, transformers, numpy and scikit-learn. Writes results.json (scores, baselines, settings),
 answers.npz (the answers under every single-head and single-layer edit, from which
 `python -m training.finetune_gpu.report` makes the tables and figures of the docs), change.npz
 (how far fine-tuning moved every head, and gradient importance) and the models named by --keep.
@@ -90,6 +90,7 @@ def _one(
     training = read_glue(folder, "train").sample(options.limit)
     dev = read_glue(folder, "dev").sample(options.limit)
     recipe = Recipe(seed=42 + seed, epochs=options.epochs, dropout=DROPOUT)
+    _say(name, seed, "opening the model")
     model, tokenizer = new_classifier(options.model, training, recipe)
     scope = _scope(model, tokenizer, name)
     questions = exam(scope, dev, batch_size=64)
@@ -101,12 +102,14 @@ def _one(
             "floor": dataclasses.asdict(floor(training, dev)),
         }
     run: dict[str, Any] = {"task": name, "seed": seed}
+    _say(name, seed, "training")
     run["before"] = _scores(name, answer(scope, questions), questions)
     clock = time.monotonic()
     losses = train(model, encode(tokenizer, training, recipe.max_length), training, recipe,
                    progress=lambda *_: None)  # fmt: skip
     run["training_seconds"] = round(time.monotonic() - clock, 2)
     run["last_loss"] = float(np.mean(losses[-5:]))
+    _say(name, seed, "disabling every head and layer")
     clock = time.monotonic()
     layers, heads = scope.layers["encoder"], scope.heads["encoder"]
     edits = single_edits(layers, heads, ("heads", "layers"))
@@ -116,6 +119,7 @@ def _one(
     answers[f"{name}/{seed}/baseline"] = swept.baseline.astype(np.float32)
     answers[f"{name}/{seed}/edited"] = swept.edited.astype(np.float16)
     answers[f"{name}/labels"] = questions.labels
+    _say(name, seed, "weighing heads, and comparing with before")
     weighed = importance(scope, questions)
     changes[f"{name}/{seed}/importance"] = weighed.size
     changes[f"{name}/{seed}/slope"] = weighed.slope
@@ -132,11 +136,16 @@ def _one(
             "faster": dataclasses.replace(recipe, learning_rate=FASTER),
         }
         for kind, other in others.items():
+            _say(name, seed, f"training again, {kind}")
             fresh, _ = new_classifier(options.model, training, other)
             fresh_scope = _scope(fresh, tokenizer, name)
             train(fresh, encode(tokenizer, training, recipe.max_length), training, other)
             run[kind] = _scores(name, answer(fresh_scope, questions), questions)
     return run
+
+
+def _say(name: str, seed: int, phase: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {name}, seed {seed}: {phase}", flush=True)
 
 
 def _scope(model: Any, tokenizer: Any, name: str) -> Scope:
