@@ -44,9 +44,7 @@ def build_front_end(web: Path) -> None:
     installed = web / "node_modules" / ".package-lock.json"
     lock = web / "package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < lock.stat().st_mtime:
-        subprocess.run(
-            [npm, "ci", "--no-audit", "--no-fund"], cwd=web, check=True, env=environment
-        )
+        subprocess.run([npm, "ci", "--no-audit", "--no-fund"], cwd=web, check=True, env=environment)
     subprocess.run([npm, "run", "--silent", "build"], cwd=web, check=True, env=environment)
 
 

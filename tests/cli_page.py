@@ -1,0 +1,70 @@
+"""The page of commands, made from their own help: `python -m tests.cli_page > docs/cli.md`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from headscope.cli import build
+
+
+def commands() -> list[tuple[str, Any]]:
+    """Every command with its full name, groups opened up."""
+    return list(_below("", typer.main.get_command(build())))
+
+
+def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield name, command
+        return
+    for short, one in sorted(inner.items()):
+        yield from _below(f"{name} {short}".strip(), one)
+
+
+def page() -> str:
+    parts = [
+        "# Commands\n",
+        "Made from the commands' own help by `python -m tests.cli_page > docs/cli.md`.\n",
+        "Without a command, `headscope` opens the app on the bundled model.\n",
+    ]
+    for name, command in commands():
+        parts.append(f"## headscope {name}\n")
+        parts.append(_prose(command.help or ""))
+        parts.append("| | |\n|---|---|")
+        for parameter in command.params:
+            if parameter.name == "help":
+                continue
+            shown = (
+                parameter.name.upper().replace("_", "-")
+                if parameter.param_type_name == "argument"
+                else ", ".join((*parameter.opts, *parameter.secondary_opts))
+            )
+            said = (getattr(parameter, "help", None) or "").replace("|", "\\|")
+            parts.append(f"| `{shown}` | {_plain(said)} |")
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _prose(text: str) -> str:
+    """Paragraphs; indented or command lines of the help become code."""
+    blocks = re.split(r"\n\s*\n", text.strip())
+    said: list[str] = []
+    for block in blocks:
+        flat = _plain(block)
+        if flat.startswith("headscope "):
+            said.append(f"```\n{flat}\n```\n")
+        else:
+            said.append(f"{flat}\n")
+    return "\n".join(said)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
