@@ -83,19 +83,27 @@ def _tokens(
         raise BadInput(f"Give {name}: one string for every row of the attention.")
     if isinstance(given, Tokens):
         return given
-    return Tokens.plain([str(token) for token in given], sentence_b_start)
+    named = [str(token) for token in given]
+    if sentence_b_start is not None and not 0 <= sentence_b_start <= len(named):
+        raise BadInput(
+            f"sentence_b_start is {sentence_b_start}, but there are tokens 0 to {len(named) - 1}."
+        )
+    return Tokens.plain(named, sentence_b_start)
 
 
 def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
     """One h t s array per layer, from tensors, arrays, or sequences of either."""
     try:
-        layers = [_array(layer) for layer in attention]
-    except TypeError as error:
+        given = list(attention)
+        if not given or any(layer is None for layer in given):
+            raise BadInput(_EMPTY)
+        layers = [_array(layer) for layer in given]
+    except BadInput:
+        raise
+    except (TypeError, ValueError) as error:
         raise BadInput(
             f"{name} must be an array or a sequence of arrays, one per layer."
         ) from error
-    if not layers:
-        raise BadInput(_EMPTY)
     for number, layer in enumerate(layers):
         if layer.ndim == 4:
             if layer.shape[0] != 1:

@@ -63,13 +63,17 @@ def load(path: str | os.PathLike[str]) -> Reading:
             if "headscope" not in metadata:
                 raise BadInput(f"{path} is a safetensors file but not a reading; save one first.")
             described = json.loads(metadata["headscope"])
+            if described["format"] > _FORMAT:
+                raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError, OSError) as error:
-        if isinstance(error, BadInput):
-            raise
+        return _reading_in(described, tensors)
+    except BadInput:
+        raise
+    except (SafetensorError, ValueError, OSError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is damaged or not a reading; save it again.") from error
-    if described["format"] > _FORMAT:
-        raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
+
+
+def _reading_in(described: dict[str, Any], tensors: dict[str, Any]) -> Reading:
     parts: dict[Kind, Part] = {}
     for name, stored in described["parts"].items():
         kind = cast("Kind", name)

@@ -1,0 +1,118 @@
+"""A reading survives the disk, and its file opens without headscope."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import headscope as hs
+from headscope.errors import BadInput, HeadscopeError
+from headscope.reading import Reading
+
+EMOJI = "the cat 😀 sat ."
+
+
+@pytest.mark.parametrize(
+    "fixture", ["tiny_bert", "tiny_gemma", "tiny_t5", "tiny_deberta", "tiny_llama"]
+)
+def test_everything_comes_back(fixture: str, request, tmp_path: Path) -> None:
+    scope: hs.Scope = request.getfixturevalue(fixture)
+    reading = scope.read(EMOJI, "a dog ran", keep=("weights", "q", "k", "v"))
+    reading.metadata["prompt_tokens"] = 3
+    reading.save(tmp_path / "r.safetensors")
+    back = Reading.load(tmp_path / "r.safetensors")
+    assert back.model == reading.model
+    assert back.metadata == reading.metadata
+    assert back.kinds == reading.kinds
+    for kind in reading.kinds:
+        one, other = reading.part(kind), back.part(kind)
+        assert (one.causal, one.rotary, one.why_no_qk) == (
+            other.causal,
+            other.rotary,
+            other.why_no_qk,
+        )
+        for side in ("query", "key"):
+            for name, value in vars(getattr(one, side)).items():
+                np.testing.assert_array_equal(value, getattr(getattr(other, side), name))
+        for layer, loaded in zip(one.layers, other.layers, strict=True):
+            for name, value in vars(layer).items():
+                np.testing.assert_array_equal(value, getattr(loaded, name), err_msg=name)
+
+
+def test_plain_safetensors_opens_it(tiny_bert: hs.Scope, tmp_path: Path) -> None:
+    reading = tiny_bert.read(EMOJI)
+    reading.save(tmp_path / "r.safetensors")
+    tensors = load_file(tmp_path / "r.safetensors")
+    np.testing.assert_array_equal(tensors["encoder.1.weights"], reading.part().weights(1))
+    assert tensors["encoder.0.q"].shape == (4, len(reading.tokens), 8)
+    header = (tmp_path / "r.safetensors").read_bytes()
+    size = int.from_bytes(header[:8], "little")
+    metadata = json.loads(header[8 : 8 + size])["__metadata__"]
+    assert json.loads(metadata["headscope"])["parts"]["encoder"]["query"]["texts"] == [EMOJI]
+
+
+def test_word_level_and_given_readings_can_be_kept_too(tiny_bert: hs.Scope, tmp_path: Path) -> None:
+    words = tiny_bert.read(EMOJI).words()
+    words.save(tmp_path / "w.safetensors")
+    np.testing.assert_array_equal(
+        Reading.load(tmp_path / "w.safetensors").attention, words.attention
+    )
+
+
+def test_an_unchanged_file_is_left_when_writing_fails(tiny_bert: hs.Scope, tmp_path: Path) -> None:
+    path = tmp_path / "r.safetensors"
+    reading = tiny_bert.read("the cat")
+    reading.save(path)
+    before = path.read_bytes()
+    reading.metadata["no"] = object()
+    with pytest.raises(TypeError):
+        reading.save(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["r.safetensors"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "empty", "text"])
+def test_a_damaged_file_is_refused_in_one_sentence(
+    tiny_bert: hs.Scope, tmp_path: Path, damage: str
+) -> None:
+    path = tmp_path / "r.safetensors"
+    tiny_bert.read("the cat").save(path)
+    whole = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": whole[: len(whole) // 2],
+            "noise": whole[:200] + b"\x00" * 50 + whole[250:],
+            "empty": b"",
+            "text": b"not a reading at all, only words",
+        }[damage]
+    )
+    with pytest.raises(BadInput, match=r"is damaged or not a reading; save it again\.$"):
+        Reading.load(path)
+
+
+def test_other_safetensors_files_are_told_apart(tmp_path: Path) -> None:
+    save_file({"a": np.zeros(3)}, tmp_path / "model.safetensors")
+    with pytest.raises(BadInput, match="a safetensors file but not a reading"):
+        Reading.load(tmp_path / "model.safetensors")
+    described = {"headscope": json.dumps({"format": 99})}
+    save_file({"a": np.zeros(3)}, tmp_path / "newer.safetensors", metadata=described)
+    with pytest.raises(BadInput, match="written by a newer headscope; upgrade"):
+        Reading.load(tmp_path / "newer.safetensors")
+    described = {"headscope": json.dumps({"format": 1})}
+    save_file({"a": np.zeros(3)}, tmp_path / "half.safetensors", metadata=described)
+    with pytest.raises(BadInput, match="is damaged or not a reading"):
+        Reading.load(tmp_path / "half.safetensors")
+
+
+def test_missing_places_are_named(tiny_bert: hs.Scope, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="There is no reading"):
+        Reading.load(tmp_path / "none.safetensors")
+    reading = tiny_bert.read("the cat")
+    with pytest.raises(HeadscopeError, match="does not exist; create it or choose another"):
+        reading.save(tmp_path / "no" / "r.safetensors")
+    with pytest.raises(HeadscopeError, match="is a folder; give the name of a file"):
+        reading.save(tmp_path)
