@@ -13,7 +13,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-from tests.tiny import tiny_scope  # noqa: E402
+from tests.tiny import tiny_scope
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -49,9 +49,7 @@ def tiny_t5():
 @pytest.fixture(scope="session")
 def tiny_deberta():
     """A family that can only be read at its softmax."""
-    return tiny_scope(
-        "DebertaV2ForMaskedLM", relative_attention=True, pos_att_type=["p2c", "c2p"]
-    )
+    return tiny_scope("DebertaV2ForMaskedLM", relative_attention=True, pos_att_type=["p2c", "c2p"])
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module 'headscope' has no attribute {name!r}")
     module = importlib.import_module(home)
-    value = module if home.rpartition(".")[2] == name and name == "studies" else getattr(module, name)
+    value = module if name == "studies" else getattr(module, name)
     globals()[name] = value
     return value
 

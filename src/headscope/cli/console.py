@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,22 +58,18 @@ def open_scope(model: str | None, device: str | None = None, dtype: str | None =
         return load(model, device=device, dtype=dtype)
 
 
-def _quiet_loading():  # noqa: ANN202
-    import contextlib
-
+@contextlib.contextmanager
+def _quiet_loading() -> Generator[None]:
+    """The library's own bars would cut through ours."""
     from transformers.utils import logging
 
-    @contextlib.contextmanager
-    def quiet():  # noqa: ANN202
-        was_on = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-        try:
-            yield
-        finally:
-            if was_on:
-                logging.enable_progress_bar()
-
-    return quiet()
+    was_on = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_on:
+            logging.enable_progress_bar()
 
 
 def _plain(text: str) -> str:
