@@ -1,0 +1,98 @@
+"""Make the tables of docs/probes.md.
+
+    python examples/probe_tables.py DATA_FOLDER OUTPUT_FOLDER [MODEL ...]
+
+DATA_FOLDER holds `ud_english_ewt/`, `ontogum/`, `litbank/`, `gap/` and `framenet/`; MODEL is a
+folder or a hub name, `bundled` for the model that comes with headscope. One Markdown file a model
+is written into OUTPUT_FOLDER; a table already there is not made again.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+import headscope as hs
+from headscope.corpus.conllu import Treebank
+from headscope.corpus.coreference import CoreferenceCorpus
+from headscope.corpus.relations import Relations
+from headscope.probes.all_heads import probe_all_heads
+from headscope.probes.coreference import probe_coreference
+from headscope.probes.dependency import probe_dependency
+from headscope.probes.relations import probe_relations
+
+
+def dependency(scope: hs.Scope, data: Path) -> pd.DataFrame:
+    bank = data / "ud_english_ewt"
+    dev, test = (Treebank(bank / f"en_ewt-ud-{part}.conllu") for part in ("dev", "test"))
+    return probe_dependency(scope, dev, test).table.drop(columns=["dev_accuracy", "dev_cases"])
+
+
+def ontogum_trees(scope: hs.Scope, data: Path) -> pd.DataFrame:
+    bank = Treebank(data / "ontogum" / "conllu.tar.xz", limit=4000)
+    return probe_dependency(scope, bank).table.drop(columns=["dev_accuracy", "dev_cases"])
+
+
+def coreference(scope: hs.Scope, data: Path, place: str) -> pd.DataFrame:
+    return probe_coreference(scope, CoreferenceCorpus(data / place)).table
+
+
+def relations(scope: hs.Scope, data: Path) -> pd.DataFrame:
+    found = probe_relations(scope, Relations(data / "framenet" / "framenet15_filtered.jsonl"))
+    return pd.concat([found.best(v, 2) for v in found.table["variant"].unique()])
+
+
+def probes(scope: hs.Scope, data: Path) -> pd.DataFrame:
+    bank = data / "ud_english_ewt"
+    train = Treebank(bank / "en_ewt-ud-train.conllu.xz", limit=4000)
+    dev = Treebank(bank / "en_ewt-ud-dev.conllu", limit=1000)
+    test = Treebank(bank / "en_ewt-ud-test.conllu")
+    return probe_all_heads(scope, train, dev, test).table
+
+
+TABLES: dict[str, Callable[[hs.Scope, Path], pd.DataFrame]] = {
+    "Dependency heads, EWT": dependency,
+    "Dependency heads, OntoGUM": ontogum_trees,
+    "Coreference heads, OntoGUM": lambda s, d: coreference(s, d, "ontogum/conllu.tar.xz"),
+    "Coreference heads, LitBank": lambda s, d: coreference(s, d, "litbank/conll.tar.xz"),
+    "Coreference heads, GAP": lambda s, d: coreference(s, d, "gap/gap-development.tsv"),
+    "Relation heads, FrameNet": relations,
+    "Probes over all heads, EWT": probes,
+}
+
+
+def markdown(table: pd.DataFrame) -> str:
+    cells = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
+    lines = [list(table.columns), ["---"] * len(table.columns), *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    if pd.isna(value):  # type: ignore[arg-type]
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    data, output, *models = (*sys.argv[1:3], *(sys.argv[3:] or ["bundled"]))
+    Path(output).mkdir(parents=True, exist_ok=True)
+    for model in models:
+        scope = hs.load(None if model == "bundled" else model)
+        goal = Path(output) / f"{scope.name.replace('/', '_')}.md"
+        done = goal.read_text() if goal.exists() else ""
+        for title, make in TABLES.items():
+            if f"## {title}\n" in done:
+                continue
+            start = time.perf_counter()
+            done += f"## {title}\n\n{markdown(make(scope, Path(data)))}\n"
+            goal.write_text(done)
+            print(f"{scope.name}: {title} ({time.perf_counter() - start:.0f} s)", flush=True)
+        print(f"Wrote {goal}")
+
+
+if __name__ == "__main__":
+    main()
