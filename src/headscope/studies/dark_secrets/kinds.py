@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from headscope.studies.steps import Steps
 
 BATCH = 8
-LONGEST = 128
 
 
 def add(report: Report, material: Material, steps: Steps) -> None:
@@ -76,5 +75,9 @@ def _readings(
     starts = range(0, len(texts), BATCH)
     for start in steps.track(starts, f"kinds of map: {label}", len(starts)):
         part = texts[start : start + BATCH]
-        for text, pair in part:
-            yield scope.read(text, pair, keep=("weights",), truncate=True)
+        yield from scope.read_batch(
+            [text for text, _ in part],
+            [pair for _, pair in part],
+            keep=("weights",),
+            truncate=True,
+        )
