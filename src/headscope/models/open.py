@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, UnknownModel
-
-BUNDLED = Path(__file__).parent / "bundled"
+from headscope.models.bundle import BUNDLED as BUNDLED
+from headscope.models.bundle import NAME, open_bundled
 
 
 def open_model(
@@ -24,7 +24,7 @@ def open_model(
 ) -> tuple[nn.Module, Any, str]:
     """The model in evaluation mode, its tokenizer, and the name to show."""
     source = BUNDLED if name is None else name
-    shown = "headscope-bundled" if name is None else _shown(name)
+    shown = NAME if name is None else _shown(name)
     options: dict[str, Any] = {"dtype": dtype or torch.float32}
     if attn_implementation is not None:
         options["attn_implementation"] = attn_implementation
@@ -33,6 +33,8 @@ def open_model(
     path = Path(source).expanduser()
     if path.suffix == ".gguf":
         model, tokenizer = _open_gguf(path, options)
+    elif name is None and len(options) == 1 and isinstance(options["dtype"], torch.dtype):
+        model, tokenizer = open_bundled(options["dtype"])
     else:
         folder = _checked_folder(path, str(source))
         model, tokenizer = _open_pretrained(folder, options)
