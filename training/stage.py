@@ -4,7 +4,7 @@
 
 A split file holds `tokens` (int16), `sentence_starts` (int64, into tokens) and
 `document_starts` (int64, into tokens). Files are written atomically, so a trainer that looks
-into the folder never sees half of one.
+into the folder never sees half of one. `--only held` stages what evaluation needs alone.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ def _encode(batch: list[list[str]]) -> list[Staged]:
     return out
 
 
-def _batches(path: Path, size: int = 32) -> Iterator[list[list[str]]]:
+def _batches(path: Path, only: str | None, size: int = 32) -> Iterator[list[list[str]]]:
     batch: list[list[str]] = []
     for document in documents(path):
+        if only and is_held_out(document) != (only == "held"):
+            continue
         batch.append(document)
         if len(batch) == size:
             yield batch
@@ -85,18 +87,21 @@ class _Split:
         hidden.rename(path)
 
 
-def stage(paths: list[Path], tokenizer: Path, out: Path, workers: int) -> None:
+def stage(
+    paths: list[Path], tokenizer: Path, out: Path, workers: int, only: str | None = None
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with Pool(workers, initializer=_start, initargs=(str(tokenizer),)) as pool:
         for path in paths:
             began = time.monotonic()
             splits = {False: _Split(), True: _Split()}
-            for staged in pool.imap(_encode, _batches(path)):
+            for staged in pool.imap(_encode, _batches(path, only)):
                 for held_out, tokens, lengths in staged:
                     splits[held_out].add(tokens, lengths)
             stem = path.name.split(".")[0]
-            splits[True].save(out / f"{stem}.held.safetensors")
-            splits[False].save(out / f"{stem}.train.safetensors")
+            for held_out, split in ((True, "held"), (False, "train")):
+                if only in (None, split):
+                    splits[held_out].save(out / f"{stem}.{split}.safetensors")
             print(
                 f"{path.name}: {splits[False].size:,} training and {splits[True].size:,} held-out "
                 f"tokens in {time.monotonic() - began:.0f} s",
@@ -110,8 +115,9 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", choices=("train", "held"), help="one split instead of both")
     options = parser.parse_args()
-    stage(options.corpus, options.tokenizer, options.out, options.workers)
+    stage(options.corpus, options.tokenizer, options.out, options.workers, options.only)
 
 
 if __name__ == "__main__":
