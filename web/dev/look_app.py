@@ -25,10 +25,10 @@ with sync_playwright() as playwright:
     page.on("console", lambda message: print("console:", message.text[:300]))
     page.on("pageerror", lambda error: print("error:", error))
     page.goto(f"http://127.0.0.1:{arguments.port}/{arguments.query}")
-    page.wait_for_timeout(4000)
+    page.wait_for_timeout(1800)
     for selector in arguments.click:
         page.click(selector)
-        page.wait_for_timeout(2500)
+        page.wait_for_timeout(1200)
     page.screenshot(path=str(folder / f"app{arguments.tag}.png"))
     print(page.url)
     browser.close()

@@ -25,10 +25,10 @@ function tokensOf(text, pair) {
   return tokens;
 }
 
-function read({ text, text_pair, off }) {
+function read({ model, text, text_pair, off }) {
   const query = tokensOf(text, text_pair);
   const buffers = new Buffers();
-  const part = makePart(buffers, { query, ...shape, seed: 1 + off.length });
+  const part = makePart(buffers, { query, ...shape, seed: 1 + off.length + (model === "tuned" ? 7 : 0) });
   const id = `r${readings.size}`;
   const header = makeHeader(buffers, { id, view: "head", parts: [part], table: makeTable(buffers, "encoder", shape.layerCount, shape.heads) });
   const full = structuredClone(part);
@@ -67,7 +67,7 @@ createServer((request, response) => {
     if (url.pathname === "/static/headscope.js") return response.writeHead(200, { "content-type": "text/javascript" }).end(readFileSync(script));
     if (url.pathname === "/api/models") {
       const model = { id: "synthetic", title: "synthetic-bert", layers: { encoder: 6 }, heads: { encoder: 12 }, causal: false, encoder_decoder: false, max_length: 512, predicts: true };
-      return json({ models: [model], default: "synthetic", examples, max_characters: 20000 });
+      return json({ models: [model, { ...model, id: "tuned", title: "synthetic-tuned" }], default: "synthetic", examples, max_characters: 20000 });
     }
     if (url.pathname === "/api/read") {
       const count = sent.text.split(/\s+/).length;

@@ -60,7 +60,7 @@ export class Instrument implements Mounted {
     this.root = root;
     this.store = new Store(source.header);
     this.reading = new Reading(source);
-    this.other = source.header.other ? new Reading(source, "other") : null;
+    this.other = options.other ? new Reading(options.other) : source.header.other ? new Reading(source, "other") : null;
     this.tooltip = new Tooltip(root);
     root.append(this.live);
     this.context = {
@@ -143,6 +143,10 @@ export class Instrument implements Mounted {
   say(change: Partial<Notice>): void {
     this.notice = { ...this.notice, ...change };
     for (const listener of this.noticeListeners) listener();
+  }
+
+  viewKey(key: string): boolean {
+    return this.view?.press?.(key) ?? false;
   }
 
   step(by: number): void {

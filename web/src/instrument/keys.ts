@@ -11,6 +11,7 @@ export const keyList: [string, string][] = [
   ["Esc", "clear what is pinned"],
   ["/", "find a token"],
   ["n  p", "next, previous token"],
+  ["+ − 0", "matrix: zoom in, out, show the whole"],
   ["c", "copy the numbers in hand"],
   ["1 … 5", "head, model, neuron, matrix view, head map"],
   ["Tab", "into the tokens; there ↑ ↓ move and Enter pins"],
@@ -57,6 +58,7 @@ function handle(instrument: Instrument, event: KeyboardEvent): void {
 }
 
 function act(instrument: Instrument, key: string): boolean {
+  if (instrument.viewKey(key)) return true;
   switch (key) {
     case "ArrowUp":
       return moveLayer(instrument, -1);

@@ -216,6 +216,8 @@ export interface MountOptions {
   tabs?: boolean;
   /** Pixels the stage may fill; default: what the window has left below the controls. */
   height?: number;
+  /** A second reading for the matrix view's difference, where it is not in the container itself. */
+  other?: Source | null;
   /** The view stands in a frame that fills the window (the app): nothing below it but its own foot. */
   fill?: boolean;
 }

@@ -47,6 +47,8 @@ export interface View {
   redraw(): void;
   /** The token or value in hand as a line of text to copy, or null. */
   copy?(): string | null;
+  /** A key only this view knows; true when it was used. */
+  press?(key: string): boolean;
   /** Moves to the next or the previous token. */
   step?(by: number): void;
   destroy(): void;

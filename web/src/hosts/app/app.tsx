@@ -6,6 +6,8 @@ import { useInstrument } from "../../instrument/chrome";
 import { adoptStyle } from "../../instrument/instrument";
 import type { Instrument } from "../../instrument/instrument";
 import { make, number } from "../../render/dom";
+import type { State } from "../../protocol/types";
+import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
 import style from "./app.css";
 import { AppHeader } from "./header";
@@ -18,15 +20,22 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   const [instrument, setInstrument] = useState<Instrument | null>(null);
   const [folded, setFolded] = useState<"left" | "right" | null>(null);
   const holder = useRef<HTMLDivElement>(null);
+  const beside = useRef<HTMLDivElement>(null);
   const { reading, theme } = session;
   useEffect(() => session.subscribe(() => again(0)), [session]);
   useLayoutEffect(() => {
     if (!reading || !holder.current) return;
-    const mounted = mountInto(holder.current, reading.source, { fill: true, onState: (state) => session.follow(state) }, true);
+    let stop = () => undefined as void;
+    const options = { fill: true, other: reading.other?.source, onState: (state: State) => session.follow(state) };
+    const mounted = mountInto(holder.current, reading.source, options, true);
     session.follow(mounted.instrument.state);
     setInstrument(mounted.instrument);
     void mounted.instrument.ready.then(onReady);
-    return () => mounted.instrument.unmount();
+    if (reading.other && beside.current) stop = mountBeside(beside.current, reading.other.source, mounted.instrument);
+    return () => {
+      stop();
+      mounted.instrument.unmount();
+    };
   }, [reading]);
   useLayoutEffect(() => {
     const system = matchMedia("(prefers-color-scheme: dark)");
@@ -46,7 +55,12 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
         {current ? <Left session={session} instrument={current} /> : <aside class="side left" />}
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
-          <div class="app-view" ref={holder} hidden={covered} />
+          <div class={reading?.other ? "pair" : "alone"} hidden={covered}>
+            {reading?.other && <p class="pair-name">{session.titleOf(session.model)}{session.off.length > 0 && `, ${session.off.length} off`}</p>}
+            {reading?.other && <p class="pair-name">{reading.other.title}</p>}
+            <div class="app-view" ref={holder} />
+            {reading?.other && <div class="app-other" ref={beside} />}
+          </div>
           {covered && <Cover session={session} />}
         </main>
         {current ? <Right session={session} instrument={current} /> : <aside class="side right" />}

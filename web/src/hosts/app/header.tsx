@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../../protocol/types";
 import { copyText, number } from "../../render/dom";
+import { allOn } from "./session";
 import type { Session } from "./session";
 
 const formats: [ExportFormat, string][] = [
@@ -37,6 +38,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
           {models?.models.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
         </select>
       </label>
+      <Against session={session} />
       <div class="texts">
         <TextBox session={session} which="text" label="Sentence A" limit={models?.max_characters} onRead={read} />
         <TextBox session={session} which="pair" label={entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)"} limit={models?.max_characters} onRead={read} />
@@ -49,6 +51,29 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
       <Export session={session} />
       <button class="icon fold" aria-label="This head" onClick={() => fold("right")}>☰</button>
     </header>
+  );
+}
+
+/** Another model, or this one before heads were switched off, beside what is on screen. */
+function Against({ session }: { session: Session }): JSX.Element | null {
+  const others = session.models?.models.filter((each) => each.id !== session.model) ?? [];
+  if (!others.length && !session.off.length && !session.against) return null;
+  return (
+    <label class="field">
+      <span>against</span>
+      <select
+        data-control="against"
+        value={session.against}
+        onChange={(event) => {
+          session.against = event.currentTarget.value;
+          void session.read();
+        }}
+      >
+        <option value="">nothing</option>
+        {session.off.length > 0 && <option value={allOn}>every head on</option>}
+        {others.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
+      </select>
+    </label>
   );
 }
 

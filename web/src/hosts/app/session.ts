@@ -9,7 +9,12 @@ export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-
 export interface Reading {
   id: string;
   source: Source;
+  /** The reading it is compared with, and what that is. */
+  other: { source: Source; title: string } | null;
 }
+
+/** Compared with the same model, every head on. */
+export const allOn = "all-on";
 
 export class Session {
   phase: Phase = "starting";
@@ -20,6 +25,8 @@ export class Session {
   text = "";
   pair = "";
   off: OffHead[] = [];
+  /** A model's id, or allOn, or nothing. */
+  against = "";
   reading: Reading | null = null;
   theme: Theme = "auto";
   state: Partial<State>;
@@ -32,6 +39,7 @@ export class Session {
     this.text = address.get("text") ?? "";
     this.pair = address.get("pair") ?? "";
     this.off = readOff(address.get("off") ?? "");
+    this.against = address.get("against") ?? "";
     this.state = fromQuery(address);
     this.theme = this.state.theme ?? "auto";
   }
@@ -54,6 +62,7 @@ export class Session {
     const known = this.models.models.some((each) => each.id === this.model);
     if (!known) this.model = this.models.default;
     const [first] = this.models.examples;
+    if (this.against !== allOn && !this.models.models.some((each) => each.id === this.against)) this.against = "";
     if (this.text) await this.read();
     else if (first) await this.useExample(first);
     else this.settle("empty");
@@ -73,25 +82,46 @@ export class Session {
     const ticket = ++this.ticket;
     if (!this.text.trim()) return this.settle("empty");
     this.settle("loading");
-    const request: ReadRequest = {
-      model: this.model,
-      text: this.text,
-      text_pair: this.pair.trim() ? this.pair : null,
-      off: this.off,
-      layer: this.state.layer ?? null,
-      ...(truncate ? { truncate } : {}),
-    };
     try {
-      const source = openContainer(await postBytes("api/read", request));
+      const source = await this.ask(this.model, this.off, truncate);
+      if (this.against === allOn && !this.off.length) this.against = "";
+      const other = this.against ? await this.ask(this.against === allOn ? this.model : this.against, [], truncate) : null;
       if (ticket !== this.ticket) return;
-      const { id } = source.header as AppHeader;
-      source.fetchLayer = (kind: Kind, layer: number) => getBytes(`api/reading/${encodeURIComponent(id)}/layer/${kind}/${layer}`);
       source.header.state = { ...source.header.state, ...this.state, theme: this.theme };
-      this.reading = { id, source };
+      if (other) other.header.state = source.header.state;
+      const title = this.against === allOn ? "every head on" : this.titleOf(this.against);
+      this.reading = { id: (source.header as AppHeader).id, source, other: other && { source: other, title } };
       this.settle("ready");
     } catch (error) {
       if (ticket === this.ticket) this.fail(error);
     }
+  }
+
+  titleOf(model: string): string {
+    return this.models?.models.find((each) => each.id === model)?.title ?? model;
+  }
+
+  private async ask(model: string, off: OffHead[], truncate: boolean): Promise<Source> {
+    const request: ReadRequest = {
+      model,
+      text: this.text,
+      text_pair: this.pair.trim() ? this.pair : null,
+      off,
+      layer: this.state.layer ?? null,
+      ...(truncate ? { truncate } : {}),
+    };
+    const source = openContainer(await postBytes("api/read", request));
+    const { id } = source.header as AppHeader;
+    source.fetchLayer = async (kind: Kind, layer: number) => {
+      try {
+        return await getBytes(`api/reading/${encodeURIComponent(id)}/layer/${kind}/${layer}`);
+      } catch (error) {
+        // The server has let this reading go, or was started anew: read the text again.
+        if (error instanceof ApiError && error.status === 404 && this.reading?.id === id) void this.read(truncate);
+        throw error;
+      }
+    };
+    return source;
   }
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
@@ -119,6 +149,7 @@ export class Session {
   address(): string {
     const query = new URLSearchParams({ model: this.model, text: this.text });
     if (this.pair.trim()) query.set("pair", this.pair);
+    if (this.against) query.set("against", this.against);
     if (this.off.length) query.set("off", this.off.map((each) => each.join(".")).join("_"));
     const state = this.stateQuery();
     for (const [name, value] of state) query.set(name, value);

@@ -38,7 +38,7 @@ export function rows(query: Unit[], key: Unit[], width: number, mirrored: boolea
   const [height, fontSize] = rowHeight(Math.max(query.length, key.length));
   const place = (count: number) => Float32Array.from({ length: count }, (_, i) => (i + 0.5) * height);
   const longest = longestText([...query, ...key], fontSize);
-  const bars = width > 620 ? 132 : 76;
+  const bars = width > 620 ? 132 : width > 460 ? 76 : 44;
   const text = Math.round(Math.min(longest + 18, Math.max(70, width * 0.24)));
   const gap = Math.round(Math.max(90, Math.min(600, width - 2 * (text + bars) - 24)));
   const across = 2 * (text + bars) + gap;

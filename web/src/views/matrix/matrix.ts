@@ -89,6 +89,12 @@ export class MatrixView implements View {
     return `head ${state.layer}-${state.head}\t${this.query[i].text} → ${this.key[j].text}\t${this.text(this.values[i * this.key.length + j])}`;
   }
 
+  press(key: string): boolean {
+    const factor = { "+": 0.6, "=": 0.6, "-": 1 / 0.6, "0": 1e9 }[key];
+    if (factor !== undefined) this.zoom(factor);
+    return factor !== undefined;
+  }
+
   step(by: number): void {
     const { state } = this.context.store;
     const now = unitOf(this.query, state.query);

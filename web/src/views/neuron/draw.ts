@@ -94,6 +94,21 @@ function weights(context: CanvasRenderingContext2D, scene: Scene, first: number,
     context.fillText(row.visible[token] ? weightText(weight) : "0", left + column.width, middle);
     context.globalAlpha = 1;
   }
+  if (row.sink !== null && last === units.key.length) sinkRow(context, scene, row.sink, last * columns.row - scroll + columns.row / 2, height, font);
+}
+
+/** Below the keys: the logit that is no key, and the mass it takes. */
+function sinkRow(context: CanvasRenderingContext2D, scene: Scene, mass: number, middle: number, height: number, font: string): void {
+  const { columns, weightX, style, inputs } = scene;
+  const { width } = columns.bars[columns.bars.length - 1];
+  const scaled = columns.bars.find((column) => column.name === "scaled")!;
+  context.fillStyle = style.getPropertyValue("--quiet");
+  context.fillRect(weightX, middle - height / 2, (width - 40) * mass, height);
+  context.textAlign = "right";
+  context.font = `11px ${font}`;
+  context.fillText("sink, no key", columns.key.x + columns.key.width - 4, middle);
+  context.fillText(valueText(inputs.sink ?? 0), scaled.x + scaled.width, middle);
+  context.fillText(weightText(mass), weightX + width, middle);
 }
 
 function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn, token: number, middle: number, ink: string, quiet: string, font: string): void {

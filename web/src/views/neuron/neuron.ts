@@ -151,7 +151,7 @@ export class NeuronView implements View {
     this.scene = scene;
     this.element.style.maxHeight = `${this.context.height()}px`;
     this.content.style.width = `${Math.max(columns.width, (this.element.clientWidth || 900) - 16)}px`;
-    this.content.style.height = `${columns.top + units.key.length * columns.row + 8}px`;
+    this.content.style.height = `${contentHeight(scene)}px`;
     this.rows.place(scene);
     this.stopMotion?.();
     if (animate && before && before.x.length === place.x.length) {
@@ -168,7 +168,7 @@ export class NeuronView implements View {
     if (!scene) return;
     const { columns } = scene;
     const width = Math.max(columns.width, element.clientWidth - 16);
-    const height = Math.min(element.clientHeight || 600, columns.top + scene.units.key.length * columns.row + 8);
+    const height = Math.min(element.clientHeight || 600, contentHeight(scene));
     const context = fit(this.picture, width, height);
     this.picture.style.marginBottom = `${-height}px`;
     // The picture sticks to the top only; sideways it moves with the content.
@@ -262,6 +262,10 @@ function largestProduct({ q, k, dim, s }: Scene["inputs"], query: number): numbe
   let most = 0;
   for (let j = 0; j < s; j++) for (let n = 0; n < dim; n++) most = Math.max(most, Math.abs(q[query * dim + n] * k[j * dim + n]));
   return most || 1;
+}
+
+function contentHeight({ columns, units, row }: Scene): number {
+  return columns.top + (units.key.length + (row.sink === null ? 0 : 1)) * columns.row + 8;
 }
 
 function ends(row: ScoreRow, pick: (...values: number[]) => number): Scene["limits"]["low"] {
