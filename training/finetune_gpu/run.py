@@ -2,7 +2,7 @@
 
     PYTHONPATH=src:. python -m training.finetune_gpu.run --glue DIR --out DIR
 
-Needs torch, transformers, numpy and scikit-learn. Writes results.json (scores, baselines, settings),
+Needs torch, transformers, numpy and scikit-learn. Writes results.json (scores, baselines),
 answers.npz (the answers under every single-head and single-layer edit, from which
 `python -m training.finetune_gpu.report` makes the tables and figures of the docs), change.npz
 (how far fine-tuning moved every head, and gradient importance) and the models named by --keep.
