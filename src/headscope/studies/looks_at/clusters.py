@@ -9,7 +9,7 @@ import pandas as pd
 
 from headscope.statistics.clusters import cluster
 from headscope.studies.looks_at.drawing import heads_in_plane
-from headscope.studies.looks_at.material import Material, reference
+from headscope.studies.looks_at.material import Material, printed, reference
 from headscope.studies.looks_at.surface import Maps
 from headscope.studies.report import Section
 
@@ -61,8 +61,8 @@ def clusters(
         {"behaviour": name, "heads": groups.count(name), "paper": told.get(name, np.nan)}
         for name in (*reference()["clusters"]["thresholds"], "other")
     ]
-    section.table("clusters", pd.DataFrame(rows), "Heads over the paper's thresholds.",
-                  published=["paper"])  # fmt: skip
+    counted = printed(pd.DataFrame(rows).astype({"paper": "Int64"}))
+    section.table("clusters", counted, "Heads over the paper's thresholds.", published=["paper"])
     section.text(
         f"Mean distance within a layer {found.within:.3f}, between layers {found.between:.3f} "
         f"(p = {found.p_value:.4f} by shuffling layers); the plane leaves out {found.stress:.0%} "

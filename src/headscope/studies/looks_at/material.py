@@ -52,7 +52,7 @@ class Material:
 
     def treebank_or_sample(self) -> Path:
         return self.treebank("dev") or self._sample(
-            "a treebank", "`treebank/*-dev.conllu` and `*-test.conllu`", STORIES
+            "treebank", "`treebank/*-dev.conllu` and `*-test.conllu`", STORIES
         )
 
     def coreference(self) -> dict[str, Path]:

@@ -1,0 +1,78 @@
+"""`headscope probe` on the shipped sample."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli import build
+from headscope.corpus.conllu import Treebank
+from headscope.corpus.coreference import CoreferenceCorpus
+from headscope.corpus.relations import Relations
+from headscope.corpus.sample import PARAGRAPHS, RELATIONS, STORIES
+from headscope.errors import BadInput
+
+
+@pytest.fixture
+def run(tiny_bert, monkeypatch, tmp_path):
+    monkeypatch.setattr("headscope.cli.probe.open_scope", lambda *_: tiny_bert)
+
+    def command(*words):
+        result = CliRunner().invoke(build(), ["probe", *words, "-o", str(tmp_path / "out.csv")])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return command
+
+
+def test_the_sample_is_sound_and_covers_what_probes_need():
+    sentences = list(Treebank(STORIES, bad="refuse"))
+    assert len(sentences) == 36
+    relations = {relation for s in sentences for relation in s.relations}
+    assert {"det", "amod", "nsubj", "obj", "case", "aux", "nmod:poss", "compound"} <= relations
+    assert len(list(CoreferenceCorpus(STORIES, bad="refuse"))) == 6
+    assert len(list(Relations(RELATIONS, bad="refuse"))) > 20
+    assert PARAGRAPHS.read_text().count("\n\n") == 11
+
+
+def test_dependency_writes_the_table_all_heads_and_a_map(run, tmp_path):
+    run("dependency", "sample", "--minimum", "5", "--map", str(tmp_path / "map.svg"))
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert {"relation", "accuracy", "low", "high", "baseline", "offset"} <= set(table.columns)
+    assert len(pd.read_csv(tmp_path / "out-heads.csv")) % (2 * 8) == 0
+    assert (tmp_path / "map.svg").read_text().startswith("<?xml")
+    assert not list(tmp_path.glob(".out*"))  # nothing half done is left behind
+
+
+def test_training_data_adds_the_probes_over_all_heads(run, tmp_path):
+    run("dependency", "sample", "--minimum", "5", "--train", "sample", "--vectors", "embeddings")
+    assert "attention+words" in set(pd.read_csv(tmp_path / "out-probes.csv")["probe"])
+
+
+def test_coreference_relations_and_features_write_their_tables(run, tmp_path):
+    columns = {"coreference": "nominal", "relations": "percentile", "features": "measure"}
+    for name, column in columns.items():
+        run(name, "sample")
+        assert column in pd.read_csv(tmp_path / "out.csv").columns
+
+
+def test_two_models_side_by_side_show_the_change(run, tmp_path):
+    run("features", "sample", "--other", "same")
+    assert (pd.read_csv(tmp_path / "out.csv")["change"] == 0).all()
+
+
+def test_bad_data_is_counted_or_refused_as_chosen(run, tmp_path):
+    path = tmp_path / "bad.conllu"
+    path.write_text(STORIES.read_text() + "1\tbroken\n\n")
+    assert run("dependency", str(path), "--minimum", "5").exit_code == 0
+    with pytest.raises(BadInput, match=r"bad.conllu:\d+: a line has 2 columns"):
+        run("dependency", str(path), "--bad", "refuse")
+
+
+def test_misuse_is_said_in_one_sentence(run):
+    with pytest.raises(BadInput, match="--subtypes is keep or fold, not 'both'"):
+        run("dependency", "sample", "--subtypes", "both")
+    with pytest.raises(BadInput, match="There is no file or folder nowhere"):
+        run("coreference", "nowhere")
