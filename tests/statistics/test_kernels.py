@@ -43,12 +43,12 @@ def test_blocks_cover_every_query_once_and_stay_small():
     assert (seen == 1).all()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_the_gpu_kernel_equals_float64_in_the_interpreter(dtype):
+@pytest.mark.parametrize(("dtype", "parts"), [("float32", 2), ("float16", 1)])
+def test_the_gpu_kernel_equals_float64_in_the_interpreter(dtype, parts):
     """Masks, padding, windows, groups, both directions, each feature; in a process of its own."""
     pytest.importorskip("triton")
     done = subprocess.run(
-        [sys.executable, str(HERE / "interpreted.py"), dtype],
+        [sys.executable, str(HERE / "interpreted.py"), dtype, str(parts)],
         env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,
         text=True,

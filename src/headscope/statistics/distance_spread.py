@@ -18,6 +18,7 @@ class DistanceSpread(Statistic):
     """
 
     name = "distance_spread"
+    standard = False  # needs a second sum per pair, which a GPU feels
     unit = "tokens"
     bounds = (0.0, float("inf"))
 

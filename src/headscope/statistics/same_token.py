@@ -18,6 +18,7 @@ class SameToken(Statistic):
     """
 
     name = "same_token"
+    standard = False  # needs a comparison per pair, which a GPU feels
     unit = "share"
     feature = "same_token"
 

@@ -20,6 +20,7 @@ class SameTokenOtherSentence(Statistic):
     """
 
     name = "same_token_other"
+    standard = False  # needs a comparison per pair, which a GPU feels
     unit = "share"
     feature = "same_token_other"
     both_directions = True

@@ -17,14 +17,14 @@ from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
 
 DIMS = (16, 32, 64, 128)
-KEY_FEATURES = 12  # columns the kernel has for them
+KEY_FEATURES = 14  # columns the kernel has for them
 ROWS = ("entropy", "largest", "self", "previous", "next")
 PAIRS = ("distance", "distance_squared", "same_token", "same_token_other")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """How the kernel cuts its work; the numbers are what a measurement on the device chose."""
+    """How the kernel cuts its work; an H200 chose the numbers (benchmarks/survey_gpu.py)."""
 
     queries: int = 128
     keys: int = 64
@@ -47,7 +47,9 @@ def suits(call: Call, plan: Plan) -> bool:
     if not (call.q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1") or not installed():
         return False
     return (
-        call.bias is None
+        call.scaling is not None
+        and call.scaling > 0
+        and call.bias is None
         and call.softcap is None
         and call.sinks is None
         and call.q.shape[-1] == call.v.shape[-1]
@@ -67,11 +69,13 @@ def tile_for(call: Call) -> Tile:
         return Tile(queries=64, keys=32, warps=4, stages=2)
     if call.q.shape[-1] >= 128:
         return Tile(queries=128, keys=64, warps=8, stages=3)
-    return Tile(queries=128, keys=64, warps=4, stages=3)
+    return Tile(queries=64, keys=64, warps=4, stages=2 if call.q.shape[2] <= 128 else 3)
 
 
-def from_scores(call: Call, plan: Plan, tile: Tile | None = None) -> tuple[Reduced, Tensor]:
-    """Row features and output (b t h d)."""
+def from_scores(
+    call: Call, plan: Plan, tile: Tile | None = None, parts: int | None = None
+) -> tuple[Reduced, Tensor]:
+    """Row features and output (b t h d); `parts` are the terms a weight is split into."""
     from headscope.statistics.kernels.one_pass import attend
 
     q, k, v = (_unit_stride(tensor) for tensor in (call.q, call.k, call.v))
@@ -104,6 +108,7 @@ def from_scores(call: Call, plan: Plan, tile: Tile | None = None) -> tuple[Reduc
         LEADING=call.window is not None or plan.grid.left_padded,
         DIM=dim, BLOCK_M=tile.queries, BLOCK_N=tile.keys,
         PRECISION="ieee" if q.dtype == torch.float32 else "tf32",
+        PARTS=parts or (1 if q.dtype == torch.bfloat16 else 2),
         num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
     return reduced, output
@@ -138,8 +143,8 @@ def _make_layout(plan: Plan, block: int) -> _Layout:
     if plan.keys:
         columns[..., : len(plan.keys)] = plan.key_columns()
     y = block - 1 - torch.arange(keys, device=device) % block  # up to the end of the key's block
-    digits = torch.stack([torch.ones_like(y), y, y * y // 128, y * y % 128], dim=-1)
-    columns[..., KEY_FEATURES:] = digits.to(torch.float16)
+    columns[..., KEY_FEATURES] = 1
+    columns[..., KEY_FEATURES + 1] = y
     first = grid.key.start.to(torch.int32)
     return _Layout(
         columns,

@@ -3,13 +3,14 @@
 For a tile of queries it walks over blocks of keys with a running softmax, as flash attention
 does, and beside the output keeps what the features need of the same weights:
 
-- key columns: p times a matrix of sixteen columns. p goes in as two half-precision terms
-  (p = high + low, exact to 2⁻²²), so the tensor cores do it at little cost;
+- key columns: p times a matrix of sixteen columns, on the tensor cores. p goes in as two
+  half-precision terms (p = high + low, exact to 2⁻²²), or, for models in bfloat16, as the first
+  alone, which is rounded sixteen times finer than the weights such a model itself uses;
 - entropy: ln Σ exp(s) − Σ p·s, from one more running sum;
 - the largest weight: exp(max − lse), which is 1 / Σ exp(s − max);
 - self, previous, next: one dot product per query after the loop, not a comparison per pair;
-- distances: from three of the columns, which hold y, how far a key stands before the end of its
-  block, and y² in digits that halves hold exactly; per pair where the block holds the query;
+- distance: a column holds how far a key stands before the end of its block, and blocks left
+  behind are counted in steps; a sum per pair where a block holds the query, or both directions;
 - same token: a comparison of token ids per pair.
 
 Scores are kept in base 2, because exp2 is the instruction the hardware has.
@@ -22,9 +23,9 @@ import triton
 import triton.language as tl
 
 HIDDEN = tl.constexpr(-1.0e30)  # finite, so that 0 · HIDDEN is 0; exp2 of it is 0
-DIGIT = tl.constexpr(128.0)  # squares are kept in two digits of this base
 COLUMNS = tl.constexpr(16)  # the narrowest matrix a tensor core multiplies
-ONES = tl.constexpr(12)  # columns 0 … 11 are features; then 1, y, ⌊y²/128⌋ and y² mod 128
+ONES = tl.constexpr(14)  # columns 0 … 13 are features; then 1 …
+WITHIN = tl.constexpr(15)  # … and how far a key stands before the end of its block
 
 
 @triton.jit
@@ -59,11 +60,13 @@ def _walk(
     WINDOW: tl.constexpr,
     DISTANCE: tl.constexpr,
     DISTANCE_SQUARED: tl.constexpr,
+    STEPPED: tl.constexpr,
     SAME: tl.constexpr,
     SAME_OTHER: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK_N: tl.constexpr,
     PRECISION: tl.constexpr,
+    PARTS: tl.constexpr,
 ):
     d = tl.arange(0, DIM)
     place = tl.arange(0, COLUMNS)[None, :]
@@ -77,7 +80,7 @@ def _walk(
             )
         else:
             k = tl.load(k_base + key[None, :] * stride_ks + d[:, None])
-        score = tl.dot(q, k, input_precision=PRECISION) * scale
+        score = tl.dot(q, k, input_precision=PRECISION)  # times scale below, where it costs nothing
         if MASKED:
             seen = inside[None, :]
             if CAUSAL:
@@ -85,9 +88,9 @@ def _walk(
             if WINDOW:
                 seen = seen & (query[:, None] - key[None, :] < window)
             score = tl.where(seen, score, HIDDEN)
-        higher = tl.maximum(most, tl.max(score, 1))
+        higher = tl.maximum(most, tl.max(score, 1) * scale)
         shrink = tl.math.exp2(most - higher)
-        p = tl.math.exp2(score - higher[:, None])
+        p = tl.math.exp2(score * scale - higher[:, None])
         if MASKED:
             p = tl.where(seen, p, 0.0)
         most = higher
@@ -104,33 +107,24 @@ def _walk(
             v = tl.load(v_base + key[:, None] * stride_vs + d[None, :])
             f = tl.load(f_base + key[:, None] * COLUMNS + place)
         mixed = mixed * shrink[:, None]
-        mixed = tl.dot(p.to(v.dtype), v, mixed, input_precision=PRECISION)
+        columns = columns * shrink[:, None]
         p_high = p.to(tl.float16)
-        p_low = (p - p_high.to(tl.float32)).to(tl.float16)
-        block = tl.dot(p_low, f)
-        block = tl.dot(p_high, f, block)
-        columns = columns * shrink[:, None] + block
-        weight = tl.sum(tl.where(place == ONES, block, 0.0), 1)
-        total = total * shrink + weight
-        scored = scored * shrink + tl.sum(p * score, 1)
-        if DISTANCE or DISTANCE_SQUARED:
-            if CAUSAL and not MASKED:
-                # d = (query − end of the block) + y, with nothing to cancel in the sums
-                away = (query - (start + BLOCK_N - 1)).to(tl.float32)
-                y = tl.sum(tl.where(place == ONES + 1, block, 0.0), 1)
-                if DISTANCE:
-                    far = far * shrink + (away * weight + y)
-                if DISTANCE_SQUARED:
-                    y_high = tl.sum(tl.where(place == ONES + 2, block, 0.0), 1)
-                    y_low = tl.sum(tl.where(place == ONES + 3, block, 0.0), 1)
-                    squares = away * (away * weight + 2.0 * y) + (y_high * DIGIT + y_low)
-                    farther = farther * shrink + squares
+        columns = tl.dot(p_high, f, columns)
+        if PARTS == 2:
+            p_low = (p - p_high.to(tl.float32)).to(tl.float16)
+            columns = tl.dot(p_low, f, columns)
+        mixed = tl.dot(p.to(v.dtype), v, mixed, input_precision=PRECISION)
+        if DISTANCE:
+            if STEPPED:  # all blocks so far move one block further away from the next
+                far = (far + BLOCK_N * total) * shrink
             else:
-                away = (query[:, None] - key[None, :]).to(tl.float32)
-                if DISTANCE:
-                    far = far * shrink + tl.sum(p * tl.abs(away), 1)
+                away = tl.abs(query.to(tl.float32)[:, None] - key.to(tl.float32)[None, :])
+                reach = p * away
+                far = far * shrink + tl.sum(reach, 1)
                 if DISTANCE_SQUARED:
-                    farther = farther * shrink + tl.sum(p * away * away, 1)
+                    farther = farther * shrink + tl.sum(reach * away, 1)
+        total = total * shrink + tl.sum(p, 1)
+        scored = scored * shrink + tl.sum(p * score, 1)
         if SAME or SAME_OTHER:
             if MASKED:
                 key_id = tl.load(key_id_base + key, mask=inside, other=-9)
@@ -179,6 +173,7 @@ def attend(
     SAME: tl.constexpr, SAME_OTHER: tl.constexpr,
     CAUSAL: tl.constexpr, WINDOW: tl.constexpr, LEADING: tl.constexpr,
     DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, PRECISION: tl.constexpr,
+    PARTS: tl.constexpr,
 ):  # fmt: skip
     """One tile of queries of one head. Constants that name features are their row, or -1."""
     tile = tl.program_id(0)
@@ -216,6 +211,9 @@ def attend(
     same = tl.zeros([BLOCK_M], tl.float32)
     same_other = tl.zeros([BLOCK_M], tl.float32)
 
+    # distances in steps of whole blocks, where all of them lie before the query
+    STEPPED: tl.constexpr = CAUSAL and (not LEADING) and (DISTANCE_SQUARED < 0)
+
     # the keys some query of the tile sees, and among them the blocks every query sees whole
     low, high = first_key, end_key
     whole_low, whole_high = first_key, end_key
@@ -237,26 +235,31 @@ def attend(
             low, whole_low, q, query, k_base, v_base, f_base, key_id_base, stride_ks, stride_vs,
             query_id, query_other, first_key, end_key,
             most, total, mixed, columns, scored, far, farther, same, same_other, scale, window,
-            True, CAUSAL, WINDOW, DISTANCE >= 0, DISTANCE_SQUARED >= 0, SAME >= 0, SAME_OTHER >= 0,
-            DIM, BLOCK_N, PRECISION,
+            True, CAUSAL, WINDOW, (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0), DISTANCE_SQUARED >= 0, False, SAME >= 0, SAME_OTHER >= 0,
+            DIM, BLOCK_N, PRECISION, PARTS,
         )  # fmt: skip
     most, total, mixed, columns, scored, far, farther, same, same_other = _walk(
         whole_low, whole_high, q, query, k_base, v_base, f_base, key_id_base, stride_ks, stride_vs,
         query_id, query_other, first_key, end_key,
         most, total, mixed, columns, scored, far, farther, same, same_other, scale, window,
-        False, CAUSAL, WINDOW, DISTANCE >= 0, DISTANCE_SQUARED >= 0, SAME >= 0, SAME_OTHER >= 0,
-        DIM, BLOCK_N, PRECISION,
+        False, CAUSAL, WINDOW, (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0), DISTANCE_SQUARED >= 0, STEPPED, SAME >= 0, SAME_OTHER >= 0,
+        DIM, BLOCK_N, PRECISION, PARTS,
     )  # fmt: skip
+    if STEPPED and (DISTANCE >= 0):
+        # up to here `far` counts from the end of a key's block to the end of the last block
+        place = tl.arange(0, COLUMNS)[None, :]
+        within = tl.sum(tl.where(place == WITHIN, columns, 0.0), 1)
+        far = far + within + (query - (whole_high - 1)).to(tl.float32) * total
     most, total, mixed, columns, scored, far, farther, same, same_other = _walk(
         whole_high, high, q, query, k_base, v_base, f_base, key_id_base, stride_ks, stride_vs,
         query_id, query_other, first_key, end_key,
         most, total, mixed, columns, scored, far, farther, same, same_other, scale, window,
-        True, CAUSAL, WINDOW, DISTANCE >= 0, DISTANCE_SQUARED >= 0, SAME >= 0, SAME_OTHER >= 0,
-        DIM, BLOCK_N, PRECISION,
+        True, CAUSAL, WINDOW, (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0), DISTANCE_SQUARED >= 0, False, SAME >= 0, SAME_OTHER >= 0,
+        DIM, BLOCK_N, PRECISION, PARTS,
     )  # fmt: skip
 
     total = tl.where(total > 0, total, 1.0)  # padded queries may see nothing
-    most = tl.where(most > HIDDEN, most, 0.0)
+    most = tl.where(most > -1.0e25, most, 0.0)
     mixed = mixed / total[:, None]
     o_base = out_ptr + b * stride_ob + h * stride_oh
     tl.store(
@@ -267,13 +270,16 @@ def attend(
     r_base = rows_ptr + b * stride_rb + h * stride_rh
     if FEATURES > 0:
         place = tl.arange(0, COLUMNS)
+        # by the sum of the same rounded weights, so that rounding takes nothing from the shares
+        counted = tl.sum(tl.where(place[None, :] == ONES, columns, 0.0), 1)
+        counted = tl.where(counted > 0, counted, 1.0)
         tl.store(
             r_base + place[None, :] * stride_rf + row[:, None],
-            columns / total[:, None],
+            columns / counted[:, None],
             mask=real[:, None] & (place[None, :] < FEATURES),
         )
     if ENTROPY >= 0:
-        entropy = 0.6931471805599453 * (most + tl.math.log2(total) - scored / total)
+        entropy = 0.6931471805599453 * (most + tl.math.log2(total) - scored * scale / total)
         tl.store(r_base + ENTROPY * stride_rf + row, tl.maximum(entropy, 0.0), mask=real)
     if LARGEST >= 0:
         tl.store(r_base + LARGEST * stride_rf + row, 1.0 / total, mask=real)
