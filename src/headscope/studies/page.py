@@ -73,7 +73,7 @@ root.dataset.theme=dark?'light':'dark';});
 """
 
 
-def page(report: Report) -> str:
+def html_page(report: Report) -> str:
     """The report as a complete page."""
     names = [section.title for section in report.sections]
     links = "".join(

@@ -167,9 +167,9 @@ class Report:
 
     def html(self) -> str:
         """The whole report as one page."""
-        from headscope.studies.page import page
+        from headscope.studies.page import html_page
 
-        return page(self)
+        return html_page(self)
 
     def save(self, path: str | Path) -> Path:
         """Write the page to `path`, whole or not at all."""

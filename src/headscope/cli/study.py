@@ -1,0 +1,87 @@
+"""`headscope study`: a paper's experiments, end to end, as one page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from headscope.cli.console import err, open_scope, progress, say_written
+from headscope.errors import BadInput
+from headscope.studies.steps import Progress, Steps
+
+Item = TypeVar("Item")
+
+
+class Shown(Progress):
+    """A study's progress on the terminal: a line a step, a bar with the time left for long ones."""
+
+    def start(self, step: str) -> None:
+        err.print(f"… {step.replace('_', ' ')}", highlight=False)
+
+    def track(self, items: Iterable[Item], step: str, total: int | None = None) -> Iterator[Item]:
+        with progress() as bar:
+            task = bar.add_task(step, total=total)
+            for item in items:
+                yield item
+                bar.advance(task)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("study")(study)
+
+
+def study(
+    name: Annotated[str, typer.Argument(help="vig, clark or kovaleva.")],
+    model: Annotated[
+        str | None, typer.Option(help="A hub name or a folder; the bundled model if left out.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder with the study's data (see docs).")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Documents to read; the paper's number if left out.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Run a paper's experiments on a model and write the report.
+
+    Finished steps are kept in a folder beside the report until it is written: run the same command
+    again after stopping it, and it goes on where it was.
+
+    Examples:
+
+      headscope study vig -o vig.html
+
+      headscope study vig --model bert-base-uncased --data data -o vig.html
+    """
+    from headscope.studies import STUDIES
+
+    if name not in STUDIES:
+        raise BadInput(f"There is no study {name!r}; there are {', '.join(sorted(STUDIES))}.")
+    if output.suffix.lower() not in {".html", ".htm"}:
+        raise BadInput(f"A report is a page: give a name ending in .html, not {output.name}.")
+    if data is not None and not data.exists():
+        raise BadInput(f"There is no folder or file {data}; see docs for what the study reads.")
+    scope = open_scope(model, device)
+    steps = Steps(
+        output.with_suffix(".steps"),
+        {"study": name, "model": scope.name, "data": str(data), "limit": limit},
+        Shown(),
+    )
+    report = STUDIES[name](scope, data, limit=limit, steps=steps, command=_command())
+    report.save(output)
+    steps.clear()
+    say_written(output)
+
+
+def _command() -> str:
+    import shlex
+
+    return shlex.join(["headscope", *sys.argv[1:]])
