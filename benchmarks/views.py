@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import _peer_pages
 import numpy as np
-import peer_pages
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import headscope as hs
@@ -95,7 +95,7 @@ class Bench:
         context = self.browser.new_context(viewport={"width": 1280, "height": 800})
         context.set_default_timeout(240_000)
         page = context.new_page()
-        page.route(re.compile("^https:"), peer_pages.serve)
+        page.route(re.compile("^https:"), _peer_pages.serve)
         start = time.perf_counter()
         page.goto(path.as_uri(), wait_until="commit")
         return page, start
@@ -151,7 +151,7 @@ class Bench:
         self, view: str, shape: str, tokens: int, weights: np.ndarray, names: list[str]
     ) -> None:
         start = time.perf_counter()
-        html = peer_pages.bertviz(view, weights, names)
+        html = _peer_pages.bertviz(view, weights, names)
         python = time.perf_counter() - start
         layers, heads, count, _ = weights.shape
         page, opened = self.open(html)
@@ -183,13 +183,13 @@ class Bench:
         start = time.perf_counter()
         if tool == "CircuitsVis":
             html, mark, view = (
-                peer_pages.circuitsvis(weights[0], names),
+                _peer_pages.circuitsvis(weights[0], names),
                 ["canvas", weights.shape[1]],
                 "layer",
             )
         else:
             html, mark, view = (
-                peer_pages.inspectus(weights, names),
+                _peer_pages.inspectus(weights, names),
                 ["rect", len(names) ** 2],
                 "matrix",
             )
@@ -267,9 +267,9 @@ def main() -> None:
     given = options.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        raise SystemExit("Install Chromium first: make setup.")
+        raise SystemExit("Install Chromium first: make bench does.")
     if not given.no_peers:
-        peer_pages.fetch_libraries()
+        _peer_pages.fetch_libraries()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         bench = Bench(browser, Path(folder))

@@ -15,10 +15,10 @@ from tests.browser.looking import Seen
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """`make setup` installs it; without a browser these tests fail rather than pass unseen."""
+    """`make test` installs it; without a browser these tests fail rather than pass unseen."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next((path for path in map(shutil.which, names) if path), None)
-    assert found, "No Chromium found; run 'make setup', or install the chromium package."
+    assert found, "No Chromium found; 'make test' installs it."
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser

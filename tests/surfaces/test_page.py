@@ -103,7 +103,7 @@ def test_an_unknown_ending_or_folder_gets_a_sentence(tiny_bert, tmp_path):
 def test_a_missing_front_end_says_how_to_build_it(monkeypatch, tmp_path):
     bundle_module.bundle.cache_clear()
     monkeypatch.setattr(bundle_module, "PATH", tmp_path / "headscope.js")
-    with pytest.raises(HeadscopeError, match="make web"):
+    with pytest.raises(HeadscopeError, match="make app"):
         bundle_module.bundle()
     bundle_module.bundle.cache_clear()
 

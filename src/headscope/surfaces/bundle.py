@@ -18,7 +18,7 @@ def bundle() -> str:
         script = PATH.read_text("utf-8")
     except OSError as error:
         raise HeadscopeError(
-            "The front end is not built; run 'make web' in the repository, or install the package."
+            "The front end is not built; run 'make app' in the repository, or install the package."
         ) from error
     script = script.replace("\r\n", "\n")  # a parser would, and the hash below must hold
     return re.sub(r"</(?=script)|<(?=!--)", lambda found: found[0].replace("<", "\\x3c"), script)
