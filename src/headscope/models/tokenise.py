@@ -116,13 +116,24 @@ def _encode(
 def _as_string(text: Text) -> tuple[str, list[tuple[int, int]] | None]:
     """A text, and its words as spans when it came as a list of words."""
     if isinstance(text, str):
-        return text, None
+        return _encodable(text), None
     spans: list[tuple[int, int]] = []
     place = 0
     for word in text:
         spans.append((place, place + len(word)))
         place += len(word) + 1
-    return " ".join(text), spans
+    return _encodable(" ".join(text)), spans
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"Character {error.start} of the text is half a character (a lone surrogate); "
+            "decode the text as UTF-8 again, or remove it."
+        ) from error
+    return text
 
 
 def _tokens(
@@ -193,15 +204,29 @@ def _search(
     number, place = 0, 0
     for at, (token, token_id) in enumerate(zip(spelled, ids, strict=True)):
         if token_id in special:
-            if at > 0 and sentence[at - 1] >= 0 and number + 1 < len(texts):
+            written = texts[number].find(token, place)
+            if written >= 0:  # somebody wrote it in the text
+                place = written + len(token)
+            elif at > 0 and sentence[at - 1] >= 0 and number + 1 < len(texts):
                 number, place = number + 1, 0
             continue
-        text = texts[number].lower()
-        found = text.find(readable(token).removeprefix("##").lower(), place)
-        start = found if found >= 0 else min(place, max(len(text) - 1, 0))
-        end = start + max(1, len(readable(token).removeprefix("##")) if found >= 0 else 1)
-        sentence[at], spans[at], place = number, (start, min(end, len(text))), min(end, len(text))
+        text = _lowered(texts[number])
+        spelled_out = readable(token).removeprefix("##").lower()
+        start = text.find(spelled_out, place)
+        if start >= 0:
+            place = start + len(spelled_out)
+            spans[at] = start, place
+        else:  # part of a character, or unknown: what comes next is looked for from here again
+            start = min(place, max(len(text) - 1, 0))
+            spans[at] = start, min(start + 1, len(text))
+        sentence[at] = number
     return sentence, spans
+
+
+def _lowered(text: str) -> str:
+    """In lower case, unless that changes its length (İ becomes two characters)."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text
 
 
 def _segments(sentence: NDArray[np.int8]) -> NDArray[np.int8]:

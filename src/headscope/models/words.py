@@ -71,8 +71,8 @@ def words_of_spans(
     if not words:
         return numbers
     ends = np.array([end for _, end in words])
-    for place, (start, end) in enumerate(spans):
-        if start < 0 or end <= start:
+    for place, start in enumerate(spans[:, 0]):
+        if start < 0:
             continue
         numbers[place] = first + min(
             int(np.searchsorted(ends, start, side="right")), len(words) - 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headscope.models.spelling import readable
 from headscope.models.tokenise import _classes, _spelling
@@ -21,26 +22,53 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
     spelled = tuple(_spelling(tokenizer, ids))
     classes = _classes(tokenizer, ids, spelled)
     spans = np.full((len(ids), 2), -1, dtype=np.int32)
-    content = [place for place in range(len(ids)) if classes[place] >= TokenClass.PUNCTUATION]
+    words = np.full(len(ids), -1, dtype=np.int32)
+    word_texts: list[str] = []
     text = ""
-    for count, place in enumerate(content, start=1):
-        grown = _decode(tokenizer, [ids[other] for other in content[:count]])
-        start = min(len(text), max(len(grown) - 1, 0))
-        while start < len(grown) - 1 and grown[start].isspace():
-            start += 1
-        spans[place] = start, len(grown)
-        text = grown
+    for run in _runs(classes):
+        own, of_text = _grown(tokenizer, [ids[place] for place in run])
+        found = word_spans(of_text)
+        spans[run] = own + len(text)
+        words[run] = words_of_spans(own, found, len(word_texts))
+        word_texts += [of_text[start:end] for start, end in found]
+        text += of_text
     return Tokens(
         text=spelled,
         labels=tuple(readable(token) for token in spelled),
         ids=np.array(ids, dtype=np.int64),
         classes=classes,
         segments=np.zeros(len(ids), dtype=np.int8),
-        words=words_of_spans(spans, word_spans(text), 0),
+        words=words,
         spans=spans,
         texts=(text,),
-        word_texts=tuple(text[start:end] for start, end in word_spans(text)),
+        word_texts=tuple(word_texts),
     )
+
+
+def _runs(classes: NDArray[np.int8]) -> list[list[int]]:
+    """Places of tokens between special ones; no word reaches across a special token."""
+    runs: list[list[int]] = [[]]
+    for place, kind in enumerate(classes):
+        if kind >= TokenClass.PUNCTUATION:
+            runs[-1].append(place)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _grown(tokenizer: Any, ids: list[int]) -> tuple[NDArray[np.int32], str]:
+    """The text some tokens make, and the span each adds to it."""
+    spans = np.zeros((len(ids), 2), dtype=np.int32)
+    text = ""
+    for place in range(len(ids)):
+        grown = _decode(tokenizer, ids[: place + 1])
+        start = min(len(text), max(len(grown) - 1, 0))
+        while start < len(grown) - 1 and grown[start].isspace():
+            start += 1
+        spans[place] = start, len(grown)
+        text = grown
+    # a cut character may have been longer than what it became
+    return np.minimum(spans, len(text)), text
 
 
 def _decode(tokenizer: Any, ids: list[int]) -> str:
