@@ -11,6 +11,7 @@ const code = readFileSync(script, "utf8");
 const tag = '<script type="module" nonce="dev">';
 for (const name of readdirSync(folder).filter((each) => each.endsWith(".html"))) {
   const html = readFileSync(join(folder, name), "utf8");
+  if (!html.includes(tag)) continue;
   writeFileSync(join(folder, name), `${html.slice(0, html.lastIndexOf(tag))}${tag}${code}</script>`);
 }
 console.log(`${(gzipped / 1024).toFixed(1)} KB gzipped`);

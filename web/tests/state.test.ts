@@ -30,6 +30,10 @@ describe("the first picture", () => {
   it("is the best labelled head of the layer asked for", () => {
     expect(opening(header({ state: { layer: 1 } }))).toMatchObject({ layer: 1, head: 3, heads: [3] });
   });
+  it("is not a resting head, however sharp", () => {
+    const labels = [...(part().labels ?? []), { layer: 0, head: 0, text: "first-token sink", score: 1 }];
+    expect(opening(header({ parts: [part({ labels })] }))).toMatchObject({ layer: 2, head: 1 });
+  });
   it("is what was asked for", () => {
     expect(opening(header({ state: { layer: 5, heads: [0, 2], query: 1 } }))).toMatchObject({ layer: 5, heads: [0, 2], head: 0, query: 1 });
     expect(opening(header({ state: { heads: null } })).heads).toBeNull();

@@ -28,6 +28,7 @@ export function strength(weight: number, scale: WeightScale): number {
 /** Opacity is the strength; width grows from 1 to 3 pixels with it. */
 export const thickness = (s: number) => 1 + 2 * s;
 
+/** Draws the lines with at least one end in sight; the answer is how many end out of it. */
 export function drawLines(
   canvas: HTMLCanvasElement,
   lines: Lines,
@@ -35,18 +36,23 @@ export function drawLines(
   colours: Rgb[],
   background: Rgb,
   scale: WeightScale,
-): void {
+  /** Draw lines paler whose other end is out of sight, so that they do not bury those that can be read. */
+  pale: boolean,
+): number {
   const ratio = pixelRatio();
   const context = fit(canvas, place.width, place.height);
   const single = lines.count > 0 && lines.head.every((head) => head === lines.head[0]);
   const raster = new Raster(canvas.width, canvas.height, background, single ? colours[lines.head[0]] : null);
   const end = (place.vertical ? place.height : place.width) * ratio;
   const [from, to] = [place.from * ratio, place.to * ratio];
+  let leaving = 0;
   for (let i = 0; i < lines.count; i++) {
     const a = (place.query[lines.query[i]] - place.scroll) * ratio;
     const b = (place.key[lines.key[i]] - place.scroll) * ratio;
-    if ((a < -4 && b < -4) || (a > end + 4 && b > end + 4)) continue;
-    const s = strength(lines.weight[i], scale);
+    const [aSeen, bSeen] = [a > -4 && a < end + 4, b > -4 && b < end + 4];
+    if (!aSeen && !bSeen) continue;
+    if (!aSeen || !bSeen) leaving++;
+    const s = strength(lines.weight[i], scale) * (pale && !(aSeen && bSeen) ? 0.3 : 1);
     if (s < 0.004) continue;
     const width = thickness(s) * ratio;
     if (place.vertical) raster.line(from, a, to, b, width, colours[lines.head[i]], s);
@@ -55,6 +61,7 @@ export function drawLines(
   const image = context.createImageData(canvas.width, canvas.height);
   raster.copyTo(image.data);
   context.putImageData(image, 0, 0);
+  return leaving;
 }
 
 /** The strongest line within 4 pixels of a point, or -1. */

@@ -65,8 +65,11 @@ export function opening(header: Header): State {
 
 function bestLabel(part: Part, layer: number | undefined): Label | null {
   const labels = (part.labels ?? []).filter((label) => layer === undefined || label.layer === layer);
-  return labels.reduce<Label | null>((best, label) => (!best || label.score > best.score ? label : best), null);
+  return labels.reduce<Label | null>((best, label) => (!best || interest(label) > interest(best) ? label : best), null);
 }
+
+/** Heads that rest on a separator or the first token are many and say little: they open a picture only for want of better. */
+const interest = (label: Label) => label.score * (/sink|delimiter|first.token/i.test(label.text) ? 0.1 : 1);
 
 const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 

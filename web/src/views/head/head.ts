@@ -171,7 +171,7 @@ export class HeadView implements View {
       this.drawn = ofToken(this.matrices, columns, hand.side, hand.unit, lowest, allowed);
     } else this.drawn = base;
     const place = this.sides.linePlace(geometry);
-    drawLines(this.sides.canvas, this.drawn, place, scene.colours, surfaces[this.context.shade()], state.scale);
+    const leaving = drawLines(this.sides.canvas, this.drawn, place, scene.colours, surfaces[this.context.shade()], state.scale, !hand);
     this.sides.mark(hand, { query: unitOf(this.units.query, state.query), key: unitOf(this.units.key, state.key) }, (side) =>
       hand && side === otherSide(hand.side)
         ? {
@@ -184,10 +184,10 @@ export class HeadView implements View {
           }
         : null,
     );
-    this.report(this.drawn, hand);
+    this.report(this.drawn, hand, leaving > 0 && !hand);
   }
 
-  private report(lines: Lines, hand: Hand | null): void {
+  private report(lines: Lines, hand: Hand | null, leaving: boolean): void {
     const { state } = this.context.store;
     const legend = {
       kind: "lines" as const,
@@ -200,7 +200,7 @@ export class HeadView implements View {
     const whole = lines.count === lines.possible;
     const count = whole ? `showing all ${number(lines.count)} lines` : `showing ${number(lines.count)} of ${number(lines.possible)} lines, ${share} % of the mass`;
     const filter = state.filter === "all" ? "" : ` (${state.filter[0].toUpperCase()}→${state.filter[1].toUpperCase()})`;
-    this.context.status(`${count}${filter}${hand ? " of the token in hand" : ""}`, legend);
+    this.context.status(`${count}${filter}${hand ? " of the token in hand" : ""}${leaving ? "; pale ones end out of sight" : ""}`, legend);
   }
 
   private look(looked: Looked | null, event: MouseEvent | null): void {

@@ -96,7 +96,7 @@ export class ModelView implements View {
     const cells = this.cells(part);
     const room = (this.element.clientWidth || 900) - 28 - gutter;
     const columns = this.columns(part);
-    const size = Math.floor(Math.max(36, Math.min(116, room / columns.length - 6)));
+    const size = Math.floor(Math.max(36, Math.min(part.layers.length > 12 ? 84 : 116, room / columns.length - 6)));
     const labelled = size >= 56;
     const [stepX, stepY] = [size + 6, size + 6 + (labelled ? labelHeight : 0)];
     const [width, height] = [gutter + columns.length * stepX, 20 + part.layers.length * stepY];

@@ -27,6 +27,8 @@ export interface Columns {
 }
 
 const fontSize = 13;
+/** Pixels between rotary pairs. */
+export const gap = 1;
 
 export function columnsOf(
   units: { query: Unit[]; key: Unit[] },
@@ -50,17 +52,22 @@ export function columnsOf(
   if (row.bias) wanted.push(["bias", "bias", "positional bias, added to the score"]);
   if (extras.mask !== null) wanted.push(["mask", "mask", extras.mask]);
   wanted.push(["weight", "softmax", "the weight: what the head attends to"]);
-  const barsWidth = wanted.reduce((sum, [each]) => sum + (each === "mask" ? 44 : 92), 0);
   const lines = wrap ? 2 : 1;
   const start = key.x + key.width + 10;
   const perLine = Math.ceil(dim / lines);
-  const cell = Math.max(6, Math.min(14, Math.floor((available - start - barsWidth - 60) / 2 / perLine)));
-  const strip = perLine * cell + Math.ceil(gaps / lines) * 2;
+  const strips = (size: number) => 2 * (perLine * size + Math.ceil(gaps / lines) * gap);
+  const masked = wanted.some(([each]) => each === "mask") ? 36 : 0;
+  const count = wanted.length - (masked ? 1 : 0);
+  const room = available - start - 62 - masked;
+  const cell = Math.max(6, Math.min(14, Math.floor((room - count * 92 - 2 * Math.ceil(gaps / lines) * gap) / 2 / perLine)));
+  // Bars take what the strips leave, within reason.
+  const bar = Math.max(76, Math.min(130, Math.floor((room - strips(cell)) / count)));
+  const strip = strips(cell) / 2;
   const k = { x: start, width: strip };
   const product = { x: k.x + strip + 18, width: strip };
   let x = product.x + strip + 18;
   const bars = wanted.map(([each, title, note]) => {
-    const width = each === "mask" ? 44 : 92;
+    const width = each === "mask" ? 36 : bar;
     const column = { name: each, title, note, x, width: width - 10 };
     x += width;
     return column;

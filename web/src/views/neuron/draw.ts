@@ -80,6 +80,8 @@ function weights(context: CanvasRenderingContext2D, scene: Scene, first: number,
   if (left < column.x) {
     context.fillStyle = scene.style.getPropertyValue("--panel");
     context.fillRect(left - 8, 0, columns.width, 1e5);
+    context.fillStyle = scene.style.getPropertyValue("--line");
+    context.fillRect(left - 8, 0, 1, 1e5);
   }
   context.font = `11px ${font}`;
   context.textAlign = "right";
@@ -131,7 +133,7 @@ function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn,
   const high = Math.max(0, limits.high[column.name]);
   const zero = column.x + room * (-low / (high - low || 1));
   context.fillStyle = signed(ramp, Math.sign(value) * 0.85, 1);
-  const length = room * (Math.abs(value) / (high - low || 1));
+  const length = room * (Math.abs(Math.max(low, Math.min(high, value))) / (high - low || 1));
   context.fillRect(value >= 0 ? zero : zero - length, middle - height / 2, length, height);
   context.fillStyle = quiet;
   context.fillRect(zero - 0.5, middle - height / 2 - 1, 1, height + 2);

@@ -8,7 +8,7 @@ import { fit, make, valueText, visible, weightText } from "../../render/dom";
 import { diverging } from "../../render/scales";
 import type { Context, View } from "../view";
 import { byContribution, contributions, cumulativeShare, groupSums, groupsOf } from "./contribution";
-import { columnsOf } from "./columns";
+import { columnsOf, gap } from "./columns";
 import { drawHead, drawRows } from "./draw";
 import type { Scene } from "./draw";
 import { layOut, moved, reducedMotion } from "./motion";
@@ -121,7 +121,7 @@ export class NeuronView implements View {
       this.element.clientWidth || 900,
     );
     const marked = new Set(state.marked.length ? state.marked : best.slice(0, 3).flatMap((group) => (sums[group] > 0 ? groups[group] : [])));
-    const place = layOut(groups, order, columns.cell, columns.lines, rotary ? 2 : 0);
+    const place = layOut(groups, order, columns.cell, columns.lines, rotary ? gap : 0);
     const before = this.scene?.place;
     const scene: Scene = {
       columns,
@@ -138,7 +138,7 @@ export class NeuronView implements View {
       limits: {
         q: largest(inputs.q.subarray(query * inputs.dim, (query + 1) * inputs.dim)),
         k: largest(inputs.k),
-        product: largestProduct(inputs, query),
+        product: largestProduct(inputs, query, row.visible),
         low: ends(row, Math.min),
         high: ends(row, Math.max),
       },
@@ -258,9 +258,10 @@ export class NeuronView implements View {
   }
 }
 
-function largestProduct({ q, k, dim, s }: Scene["inputs"], query: number): number {
+/** Keys that are masked have no part in the picture's scale. */
+function largestProduct({ q, k, dim, s }: Scene["inputs"], query: number, visible: boolean[]): number {
   let most = 0;
-  for (let j = 0; j < s; j++) for (let n = 0; n < dim; n++) most = Math.max(most, Math.abs(q[query * dim + n] * k[j * dim + n]));
+  for (let j = 0; j < s; j++) if (visible[j]) for (let n = 0; n < dim; n++) most = Math.max(most, Math.abs(q[query * dim + n] * k[j * dim + n]));
   return most || 1;
 }
 
@@ -269,7 +270,7 @@ function contentHeight({ columns, units, row }: Scene): number {
 }
 
 function ends(row: ScoreRow, pick: (...values: number[]) => number): Scene["limits"]["low"] {
-  const end = (values: Float64Array | null) => (values ? values.reduce((found, value) => pick(found, value), 0) : 0);
+  const end = (values: Float64Array | null) => (values ? values.reduce((found, value, j) => (row.visible[j] ? pick(found, value) : found), 0) : 0);
   const scaled = pick(end(row.scaled), end(row.capped));
   return { dot: end(row.dot), scaled, capped: scaled, bias: end(row.bias) };
 }
