@@ -30,6 +30,7 @@ class Tile:
     keys: int = 64
     warps: int = 8
     stages: int = 3
+    registers: int | None = None  # a thread's most; fewer let more tiles share a processor
 
 
 @cache
@@ -69,7 +70,8 @@ def tile_for(call: Call) -> Tile:
         return Tile(queries=64, keys=32, warps=4, stages=2)
     if call.q.shape[-1] >= 128:
         return Tile(queries=128, keys=64, warps=8, stages=3)
-    return Tile(queries=64, keys=64, warps=4, stages=2 if call.q.shape[2] <= 128 else 3)
+    stages = 2 if call.q.shape[2] <= 128 else 3
+    return Tile(queries=64, keys=64, warps=4, stages=stages, registers=168)
 
 
 def from_scores(
@@ -110,6 +112,7 @@ def from_scores(
         PRECISION="ieee" if q.dtype == torch.float32 else "tf32",
         PARTS=parts or (1 if q.dtype == torch.bfloat16 else 2),
         num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
+        maxnreg=tile.registers,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
     return reduced, output
 

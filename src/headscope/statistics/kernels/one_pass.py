@@ -212,6 +212,7 @@ def attend(
     same_other = tl.zeros([BLOCK_M], tl.float32)
 
     # distances in steps of whole blocks, where all of them lie before the query
+    FAR: tl.constexpr = (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0)
     STEPPED: tl.constexpr = CAUSAL and (not LEADING) and (DISTANCE_SQUARED < 0)
 
     # the keys some query of the tile sees, and among them the blocks every query sees whole
@@ -235,14 +236,14 @@ def attend(
             low, whole_low, q, query, k_base, v_base, f_base, key_id_base, stride_ks, stride_vs,
             query_id, query_other, first_key, end_key,
             most, total, mixed, columns, scored, far, farther, same, same_other, scale, window,
-            True, CAUSAL, WINDOW, (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0), DISTANCE_SQUARED >= 0, False, SAME >= 0, SAME_OTHER >= 0,
+            True, CAUSAL, WINDOW, FAR, DISTANCE_SQUARED >= 0, False, SAME >= 0, SAME_OTHER >= 0,
             DIM, BLOCK_N, PRECISION, PARTS,
         )  # fmt: skip
     most, total, mixed, columns, scored, far, farther, same, same_other = _walk(
         whole_low, whole_high, q, query, k_base, v_base, f_base, key_id_base, stride_ks, stride_vs,
         query_id, query_other, first_key, end_key,
         most, total, mixed, columns, scored, far, farther, same, same_other, scale, window,
-        False, CAUSAL, WINDOW, (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0), DISTANCE_SQUARED >= 0, STEPPED, SAME >= 0, SAME_OTHER >= 0,
+        False, CAUSAL, WINDOW, FAR, DISTANCE_SQUARED >= 0, STEPPED, SAME >= 0, SAME_OTHER >= 0,
         DIM, BLOCK_N, PRECISION, PARTS,
     )  # fmt: skip
     if STEPPED and (DISTANCE >= 0):
@@ -254,7 +255,7 @@ def attend(
         whole_high, high, q, query, k_base, v_base, f_base, key_id_base, stride_ks, stride_vs,
         query_id, query_other, first_key, end_key,
         most, total, mixed, columns, scored, far, farther, same, same_other, scale, window,
-        True, CAUSAL, WINDOW, (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0), DISTANCE_SQUARED >= 0, False, SAME >= 0, SAME_OTHER >= 0,
+        True, CAUSAL, WINDOW, FAR, DISTANCE_SQUARED >= 0, False, SAME >= 0, SAME_OTHER >= 0,
         DIM, BLOCK_N, PRECISION, PARTS,
     )  # fmt: skip
 
