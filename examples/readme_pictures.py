@@ -1,0 +1,102 @@
+"""The pictures of the README and the docs, made by one command.
+
+    python examples/readme_pictures.py [FOLDER]
+
+Screens (view-*.png) are what Chromium shows of the pages and of the app; figures (figure-*.svg)
+are what `view.save` writes without a browser. Every head shown is chosen by its label.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+import headscope as hs
+from headscope.cli.app import _listen
+from headscope.patterns import quick_labels
+from headscope.surfaces import View
+from headscope.surfaces.app import Models, create_app
+
+PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+FOLDER = Path(__file__).parents[1] / "docs" / "images"
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    reading = hs.load().read(*PAIR)
+    labels = quick_labels(reading)
+    found = labels[labels["pattern"] == "next_word"].sort_values("score").iloc[-1]
+    layer, head = int(found["layer"]), int(found["head"])
+    print(f"next word: head {layer}-{head}, {found['score']:.2f} on this text")
+    bought = reading.tokens.index("bought")
+    views = {
+        "head": hs.head_view(reading, layer, [head], labels=labels, theme="light"),
+        "model": hs.model_view(reading, labels=labels, theme="light"),
+        "neuron": hs.neuron_view(reading, layer, head, bought, labels=labels, theme="light"),
+        "matrix": hs.matrix_view(reading, layer, head, labels=labels, theme="light"),
+        "headmap": hs.head_map(reading, "next", theme="light"),
+        "dark": hs.head_view(reading, layer, [head], labels=labels, theme="dark"),
+    }
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        raise SystemExit("Install Chromium first; the screens are made with it.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name, view in views.items():
+            screen(browser, view, folder / f"view-{name}.png")
+        app_screen(browser, folder / "view-app.png", f"layer={layer}&heads={head}&head={head}")
+        browser.close()
+    for name in ("head", "model", "neuron", "matrix", "headmap"):
+        print(f"Wrote {views[name].save(folder / f'figure-{name}.svg')}")
+
+
+def screen(browser: Browser, view: View, path: Path) -> None:
+    page = browser.new_page(viewport={"width": 1100, "height": 760}, device_scale_factor=1.5)
+    page.set_content(view.html())
+    box = page.locator("[data-headscope].hs-ready")
+    box.wait_for()
+    page.wait_for_timeout(300)
+    box.screenshot(path=path)
+    page.close()
+    trim(path)
+    print(f"Wrote {path}")
+
+
+def trim(path: Path) -> None:
+    """Cut the empty paper below the view."""
+    picture = Image.open(path).convert("RGB")
+    rows = np.asarray(picture).reshape(picture.height, -1)
+    last = np.flatnonzero((rows != rows[-1]).any(axis=1)).max(initial=0)
+    picture.crop((0, 0, picture.width, min(picture.height, int(last) + 2))).save(
+        path, optimize=True
+    )
+
+
+def app_screen(browser: Browser, path: Path, state: str) -> None:
+    listening = _listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(create_app(Models()), log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5)
+    page.goto(f"http://localhost:{listening.getsockname()[1]}/?{state}&theme=light")
+    page.locator('[data-side="query"][data-token="1"]').wait_for(timeout=60_000)
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=path)
+    page.close()
+    server.should_exit = True
+    thread.join(10)
+    print(f"Wrote {path}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
