@@ -61,7 +61,7 @@ export function columnsOf(
   const room = available - start - 62 - masked;
   const cell = Math.max(6, Math.min(14, Math.floor((room - count * 92 - 2 * Math.ceil(gaps / lines) * gap) / 2 / perLine)));
   // Bars take what the strips leave, within reason.
-  const bar = Math.max(76, Math.min(130, Math.floor((room - strips(cell)) / count)));
+  const bar = Math.max(72, Math.min(130, Math.floor((room - strips(cell)) / count)));
   const strip = strips(cell) / 2;
   const k = { x: start, width: strip };
   const product = { x: k.x + strip + 18, width: strip };
