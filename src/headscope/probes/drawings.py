@@ -52,7 +52,8 @@ def rows_by_heads(
             interpolation="nearest",
         )  # fmt: skip
         axes.set_yticks(range(rows), [drawable(name) for name in names])
-        axes.set_xticks([(layer + 0.5) * heads - 0.5 for layer in range(layers)], range(layers))
+        middles = [(layer + 0.5) * heads - 0.5 for layer in range(layers)]
+        axes.set_xticks(middles, [str(layer) for layer in range(layers)])
         axes.set_xlabel(f"layer, {heads} heads each; the best head is outlined")
         axes.tick_params(length=0)
         for layer in range(1, layers):

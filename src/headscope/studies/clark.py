@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope.studies.report import Report
 from headscope.studies.steps import Steps
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+    from headscope.studies.looks_at.material import Material
 
 METHOD = (
     "The experiments of Clark et al. (2019) in the paper's order, on the model named above. Layers "
@@ -62,7 +63,7 @@ def clark(
     surface.entropy(report.section("Focused and broad attention", "Section 3.3, Fig. 4."), maps)
 
     section = report.section("Dependency syntax", "Section 4.2, Table 1 and Fig. 5.")
-    table = syntax.dependency(section, material, steps)
+    table: Any = syntax.dependency(section, material, steps)
     section = report.section("Coreference", "Section 4.3, Table 2.")
     reference_heads.coreference(section, material, steps)
     section = report.section("All heads together", "Section 5, Table 3.")
@@ -82,12 +83,7 @@ def clark(
     return report
 
 
-def _summary(material: object, table: object) -> str:
-    import pandas as pd
-
-    from headscope.studies.looks_at.material import Material
-
-    assert isinstance(material, Material) and isinstance(table, pd.DataFrame)
+def _summary(material: Material, table: Any) -> str:
     best = table[table["relation"] != "all"].nlargest(3, "above_baseline")
     heads = ", ".join(
         f"{row.relation} (head {int(row.layer)}-{int(row.head)}, {row.accuracy:.0%} against "

@@ -26,7 +26,7 @@ class Maps:
     """The statistics of a survey as layers × heads."""
 
     def __init__(self, table: pd.DataFrame, kind: str) -> None:
-        self.table = table[table["kind"] == kind]
+        self.table: Any = table[table["kind"] == kind]
 
     def __contains__(self, name: str) -> bool:
         return name in set(self.table["statistic"])

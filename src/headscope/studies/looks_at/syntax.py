@@ -37,8 +37,10 @@ def dependency(section: Section, material: Material, steps: Steps) -> pd.DataFra
         every = found.heads.merge(found.table[["relation"]], on="relation")
         return pd.concat([found.table.assign(part="table"), every.assign(part="heads")])
 
-    both = steps.table("dependency", compute)
-    table = both[both["part"] == "table"].dropna(axis=1, how="all").drop(columns="part")
+    both: Any = steps.table("dependency", compute)
+    table: pd.DataFrame = (
+        both[both["part"] == "table"].dropna(axis=1, how="all").drop(columns="part")
+    )
     shown = _beside_paper(table)
     section.table("dependency", shown, "Table 1: chosen on one part, scored on another.",
                   published=[c for c in shown.columns if c.startswith("paper")])  # fmt: skip
@@ -76,8 +78,8 @@ def _beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     return out.assign(**columns)
 
 
-def _map(both: pd.DataFrame, table: pd.DataFrame) -> Any:
-    heads = both[both["part"] == "heads"]
+def _map(both: Any, table: pd.DataFrame) -> Any:
+    heads: Any = both[both["part"] == "heads"]
     best = heads.groupby(["relation", "layer", "head"])["accuracy"].max().unstack("head")
     names = list(table["relation"])
     values = np.stack([best.loc[name].to_numpy() for name in names])
@@ -87,10 +89,10 @@ def _map(both: pd.DataFrame, table: pd.DataFrame) -> Any:
 
 def _draw(section: Section, material: Material, table: pd.DataFrame, dev: Treebank) -> None:
     """Fig. 5: short sentences in which the relation occurs, for the clearest heads."""
-    gain = table.set_index("relation")["above_baseline"]
-    wanted = [name for name in DRAWN if name in gain.index][:4]
+    there = set(table["relation"])
+    wanted = [name for name in DRAWN if name in there][:4]
     for name in wanted:
-        row = table[table["relation"] == name].iloc[0]
+        row: Any = table.loc[table["relation"] == name].iloc[0]
         sentence = next((s for s in dev if name in s.relations and 6 <= len(s) <= 16), None)
         if sentence is None:
             continue
