@@ -45,9 +45,10 @@ def run(monkeypatch, *words) -> int:
 def test_ablate_writes_the_map(work, tmp_path, monkeypatch, capsys):
     out, drawn = tmp_path / "a.csv", tmp_path / "a.svg"
     code = run(monkeypatch, "ablate", work / "task.tsv", "--model", work / "tuned", "-o", out,
-               "--map", drawn)  # fmt: skip
+               "--map", drawn, "--importance")  # fmt: skip
     assert code == 0
     table = pd.read_csv(out)
+    assert (table["importance"].notna() == (table["disabled"] == "head")).all()
     assert len(table) == 2 * 4 + 2 and set(table["disabled"]) == {"head", "layer"}
     np.testing.assert_allclose(table["score"], table["baseline"] + table["difference"])
     assert ((table["low"] <= table["difference"]) & (table["difference"] <= table["high"])).all()

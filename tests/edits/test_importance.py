@@ -13,8 +13,9 @@ from tests.tiny import tiny_scope
 from headscope.capture import capture
 from headscope.corpus.tasks import labelled_task, language_task
 from headscope.edits.ablate import ablate
+from headscope.edits.agreement import agreement
 from headscope.edits.exam import exam
-from headscope.edits.importance import importance
+from headscope.edits.importance import Importance, importance
 from headscope.edits.live import effect, important_heads
 from headscope.edits.metrics import METRICS
 from headscope.edits.pruning import prune
@@ -86,6 +87,14 @@ def test_slopes_foretell_what_zeroing_small_heads_does(tiny_bert):
     tokens = sum(int((targets != -100).sum()) for _, targets in asked.batches)
     foretold = -found.slope * len(asked) / tokens
     assert np.corrcoef(foretold.ravel(), cost.ravel())[0, 1] > 0.99
+
+
+def test_agreement_is_a_rank_correlation_with_the_damage(bert, questions):
+    disabled = ablate(bert, questions, what=("heads",), draws=10)
+    lost = -disabled.head_map
+    assert agreement(Importance("encoder", lost, lost), disabled) == pytest.approx(1)
+    assert agreement(Importance("encoder", -lost, lost), disabled) == pytest.approx(-1)
+    assert agreement(Importance("encoder", np.ones_like(lost), lost), disabled) == 0
 
 
 def test_pruning_starts_at_the_baseline_and_ends_with_no_head(bert, questions):

@@ -18,6 +18,7 @@ import numpy as np
 
 from headscope.edits.ablate import Ablation, judged, single_edits
 from headscope.edits.exam import Exam, class_losses, class_scores
+from headscope.edits.importance import Importance
 from headscope.edits.metrics import METRICS, ranks
 from headscope.figures import layer_head_map, save
 
@@ -109,18 +110,19 @@ def ablation_table(found: Results, out: Path) -> list[str]:
     ]
     agreement: list[str] = []
     for task in found.tasks:
-        maps: list[np.ndarray] = []
-        for seed in found.seeds(task):
-            one = found.ablation(task, seed)
-            maps.append(one.head_map)
-            lines.append(_ablation_row(task, seed, one))
+        ablations = [found.ablation(task, seed) for seed in found.seeds(task)]
+        maps = [one.head_map for one in ablations]
+        lines += [
+            _ablation_row(task, seed, one)
+            for seed, one in zip(found.seeds(task), ablations, strict=True)
+        ]
         mean = 100 * np.mean(maps, axis=0)
         title = f"{task}: one head disabled, mean of {len(maps)} seeds"
         save(layer_head_map(mean, title, "points", diverging=True), out / f"disabled-{task}.svg")
         pairs = [_rank_correlation(a, b) for a, b in itertools.combinations(maps, 2)]
         with_gates = [
-            -_rank_correlation(size, head_map)
-            for size, head_map in zip(found.stacked(task, "importance"), maps, strict=True)
+            agreement(Importance("encoder", size, size), one)
+            for size, one in zip(found.stacked(task, "importance"), ablations, strict=True)
         ]
         between = f"{np.mean(pairs):.2f}" if pairs else "one seed only"
         agreement.append(f"| {task} | {between} | {np.mean(with_gates):.2f} |")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headscope.cli.console import err, open_scope, out, say_written
 
 if TYPE_CHECKING:
-    from headscope.edits.ablate import Ablation
+    from rich.progress import Progress
+
+    from headscope.edits.ablate import Ablation, What
+    from headscope.edits.exam import Exam
+    from headscope.edits.importance import Importance
+    from headscope.reading import Scope
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +50,9 @@ def ablate(
         str, typer.Option(help="What a disabled head does: uniform, zero or mean.")
     ] = "uniform",
     what: Annotated[str, typer.Option(help="heads, layers, or heads,layers.")] = "heads,layers",
+    gates: Annotated[
+        bool, typer.Option("--importance", help="Also each head's gradient importance.")
+    ] = False,
     limit: Annotated[int | None, typer.Option(help="At most so many examples.")] = None,
     batch_size: Annotated[int, typer.Option(help="Examples at a time.")] = 16,
     max_length: Annotated[int, typer.Option(help="Tokens an example is cut to.")] = 128,
@@ -72,9 +80,11 @@ def ablate(
     from headscope.errors import BadInput
     from headscope.files import atomic_path
 
-    chosen = tuple(part.strip() for part in what.split(","))
-    if not set(chosen) <= {"heads", "layers"}:
+    asked = {part.strip() for part in what.split(",")}
+    if not asked <= {"heads", "layers"}:
         raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
+    every: tuple[What, ...] = ("heads", "layers")
+    chosen = tuple(part for part in every if part in asked)
     task = read_task(
         task_data, split=split, text=text, pair=pair, label=label, kind=kind, metric=metric
     ).sample(limit, seed)
@@ -91,8 +101,14 @@ def ablate(
             scope, questions, what=chosen, mode=mode, seed=seed, kept=kept,
             track=lambda items, title: bar.track(items, description=title),
         )  # fmt: skip
+        weighed = _weigh(scope, questions, bar) if gates and "heads" in chosen else None
+    table: Any = found.table
+    if weighed is not None:
+        table = table.merge(
+            weighed.table[["layer", "head", "importance"]], "left", ["layer", "head"]
+        )
     with atomic_path(output) as temporary:
-        found.table.to_csv(temporary, index=False)
+        table.to_csv(temporary, index=False)
     kept.clear()
     if map_file is not None:
         from headscope.figures import save
@@ -100,7 +116,23 @@ def ablate(
         save(found.plot("heads" if "heads" in chosen else "layers"), map_file)
         say_written(map_file)
     _summary(found)
+    if weighed is not None:
+        from headscope.edits.agreement import agreement
+
+        rank = agreement(weighed, found)
+        out.print(
+            f"importance and damage agree to a rank correlation of {rank:.2f}", highlight=False
+        )
     say_written(output)
+
+
+def _weigh(scope: Scope, questions: Exam, bar: Progress) -> Importance:
+    from headscope.edits.importance import importance
+
+    def track(items: Any, title: str) -> Any:
+        return bar.track(items, description=title)
+
+    return importance(scope, questions, track=track)
 
 
 def _summary(found: Ablation) -> None:
@@ -111,7 +143,7 @@ def _summary(found: Ablation) -> None:
     )
     if not found.shared:
         err.print("This model cannot be cut into layers: every head took a full pass.")
-    table = found.table
+    table: Any = found.table
     for what, halves in found.halves.items():
         rows = table[table["disabled"] == what.removesuffix("s")]
         ordered = rows.sort_values("difference", ascending=not found.higher_is_better)

@@ -75,7 +75,7 @@ def read_task(
     text: str | None = None,
     pair: str | None = None,
     label: str | None = None,
-    kind: TaskKind | None = None,
+    kind: str | None = None,
     classes: Sequence[str] | None = None,
     metric: str | None = None,
 ) -> Task:
@@ -87,26 +87,25 @@ def read_task(
     from headscope.corpus.glue import is_glue, read_glue
 
     path = Path(source)
-    if kind is not None and kind not in KINDS:
-        raise BadInput(f"There is no kind of task {kind!r}; choose one of {', '.join(KINDS)}.")
+    known = _known_kind(kind)
     if path.is_dir() and is_glue(path) and text is None and label is None:
         task = read_glue(path, split)
         return task if metric is None else dataclasses.replace(task, metric=metric)
     if path.suffix == ".txt" and path.is_file() and label is None:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-        return language_task(path.stem, lines, kind or "masked")
+        return language_task(path.stem, lines, known or "masked")
     rows = read_rows(source, split)
     name = path.stem or str(source)
     texts = rows.column(text, TEXT, "text")
-    if kind in ("masked", "next"):
-        return language_task(name, texts, kind)
+    if known in ("masked", "next"):
+        return language_task(name, texts, known)
     pairs = rows.column(pair, PAIR, "pair") if pair or rows.has(PAIR) else None
     return labelled_task(
         name,
         texts,
         pairs,
         _labels(rows, label),
-        kind=kind,
+        kind=known,
         classes=classes or rows.classes,
         metric=metric,
     )
@@ -152,6 +151,15 @@ def labelled_task(
         named,
         metric or ("pearson" if kind == "regression" else "accuracy"),
     )
+
+
+def _known_kind(kind: str | None) -> TaskKind | None:
+    for known in KINDS:
+        if kind == known:
+            return known
+    if kind is None:
+        return None
+    raise BadInput(f"There is no kind of task {kind!r}; choose one of {', '.join(KINDS)}.")
 
 
 def _labels(rows: Rows, label: str | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from headscope.edits.sweep import Sweep
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-Track = Callable[[Sequence[Any], str], Iterator[Any]]
+Track = Callable[[Sequence[Any], str], Iterable[Any]]
 TOKENS_AT_ONCE = 8192  # copies of a batch run together up to this many tokens
 
 
@@ -35,8 +35,8 @@ class OneLayer:
     heads: tuple[int, ...]
 
 
-def untracked(items: Sequence[Any], label: str) -> Iterator[Any]:
-    yield from items
+def untracked(items: Sequence[Any], label: str) -> Iterable[Any]:
+    return items
 
 
 def answer(scope: Scope, exam: Exam, track: Track = untracked) -> np.ndarray:

@@ -19,6 +19,7 @@ from headscope.edits.metrics import find_metric
 WORD = re.compile(r"\w+|[^\w\s]")
 STRENGTHS = (0.1, 1.0, 10.0)  # inverse penalties; the best on a tenth of the training set is used
 STEPS = 200
+FEW = 100
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,10 @@ def bag_of_words(train: Task, dev: Task) -> np.ndarray:
     """n o: the answers of a linear model on which words occur."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words: Any = TfidfVectorizer(analyzer=_features, binary=True, use_idf=False, min_df=2)
-    try:
-        inside = words.fit_transform([_example(train, i) for i in range(len(train))])
-    except ValueError:  # a few examples that share no word: every word counts
-        words = TfidfVectorizer(analyzer=_features, binary=True, use_idf=False)
-        inside = words.fit_transform([_example(train, i) for i in range(len(train))])
+    # words seen once say nothing of others; with a handful of examples every word counts
+    options: dict[str, Any] = {"analyzer": _features, "min_df": 2 if len(train) > FEW else 1}
+    words: Any = TfidfVectorizer(binary=True, use_idf=False, **options)
+    inside = words.fit_transform([_example(train, i) for i in range(len(train))])
     outside = words.transform([_example(dev, i) for i in range(len(dev))])
     held = np.random.default_rng(0).random(len(train)) < 0.1
     best = STRENGTHS[1]

@@ -114,7 +114,7 @@ def with_hidden(output: Any, hidden: Tensor) -> Any:
     return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
 
 
-class Stopped(Exception):  # noqa: N818 - nothing went wrong
+class Stopped(Exception):
     """Ends a layer's run as soon as its attention is known."""
 
 
