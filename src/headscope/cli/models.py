@@ -22,7 +22,9 @@ def register(app: typer.Typer) -> None:
 def models(
     model: Annotated[
         str | None,
-        typer.Argument(help="A hub name, a model's folder or a GGUF file; the bundled model if left out."),
+        typer.Argument(
+            help="A hub name, a model's folder or a GGUF file; the bundled model if left out."
+        ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
 ) -> None:
@@ -47,9 +49,25 @@ def models(
         )
     out.print(table)
     out.print(f"read through    {_RUNGS[found.rung]}")
-    out.print(f"q and k         {'yes' if found.reads_qk else 'no: the neuron view is not available'}")
-    out.print(f"positional bias {'yes, shown apart' if found.positional_bias else 'none seen apart'}")
+    out.print(
+        f"q and k         {'yes' if found.reads_qk else 'no: the neuron view is not available'}"
+    )
+    out.print(
+        f"positional bias {'yes, shown apart' if found.positional_bias else 'none seen apart'}"
+    )
     limit = scope.max_length
     out.print(f"longest input   {f'{limit:,} tokens' if limit else 'no fixed limit'}")
     parameters = sum(parameter.numel() for parameter in scope.model.parameters())
     out.print(f"size            {parameters / 1e6:.1f} M parameters on {scope.device}")
+    if model is None:
+        _say_bundled()
+
+
+def _say_bundled() -> None:
+    """What the model without a name is, and where one can read more of it."""
+    from headscope.models.bundle import ABOUT, BUNDLED
+
+    megabytes = sum(path.stat().st_size for path in BUNDLED.iterdir()) / 1e6
+    out.print(f"bundled         {ABOUT}; {megabytes:.0f} MB")
+    # a path is one word: it must not be broken at the edge of the terminal
+    out.print(f"model card      {BUNDLED / 'README.md'}", soft_wrap=True)

@@ -14,6 +14,10 @@ from torch import nn
 
 BUNDLED = Path(__file__).parent / "bundled"
 NAME = "headscope-bundled"
+ABOUT = (
+    "a small uncased English BERT, trained from scratch on 59 M words of freely licensed prose "
+    "(Wikipedia, fiction, textbooks, government texts)"
+)
 
 
 def open_bundled(dtype: torch.dtype) -> tuple[nn.Module, Any]:
