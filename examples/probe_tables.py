@@ -3,8 +3,9 @@
     python examples/probe_tables.py DATA_FOLDER OUTPUT_FOLDER [MODEL ...]
 
 DATA_FOLDER holds `ud_english_ewt/`, `ontogum/`, `litbank/`, `gap/` and `framenet/`; MODEL is a
-folder or a hub name, `bundled` for the model that comes with headscope. One Markdown file a model
-is written into OUTPUT_FOLDER; a table already there is not made again.
+folder or a hub name (`NAME=FOLDER` to call it something), `bundled` for the model that comes with
+headscope. One Markdown file a model is written into OUTPUT_FOLDER; a table already there is not
+made again.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def main() -> None:
     data, output, *models = (*sys.argv[1:3], *(sys.argv[3:] or ["bundled"]))
     Path(output).mkdir(parents=True, exist_ok=True)
     for model in models:
-        scope = hs.load(None if model == "bundled" else model)
+        name, _, place = model.rpartition("=")
+        scope = hs.load(None if model == "bundled" else place, name=name or None)
         goal = Path(output) / f"{scope.name.replace('/', '_')}.md"
         done = goal.read_text() if goal.exists() else ""
         for title, make in TABLES.items():

@@ -38,11 +38,14 @@ def test_the_sample_is_sound_and_covers_what_probes_need():
 
 
 def test_dependency_writes_the_table_all_heads_and_a_map(run, tmp_path):
-    run("dependency", "sample", "--minimum", "5", "--map", str(tmp_path / "map.svg"))
+    drawn = tmp_path / "drawn"
+    run("dependency", "sample", "--minimum", "5", "--map", str(tmp_path / "map.svg"),
+        "--drawings", str(drawn))  # fmt: skip
     table = pd.read_csv(tmp_path / "out.csv")
     assert {"relation", "accuracy", "low", "high", "baseline", "offset"} <= set(table.columns)
     assert len(pd.read_csv(tmp_path / "out-heads.csv")) % (2 * 8) == 0
     assert (tmp_path / "map.svg").read_text().startswith("<?xml")
+    assert len(list(drawn.glob("*.svg"))) >= 5
     assert not list(tmp_path.glob(".out*"))  # nothing half done is left behind
 
 

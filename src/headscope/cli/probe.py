@@ -27,6 +27,7 @@ Length = Annotated[int, typer.Option(help="Leave out what has more tokens.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")]
 Mode = Annotated[str, typer.Option(help="What speaks for a split word: mean or first piece.")]
 Picture = Annotated[Path | None, typer.Option("--map", help="A map as .svg, .png or .pdf.")]
+Drawings = Annotated[Path | None, typer.Option(help="A folder for drawings of the best heads.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -64,6 +65,7 @@ def dependency(
     model: Model = None,
     device: Device = None,
     map_file: Picture = None,
+    drawings: Drawings = None,
 ) -> None:
     """Which head finds the syntactic head of a word, relation by relation.
 
@@ -99,6 +101,11 @@ def dependency(
         from headscope.probes.drawings import relation_head_map
 
         _draw(relation_head_map(found), map_file)
+    if drawings:
+        from headscope.probes.drawings import best_heads
+
+        for name, figure in best_heads(scope, found, dev):
+            _draw(figure, _in_folder(drawings, name))
     _show(found.table, ["relation", "cases", "layer", "head", "direction", "accuracy", "low",
                         "high", "baseline", "offset"])  # fmt: skip
     _say_faults(found.faults)
@@ -179,6 +186,7 @@ def relations(
     model: Model = None,
     device: Device = None,
     map_file: Picture = None,
+    drawings: Drawings = None,
 ) -> None:
     """Which head links two spans of a text: a frame's words and the word that evokes it.
 
@@ -205,6 +213,13 @@ def relations(
 
         title = "Elements to their target"
         _draw(layer_head_map(found.score_map(), title, "mean largest weight"), map_file)
+    if drawings:
+        from headscope.probes.drawings import relation_lines
+
+        top: Any = found.best().iloc[0]
+        for number, (relation, _) in enumerate(found.examples[:6], 1):
+            figure = relation_lines(scope, relation, int(top["layer"]), int(top["head"]))
+            _draw(figure, _in_folder(drawings, f"example-{number}"))
     best = found.table.sort_values("score", ascending=False).groupby("variant", sort=False).head(3)
     _show(best, list(best.columns))
     _say_faults(found.faults)
@@ -303,6 +318,11 @@ def _draw(figure: Figure, path: Path) -> None:
 
     save(figure, path)
     say_written(path)
+
+
+def _in_folder(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{name.replace(':', '_')}.svg"
 
 
 def _show(table: pd.DataFrame, columns: list[str]) -> None:

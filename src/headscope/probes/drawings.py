@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -89,6 +89,21 @@ def sentence_lines(
     """
     reading = scope.read(list(sentence.words)).words()
     return reading_lines(reading, layer, head, title=title, words_only=without_separators)
+
+
+def best_heads(
+    scope: Scope, result: DependencyResult, sentences: Iterable[Sentence], count: int = 8
+) -> Iterator[tuple[str, Figure]]:
+    """The heads most above their baseline, each in a short sentence that has its relation."""
+    scored = result.table.loc[result.table["relation"] != "all"]
+    chosen: Any = scored.sort_values("above_baseline", ascending=False).head(count)
+    for row in chosen.itertuples():
+        having = (s for s in sentences if row.relation in s.relations and 6 <= len(s) <= 16)
+        sentence = next(having, None)
+        if sentence is not None:
+            title = f"{row.relation}, {row.direction}, {row.accuracy:.0%} right"
+            layer, head = int(row.layer), int(row.head)
+            yield row.relation, sentence_lines(scope, sentence, layer, head, title=title)
 
 
 def relation_lines(scope: Scope, relation: Relation, layer: int, head: int) -> Figure:
