@@ -123,15 +123,16 @@ export class MatrixView implements View {
     const [rows, columns] = [this.query.length, this.key.length];
     const room = labelRoom(this.query, this.key);
     const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24, Math.max(260, this.context.height() - 18)];
-    const cell = Math.min(40, (fullWidth - room.left - 50) / window.width, (fullHeight - room.top - 4) / window.height);
-    // Device pixels are whole, so that cells have crisp edges.
+    const side = Math.min(40, (fullWidth - room.left - 50) / columns, (fullHeight - room.top - 4) / rows);
+    // The map keeps its place while it is zoomed; device pixels are whole, so that cells have crisp edges.
     this.plot = {
       x: room.left,
       y: room.top,
-      width: Math.max(40, Math.round(cell * window.width * ratio) / ratio),
-      height: Math.max(40, Math.round(cell * window.height * ratio) / ratio),
+      width: Math.max(40, Math.round(side * columns * ratio) / ratio),
+      height: Math.max(40, Math.round(side * rows * ratio) / ratio),
     };
     const { plot } = this;
+    const cell = Math.min(plot.width / window.width, plot.height / window.height);
     const context = fit(canvas, plot.x + plot.width + 44, plot.y + plot.height + 2);
     context.clearRect(0, 0, canvas.width, canvas.height);
     const { largest, signed } = this;
@@ -146,7 +147,7 @@ export class MatrixView implements View {
     const style = getComputedStyle(this.element);
     const pinned: [number, number] = [unitOf(this.query, state.query), unitOf(this.key, state.key)];
     axisLabels(context, this.query, this.key, window, plot, style, this.hover ?? pinned);
-    if (cell >= 30) this.numbers(context, cell, ramp, share);
+    if (cell >= 30) this.numbers(context, ramp, share);
     this.frame(context, style);
     canvas.setAttribute("aria-label", `Attention of head ${state.layer}-${state.head}: ${rows} queries down, ${columns} keys across`);
     this.context.status(`${number(rows)} × ${number(columns)} weights, queries down, keys across · drag to pan, Ctrl and wheel to zoom`, {
@@ -159,8 +160,9 @@ export class MatrixView implements View {
   }
 
   /** Cells large enough to be read carry their number. */
-  private numbers(context: CanvasRenderingContext2D, cell: number, ramp: ReturnType<typeof sequential>, share: (value: number) => number): void {
+  private numbers(context: CanvasRenderingContext2D, ramp: ReturnType<typeof sequential>, share: (value: number) => number): void {
     const { window, plot } = this;
+    const [cell, tall] = [plot.width / window.width, plot.height / window.height];
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.font = `${Math.min(11, cell / 3)}px ${getComputedStyle(this.element).fontFamily}`;
@@ -174,7 +176,7 @@ export class MatrixView implements View {
         if (Math.abs(value) < 0.005) continue;
         context.fillStyle = inkOn(at(ramp, share(value))) === "dark" ? "#000000" : "#ffffff";
         const text = Math.abs(value).toFixed(2).replace(/^0/, "");
-        context.fillText(value < 0 ? `−${text}` : text, plot.x + (j - window.x + 0.5) * cell, plot.y + (i - window.y + 0.5) * cell);
+        context.fillText(value < 0 ? `−${text}` : text, plot.x + (j - window.x + 0.5) * cell, plot.y + (i - window.y + 0.5) * tall);
       }
     }
     context.restore();

@@ -1,0 +1,147 @@
+"""Neuron, matrix and model view and the head map: what a hand and a keyboard do with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headscope as hs
+
+pytestmark = pytest.mark.browser
+PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+
+
+def tip(seen) -> str:
+    return seen.view().locator('[role="tooltip"]').inner_text()
+
+
+def middle_of(seen, selector: str) -> tuple[float, float, float, float]:
+    box = seen.view().locator(selector).bounding_box()
+    return box["x"], box["y"], box["width"], box["height"]
+
+
+def test_a_cell_of_the_matrix_says_its_exact_weight(show, tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    seen = show(hs.matrix_view(reading, layer=1, head=2))
+    x, y, width, height = middle_of(seen, "canvas[role=img]")
+    seen.page.mouse.move(x + width / 2, y + height / 2)
+    row = seen.view().locator('[role="tooltip"] .row')
+    query, key = (int(row.get_attribute(f"data-{name}")) for name in ("query", "key"))
+    weight = float(reading.part().weights(1)[2, query, key])
+    assert float(row.get_attribute("data-weight")) == pytest.approx(weight, abs=1e-3)
+    assert f"{weight:.3f}"[:4] in tip(seen)
+
+
+def test_the_matrix_zooms_by_key_and_pans_by_drag(show, tiny_bert):
+    seen = show(hs.matrix_view(tiny_bert.read(*PAIR), layer=0, head=0))
+    x, y, width, height = middle_of(seen, "canvas[role=img]")
+    centre = (x + width * 0.6, y + height * 0.6)
+
+    def under_the_pointer() -> str:
+        seen.page.mouse.move(centre[0] + 1, centre[1] + 1)
+        seen.page.mouse.move(*centre)
+        return tip(seen)
+
+    seen.page.mouse.move(*centre)
+    for _ in range(3):
+        seen.page.keyboard.press("+")
+    seen.painted()
+    close = seen.pixels()
+    before = under_the_pointer()
+    seen.page.mouse.down()
+    seen.page.mouse.move(centre[0] - 150, centre[1] - 150, steps=4)
+    seen.page.mouse.up()
+    seen.painted()
+    assert under_the_pointer() != before
+    seen.page.keyboard.press("0")
+    seen.away()
+    assert np.abs(seen.pixels() - close).max() > 50
+
+
+def test_a_click_in_the_matrix_pins_a_pair_and_escape_lets_go(show, tiny_bert):
+    seen = show(hs.matrix_view(tiny_bert.read(*PAIR), layer=0, head=0))
+    x, y, width, height = middle_of(seen, "canvas[role=img]")
+    seen.page.mouse.click(x + width * 0.6, y + height * 0.6)
+    assert seen.state()["query"] is not None and seen.state()["key"] is not None
+    seen.page.keyboard.press("Escape")
+    assert seen.state()["query"] is None and seen.state()["key"] is None
+
+
+def test_neurons_move_by_contribution_and_the_marked_ones_stay_marked(show, tiny_bert):
+    seen = show(hs.neuron_view(tiny_bert.read(*PAIR), layer=1, head=2, token=4))
+    before = seen.pixels()
+    seen.control("sort").select_option("contribution")
+    seen.page.wait_for_timeout(250)
+    seen.painted()
+    assert np.abs(seen.pixels() - before).max() > 50
+    seen.set(marked=[0, 1])
+    seen.set(layer=0)
+    assert seen.state()["marked"] == [0, 1], "set by hand, kept; the keys clear it"
+    seen.page.keyboard.press("ArrowRight")
+    assert seen.state()["marked"] == []
+
+
+def test_hovering_a_query_of_the_neuron_view_shows_its_rows_and_a_click_keeps_it(show, tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    seen = show(hs.neuron_view(reading, layer=1, head=2, token=4))
+    seen.view().locator('[data-query="6"]').hover()
+    seen.painted()
+    weights = reading.part().weights(1)[2]
+    row = seen.view().locator('[data-row="3"]')
+    assert float(row.get_attribute("data-weight")) == pytest.approx(float(weights[6, 3]), abs=1e-3)
+    seen.view().locator('[data-query="6"]').click()
+    seen.away()
+    assert seen.state()["query"] == 6
+    assert float(row.get_attribute("data-weight")) == pytest.approx(float(weights[6, 3]), abs=1e-3)
+
+
+def test_the_model_view_is_walked_by_arrows_and_opened_by_enter(show, tiny_bert):
+    seen = show(hs.model_view(tiny_bert.read(*PAIR), labels=()))
+    seen.set(layer=0, head=0)
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
+        seen.page.keyboard.press(key)
+    seen.page.keyboard.press("Enter")
+    seen.painted()
+    state = seen.state()
+    assert (state["view"], state["layer"], state["heads"]) == ("head", 1, [2])
+
+
+def test_lines_and_maps_are_two_pictures_of_the_same_heads(show, tiny_bert):
+    seen = show(hs.model_view(tiny_bert.read(*PAIR), labels=()))
+    maps = seen.pixels()
+    seen.control("thumbnails").select_option("lines")
+    seen.painted()
+    assert np.abs(seen.pixels() - maps).max() > 50
+    assert seen.view().locator("[data-cell]").count() == 8
+
+
+def test_right_to_left_text_puts_its_queries_on_the_right(show, tiny_bert):
+    seen = show(hs.head_view(tiny_bert.read(*PAIR), layer=0, heads=[0], labels=()))
+
+    def left(side: str) -> float:
+        return seen.token(side, 2).locator(".text").bounding_box()["x"]
+
+    assert left("query") < left("key")
+    seen.set(direction="rtl")
+    assert left("query") > left("key")
+
+
+def test_the_keys_are_listed_on_request_and_numbers_can_be_copied(show, tiny_bert):
+    seen = show(hs.head_view(tiny_bert.read(*PAIR), layer=0, heads=[0], labels=()))
+    seen.page.keyboard.press("?")
+    assert "find a token" in seen.view().locator("[data-help]").inner_text()
+    seen.page.keyboard.press("Escape")
+    assert seen.view().locator("[data-help]").count() == 0
+    seen.token("query", 2).click()
+    seen.page.keyboard.press("c")
+    assert "Copied" in seen.status()
+
+
+def test_the_theme_button_goes_from_system_to_light_to_dark(show, tiny_bert):
+    seen = show(hs.head_view(tiny_bert.read(*PAIR), labels=()), color_scheme="light")
+    shades = []
+    for _ in range(3):
+        seen.control("theme").click()
+        seen.painted()
+        shades.append((seen.state()["theme"], int(seen.pixels()[200, 640].mean()) > 128))
+    assert shades == [("light", True), ("dark", False), ("auto", True)]
