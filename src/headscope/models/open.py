@@ -109,7 +109,7 @@ def _open_pretrained(source: str, options: dict[str, Any]) -> tuple[nn.Module, A
     family = getattr(transformers, architecture or "", None) or AutoModel
     try:
         model = family.from_pretrained(source, config=configuration, **options)
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise HeadscopeError(
             f"The weights of {source} cannot be loaded ({_first_line(error)}); "
             "download or save the model again."
@@ -142,7 +142,7 @@ def _open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
     try:
         model = AutoModelForCausalLM.from_pretrained(**place, **options)
         tokenizer = AutoTokenizer.from_pretrained(**place)
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except Exception as error:  # as above
         raise HeadscopeError(
             f"The GGUF file {path} cannot be read ({_first_line(error)}); "
             "its architecture may be unknown to transformers, or the file is damaged."

@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from headscope.models.tokens import TokenClass
 
 _BOUNDARIES = ("Ġ", "▁", "Ċ")
+_BYTE_MARKS = ("Ġ", "Ċ", "ĉ", "â", "Ã", "ð")
 _CLS = {"[CLS]", "<s>", "<cls>", "<|begin_of_text|>", "<bos>", "<|startoftext|>"}
 _SEP = {"[SEP]", "</s>", "<sep>", "<|endoftext|>", "<|eot_id|>", "<eos>", "<|im_end|>"}
 _SPECIAL = {"[PAD]", "<pad>", "[MASK]", "<mask>", "<|im_start|>"}
@@ -30,22 +32,33 @@ def _letters_to_bytes() -> dict[str, int]:
     return table
 
 
-def readable(token: str) -> str:
-    """The token as a person would write it; `##` is kept, it says "goes on"."""
+def spells_bytes(tokenizer: Any) -> bool:
+    """Whether a tokenizer's vocabulary shows bytes as letters (GPT-2, RoBERTa, Llama 3, …)."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return hasattr(tokenizer, "byte_decoder")
+    return "ByteLevel" in repr(backend.decoder)
+
+
+def readable(token: str, of_bytes: bool | None = None) -> str:
+    """The token as a person would write it; `##` is kept, it says "goes on".
+
+    `of_bytes` says whether the vocabulary shows bytes as letters; None guesses from the token.
+    """
     if token.startswith("▁"):
         return token[1:] or "▁"
     table = _letters_to_bytes()
-    if any(mark in token for mark in ("Ġ", "Ċ", "ĉ", "â", "Ã", "ð")) and all(
-        letter in table for letter in token
-    ):
-        raw = bytes(table[letter] for letter in token)
-        try:
-            spelled = raw.decode("utf-8")
-        except UnicodeDecodeError:  # part of a character: an emoji cut in two
-            return "".join(f"\\x{byte:02x}" for byte in raw)
-        stripped = spelled.strip(" ")
-        return visible(stripped) or "␣"
-    return visible(token)
+    marked = of_bytes or (of_bytes is None and any(mark in token for mark in _BYTE_MARKS))
+    if not marked or not all(letter in table for letter in token):
+        return visible(token)
+    raw = bytes(table[letter] for letter in token)
+    try:
+        spelled = raw.decode("utf-8")
+    except UnicodeDecodeError:  # part of a character: an emoji cut in two
+        if not of_bytes and not token.startswith(_BOUNDARIES):
+            return visible(token)  # "château" is letters, not bytes
+        return "".join(f"\\x{byte:02x}" for byte in raw)
+    return visible(spelled.strip(" ")) or "␣"
 
 
 def visible(text: str) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.models.spelling import is_punctuation, readable
+from headscope.models.spelling import is_punctuation, readable, spells_bytes
 from headscope.models.tokens import TokenClass, Tokens
 from headscope.models.words import word_spans, words_of_spans
 
@@ -143,7 +143,7 @@ def _tokens(
     texts: tuple[str, ...],
     given_words: tuple[list[tuple[int, int]] | None, ...],
 ) -> Tokens:
-    spelled = tuple(_spelling(tokenizer, ids))
+    spelled = tuple(spelling_of(tokenizer, ids))
     sentence, spans = _places(tokenizer, spelled, ids, encoding, texts)
     words = np.full(len(ids), -1, dtype=np.int32)
     word_texts: list[str] = []
@@ -155,9 +155,9 @@ def _tokens(
         word_texts += [text[start:end] for start, end in of_text]
     return Tokens(
         text=spelled,
-        labels=tuple(readable(token) for token in spelled),
+        labels=labels_of(tokenizer, spelled),
         ids=np.array(ids, dtype=np.int64),
-        classes=_classes(tokenizer, ids, spelled),
+        classes=classes_of(tokenizer, ids, spelled),
         segments=_segments(sentence),
         words=words,
         spans=spans,
@@ -166,7 +166,12 @@ def _tokens(
     )
 
 
-def _spelling(tokenizer: Any, ids: list[int]) -> list[str]:
+def labels_of(tokenizer: Any, spelled: Sequence[str]) -> tuple[str, ...]:
+    of_bytes = spells_bytes(tokenizer)
+    return tuple(readable(token, of_bytes) for token in spelled)
+
+
+def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
     tokens = tokenizer.convert_ids_to_tokens(ids)
     return [
         token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token)
@@ -202,7 +207,8 @@ def _search(
     sentence = np.full(len(ids), -1, dtype=np.int8)
     spans = np.full((len(ids), 2), -1, dtype=np.int32)
     number, place = 0, 0
-    for at, (token, token_id) in enumerate(zip(spelled, ids, strict=True)):
+    labels = labels_of(tokenizer, spelled)
+    for at, (token, label, token_id) in enumerate(zip(spelled, labels, ids, strict=True)):
         if token_id in special:
             written = texts[number].find(token, place)
             if written >= 0:  # somebody wrote it in the text
@@ -211,7 +217,7 @@ def _search(
                 number, place = number + 1, 0
             continue
         text = _lowered(texts[number])
-        spelled_out = readable(token).removeprefix("##").lower()
+        spelled_out = label.removeprefix("##").lower()
         start = text.find(spelled_out, place)
         if start >= 0:
             place = start + len(spelled_out)
@@ -239,12 +245,12 @@ def _segments(sentence: NDArray[np.int8]) -> NDArray[np.int8]:
     return segments
 
 
-def _classes(tokenizer: Any, ids: list[int], spelled: Sequence[str]) -> NDArray[np.int8]:
+def classes_of(tokenizer: Any, ids: list[int], spelled: Sequence[str]) -> NDArray[np.int8]:
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id} - {None}
     endings = {tokenizer.sep_token_id, tokenizer.eos_token_id} - {None}
     classes = np.empty(len(ids), dtype=np.int8)
-    for place, (token_id, token) in enumerate(zip(ids, spelled, strict=True)):
+    for place, (token_id, label) in enumerate(zip(ids, labels_of(tokenizer, spelled), strict=True)):
         if token_id in special:
             # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends
             if token_id in beginnings and (place == 0 or token_id not in endings):
@@ -254,7 +260,5 @@ def _classes(tokenizer: Any, ids: list[int], spelled: Sequence[str]) -> NDArray[
             else:
                 classes[place] = TokenClass.SPECIAL
         else:
-            classes[place] = (
-                TokenClass.PUNCTUATION if is_punctuation(readable(token)) else TokenClass.WORD
-            )
+            classes[place] = TokenClass.PUNCTUATION if is_punctuation(label) else TokenClass.WORD
     return classes

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from headscope.errors import BadInput
-from headscope.models.spelling import readable
-from headscope.models.tokenise import Batch, Text, tokenise
+from headscope.models.tokenise import Batch, Text, labels_of, tokenise
 from headscope.models.tokens import TokenClass, Tokens
 
 
@@ -48,7 +47,7 @@ def _one(
     spelled = str(tokenizer.convert_ids_to_tokens([start])[0])
     lead = Tokens(
         text=(spelled,),
-        labels=(readable(spelled),),
+        labels=labels_of(tokenizer, [spelled]),
         ids=np.array([start], dtype=np.int64),
         classes=np.array([TokenClass.CLS], dtype=np.int8),
         segments=np.zeros(1, dtype=np.int8),

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.spelling import readable
-from headscope.models.tokenise import _classes, _spelling
+from headscope.models.tokenise import classes_of, labels_of, spelling_of
 from headscope.models.tokens import TokenClass, Tokens
 from headscope.models.words import word_spans, words_of_spans
 
@@ -19,8 +18,8 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
     Tokenising the decoded text again may cut it differently than the model did, so the ids stay
     and the text is grown one token at a time.
     """
-    spelled = tuple(_spelling(tokenizer, ids))
-    classes = _classes(tokenizer, ids, spelled)
+    spelled = tuple(spelling_of(tokenizer, ids))
+    classes = classes_of(tokenizer, ids, spelled)
     spans = np.full((len(ids), 2), -1, dtype=np.int32)
     words = np.full(len(ids), -1, dtype=np.int32)
     word_texts: list[str] = []
@@ -34,7 +33,7 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
         text += of_text
     return Tokens(
         text=spelled,
-        labels=tuple(readable(token) for token in spelled),
+        labels=labels_of(tokenizer, spelled),
         ids=np.array(ids, dtype=np.int64),
         classes=classes,
         segments=np.zeros(len(ids), dtype=np.int8),

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
+from headscope.models.tokenise import labels_of, spelling_of
 
 if TYPE_CHECKING:
     from headscope.models.tokenise import Text
@@ -71,10 +72,8 @@ def word_logits(scope: Scope, output: Any) -> Tensor:
 
 def _best(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:
     top = torch.topk(probabilities, min(k, probabilities.numel()))
-    tokens = scope.tokenizer.convert_ids_to_tokens(top.indices.tolist())
-    from headscope.models.spelling import readable
-
+    tokens = spelling_of(scope.tokenizer, top.indices.tolist())
     return [
-        Prediction(readable(str(token)), float(value))
-        for token, value in zip(tokens, top.values, strict=True)
+        Prediction(label, float(value))
+        for label, value in zip(labels_of(scope.tokenizer, tokens), top.values, strict=True)
     ]

@@ -1,0 +1,113 @@
+"""Real weights: MiniLM and SmolLM2 are read as transformers computes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.capture import Call
+
+pytestmark = pytest.mark.slow
+
+TEXT = "I went to the store."
+PAIR = "At the store, I bought fresh strawberries 🍓."
+
+
+@pytest.fixture(scope="module")
+def eager_minilm(minilm_folder: Path):
+    """The same weights opened by transformers alone."""
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(minilm_folder, attn_implementation="eager").eval()
+    return model, AutoTokenizer.from_pretrained(minilm_folder)
+
+
+def test_minilm_is_read_exactly(minilm: hs.Scope, eager_minilm) -> None:
+    model, tokenizer = eager_minilm
+    assert minilm.layers == {"encoder": 6}
+    assert minilm.heads == {"encoder": 12}
+    assert minilm.rung == "interface"
+    encoded = tokenizer(TEXT, PAIR, return_tensors="pt")
+    with torch.no_grad():
+        own = model(**encoded, output_attentions=True).attentions
+    reading = minilm.read(TEXT, PAIR)
+    np.testing.assert_allclose(reading.attention, torch.stack(own)[:, 0], atol=1e-5)
+    for layer in reading.part().layers:
+        np.testing.assert_allclose(layer.compute_weights(), layer.weights, atol=1e-4)
+
+
+def test_minilm_batches_equal_single_texts(minilm: hs.Scope) -> None:
+    texts = [TEXT, PAIR, "no"]
+    for text, reading in zip(texts, minilm.read_batch(texts), strict=True):
+        np.testing.assert_allclose(reading.attention, minilm.read(text).attention, atol=1e-5)
+
+
+def test_minilm_words_are_those_of_the_text(minilm: hs.Scope) -> None:
+    words = minilm.read(TEXT, PAIR).words()
+    assert "strawberries" in words.tokens
+    assert "🍓" in words.tokens
+    np.testing.assert_allclose(words.attention.sum("key"), 1, atol=1e-5)
+    query = words.part().query
+    for label, span, segment in zip(query.labels, query.spans, query.segments, strict=True):
+        if span[0] >= 0:
+            assert (TEXT, PAIR)[segment][span[0] : span[1]] == label
+
+
+def test_smollm2_is_read_exactly_from_its_gguf_file(smollm2: hs.Scope) -> None:
+    assert smollm2.layers == {"decoder": 30}
+    assert smollm2.heads == {"decoder": 9}
+    assert smollm2.description.groups == {"decoder": 3}
+    reading = smollm2.read(TEXT)
+    model = smollm2.model
+    found = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        ids = torch.from_numpy(reading.part().query.ids)[None]
+        with torch.no_grad():
+            own = model(ids, output_attentions=True).attentions
+    finally:
+        model.set_attn_implementation(found)
+    np.testing.assert_allclose(reading.attention, torch.stack(own)[:, 0], atol=1e-5)
+    for layer in reading.part().layers:
+        np.testing.assert_allclose(layer.compute_weights(), layer.weights, atol=1e-4)
+
+
+def test_smollm2_generates_rows_equal_to_one_full_pass(smollm2: hs.Scope) -> None:
+    """The rows it computed token by token, with its cache, are those of the reading."""
+    reading = smollm2.generate("The capital of France is", max_new_tokens=8)
+    part = reading.part()
+    prompt = reading.metadata["prompt_tokens"]
+    assert len(part.query) == prompt + 8
+    assert "Paris" in part.query.texts[0]
+    rows: dict[int, list[torch.Tensor]] = {}
+
+    def keep(call: Call) -> None:
+        rows.setdefault(call.layer, []).append(call.weights[0])
+
+    ids = torch.from_numpy(part.query.ids)[None]
+    with torch.no_grad(), smollm2.capture(keep):
+        cached = None
+        for start, end in ((0, prompt), *((n, n + 1) for n in range(prompt, ids.shape[1]))):
+            output = smollm2.model(ids[:, start:end], past_key_values=cached, use_cache=True)
+            cached = output.past_key_values
+    for layer, steps in rows.items():
+        whole = part.weights(layer)
+        at = 0
+        for step in steps:
+            queries, keys = step.shape[1:]
+            np.testing.assert_allclose(step, whole[:, at : at + queries, :keys], atol=1e-4)
+            at += queries
+        assert at == len(part.query)
+
+
+def test_smollm2_spans_lie_where_the_text_is(smollm2: hs.Scope) -> None:
+    tokens = smollm2.read("naïve 🦄 strawberries", keep=()).part().query
+    text = tokens.texts[0]
+    for label, (start, end) in zip(tokens.labels, tokens.spans, strict=True):
+        assert 0 <= start < end <= len(text)
+        assert label.startswith("\\x") or text[start:end] == label
+    assert tokens.word_texts == ("naïve", "🦄", "strawberries")
