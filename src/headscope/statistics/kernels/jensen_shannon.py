@@ -5,8 +5,8 @@ Written directly, N heads need N²/2 logarithms for every weight. But for two we
     ½ (a ln a + b ln b) − m ln m  =  ½ ln 2 (a + b) − √(ab) κ(ln a − ln b),   m = (a + b) / 2,
 
 with a smooth, quickly falling κ (the homogeneous kernels of Vedaldi & Zisserman 2012). On the range
-that smoothed weights can have, κ(u − v) is a sum of a few products θ(u) θ(v), to better than
-single precision. So every weight becomes a vector of some sixteen numbers, √a θ_r(ln a), and the
+that smoothed weights can have, κ(u − v) is a sum of a few products θ(u) θ(v), to a few
+millionths. So every weight becomes a vector of some fifteen numbers, √a θ_r(ln a), and the
 divergences of all pairs of heads are their inner products. The θ_r are the leading eigenfunctions
 of κ, evaluated as Chebyshev series in ln a.
 """
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 SMOOTHING = 0.001  # share of a row spread over all its keys, as the published code does
-TOLERANCE = 4e-7  # of a divergence, per unit of a + b
+TOLERANCE = 2e-6  # of a divergence, per unit of a + b
 NODES = 256
-SPAN = 2**16  # weights of all heads handled at once: their vectors stay in a processor's cache
+SPAN = 2**15  # weights of all heads handled at once: their vectors stay in a processor's cache
 
 
 def divergences(maps: Tensor, length: int) -> NDArray[np.float64]:
@@ -36,9 +36,9 @@ def divergences(maps: Tensor, length: int) -> NDArray[np.float64]:
     span = max(64, SPAN // heads)
     likeness = torch.zeros(heads, heads, dtype=torch.float64, device=maps.device)
     mass = smooth.sum(1, dtype=torch.float64)
+    room = torch.empty(basis.coefficients.shape[1], heads * span, device=maps.device)
     for start in range(0, smooth.shape[1], span):
-        vectors = basis.vectors(smooth[:, start : start + span])  # r heads span
-        likeness += _inner(vectors)
+        likeness += _inner(basis.vectors(smooth[:, start : start + span], room))
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
     return result.clamp_min(0).cpu().numpy()
@@ -64,19 +64,19 @@ class _Basis:
     low: float
     coefficients: Tensor  # r p
 
-    def vectors(self, weights: Tensor) -> Tensor:
-        """r heads n: √a θ_r(ln a) of weights heads × n."""
+    def vectors(self, weights: Tensor, room: Tensor) -> Tensor:
+        """r heads n: √a θ_r(ln a) of weights heads × n; `room` is memory to work in."""
         terms = self.coefficients.shape[1]
         twice = weights.log().mul_(-4 / self.low).add_(2.0)  # 2x, with x from -1 to 1
         twice.clamp_(-2.0, 2.0)  # a weight of 1 may have been rounded up
-        series = torch.empty(terms, *weights.shape, device=weights.device)
+        series = room[:, : weights.numel()].view(terms, *weights.shape)
         torch.sqrt(weights, out=series[0])
         torch.mul(series[0], twice, out=series[1]).mul_(0.5)
         # T_(p+1) = 2x T_p − T_(p−1); with signs + + − − + + … it is one fused step a term
         for p in range(1, terms - 1):
             sign = _sign(p + 1) / _sign(p)
             torch.addcmul(series[p - 1], twice, series[p], value=sign, out=series[p + 1])
-        flat = self.coefficients.to(weights.device) @ series.view(terms, -1)
+        flat = self.coefficients.to(weights.device) @ room[:, : weights.numel()]
         return flat.view(-1, *weights.shape)
 
 
@@ -111,7 +111,7 @@ def _basis(octave: int) -> _Basis:
     cosines = np.cos(np.arange(NODES)[:, None] * angles[None, :])
     series = cosines @ theta * (2 / NODES)  # p r
     series[0] /= 2
-    large = np.abs(series).max(axis=1) > 1e-8
+    large = np.abs(series).max(axis=1) > TOLERANCE / 20
     terms = int(np.flatnonzero(large)[-1]) + 1
     signs = np.array([_sign(p) for p in range(terms)])
     coefficients = (series[:terms] * signs[:, None]).T
