@@ -84,7 +84,7 @@ def ablate(
     if not asked <= {"heads", "layers"}:
         raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
     every: tuple[What, ...] = ("heads", "layers")
-    chosen = tuple(part for part in every if part in asked)
+    chosen: tuple[What, ...] = tuple(part for part in every if part in asked)
     task = read_task(
         task_data, split=split, text=text, pair=pair, label=label, kind=kind, metric=metric
     ).sample(limit, seed)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Track = Callable[[Sequence[Any], str], Iterable[Any]]
 TOKENS_AT_ONCE = 8192  # copies of a batch run together up to this many tokens
+SCORES_AT_ONCE = 1 << 26  # and, where every token is scored over the vocabulary, so many scores
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,7 @@ def _sweep_batch(
     def read(output: Any, times: int) -> Tensor:
         return exam.answers(output, targets.repeat(times, *[1] * (targets.dim() - 1)))
 
-    tokens = inputs["input_ids"].numel() if "input_ids" in inputs else TOKENS_AT_ONCE
-    at_once = copies or max(1, TOKENS_AT_ONCE // tokens)
+    at_once = copies or _side_by_side(scope, exam, inputs)
     found: dict[int, np.ndarray] = {}
     with Sweep(scope, stack, inputs, read, instead, weights) as sweep:
         baseline = sweep.baseline.float().cpu().numpy()
@@ -125,6 +125,14 @@ def _sweep_batch(
             given = sweep.answers(layer, [edits[i].heads for i in here], at_once)
             found.update(zip(here, given.float().cpu().numpy(), strict=True))
     return baseline, np.stack([found[i] for i in range(len(edits))])
+
+
+def _side_by_side(scope: Scope, exam: Exam, inputs: dict[str, Tensor]) -> int:
+    """How many copies of a batch run together; scores over a vocabulary fill memory fastest."""
+    tokens = inputs["input_ids"].numel() if "input_ids" in inputs else TOKENS_AT_ONCE
+    words = int(getattr(scope.model.config, "vocab_size", 0)) if exam.metric.name == "loss" else 0
+    most = min(TOKENS_AT_ONCE, SCORES_AT_ONCE // words) if words else TOKENS_AT_ONCE
+    return max(1, most // tokens)
 
 
 def answer_each_plainly(
