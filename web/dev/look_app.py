@@ -1,4 +1,4 @@
-"""Screenshots of the app on dev/serve.mjs: python dev/look_app.py [--dark] [--width N] [--query STRING] [--tag NAME]."""
+"""Screenshots of the app on dev/serve.mjs: python dev/look_app.py [--dark] [--width N] …"""
 
 import argparse
 from pathlib import Path
@@ -25,10 +25,10 @@ with sync_playwright() as playwright:
     page.on("console", lambda message: print("console:", message.text[:300]))
     page.on("pageerror", lambda error: print("error:", error))
     page.goto(f"http://127.0.0.1:{arguments.port}/{arguments.query}")
-    page.wait_for_timeout(1800)
+    page.wait_for_timeout(5000)
     for selector in arguments.click:
         page.click(selector)
-        page.wait_for_timeout(1200)
+        page.wait_for_timeout(4500)
     page.screenshot(path=str(folder / f"app{arguments.tag}.png"))
     print(page.url)
     browser.close()

@@ -19,7 +19,8 @@ hover = """async (token) => {
   const target = host.shadowRoot.querySelector(`[data-side="query"][data-token="${token}"] .text`);
   await host.headscope.painted();
   const start = performance.now();
-  target.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, composed: true, clientX: 400, clientY: 300}));
+  const pointer = {bubbles: true, composed: true, clientX: 400, clientY: 300};
+  target.dispatchEvent(new MouseEvent('mousemove', pointer));
   await host.headscope.painted();
   return performance.now() - start;
 }"""
@@ -32,7 +33,7 @@ with sync_playwright() as playwright:
         page.wait_for_selector("[data-headscope].hs-ready", state="attached")
         load = page.evaluate("performance.getEntriesByName('headscope painted')[0].startTime")
         print(f"{case}: load to painted {load:.0f} ms")
-        if case.startswith("head") or case.startswith("gqa"):
+        if case.startswith(("head", "gqa")):
             layers = [page.evaluate(measure, {"layer": layer}) for layer in (0, 1, 0, 1)]
             print("  layer change", [f"{each:.0f}" for each in layers])
             hovers = [page.evaluate(hover, token) for token in (3, 4, 5, 6)]

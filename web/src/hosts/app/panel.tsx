@@ -58,6 +58,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
           <input type="checkbox" data-control="off" checked={off} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
           <span>switch off</span>
         </label>
+        {off && <p class="quiet">While it is off, each token attends to every token it may see alike.</p>}
         {session.off.length > 0 && (
           <p class="quiet">
             off: {session.off.map(([kind, layer, head]) => `${layer}-${head}${kind === part.kind ? "" : ` (${kind})`}`).join(", ")}{" "}
