@@ -73,9 +73,9 @@ def view(
         reading.save(output)
         say_written(output)
         return
-    from headscope.surfaces.labelled import labels_for
     from headscope.surfaces.view import View
     from headscope.views import Sending
+    from headscope.views.scores import labels_for
 
     options: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": layout}
     options |= {"minimum": minimum, "unit": "words" if words else "tokens"}

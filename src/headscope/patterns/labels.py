@@ -43,6 +43,11 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
     The frame is that of `labels`; `p` is missing and `documents` is 1, which is how a reader
     of the frame knows that it speaks of one text.
     """
+    return in_order(quick_table(reading))
+
+
+def quick_table(reading: Reading) -> pd.DataFrame:
+    """Every head on every pattern, on this text only, labelled or not."""
     import pandas as pd
 
     rows: list[pd.DataFrame] = []
@@ -75,7 +80,7 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     frame = pd.concat(rows, ignore_index=True)
     frame["labelled"] = large(frame, patterns())
-    return in_order(frame)
+    return frame
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:

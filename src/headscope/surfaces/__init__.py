@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headscope.surfaces.labelled import labels_for
 from headscope.surfaces.view import View
 from headscope.views import Sending
+from headscope.views.scores import labels_for
 
 if TYPE_CHECKING:
     from headscope.capture import Kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.container import Buffers
 from headscope.views.packing import pack_numbers
+from headscope.views.scores import scores_for
 from headscope.views.summary import MEASURES, summary
 
 if TYPE_CHECKING:
@@ -43,10 +44,13 @@ class Table:
         }
 
 
-def table_of(source: Any, kind: str | None = None) -> Table:
+def table_of(source: Any, kind: str | None = None, scores: pd.DataFrame | None = None) -> Table:
+    """source: a reading (with its pattern scores, if they are at hand), a survey, or its table."""
     if isinstance(source, Reading):
         part = source.part(kind)  # pyright: ignore[reportArgumentType]
-        return Table(part.kind, part.numbers, summary(part))
+        table = Table(part.kind, part.numbers, summary(part))
+        scores = scores_for(source) if scores is None else scores
+        return table if scores is None else _with_patterns(table, scores)
     frame_of_survey = getattr(source, "table", source)
     if hasattr(frame_of_survey, "columns"):
         return _from_frame(frame_of_survey, kind)
@@ -72,6 +76,18 @@ def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
         values[places, group["head"].astype(int)] = group["value"]
         columns[str(name)] = values
     return Table(chosen, layers, columns)
+
+
+def _with_patterns(table: Table, scores: pd.DataFrame) -> Table:
+    """The table with a column a pattern, after the columns it has."""
+    columns = dict(table.columns)
+    rows: Any = scores[scores["kind"] == table.kind]
+    for name, group in rows.groupby("pattern", sort=False):
+        values = np.full((len(table.layers), table.heads), np.nan, dtype=np.float32)
+        places = [table.layers.index(int(layer)) for layer in group["layer"]]
+        values[places, group["head"].astype(int)] = group["score"]
+        columns[str(name)] = values
+    return replace(table, columns=columns)
 
 
 def describe_column(name: str, values: NDArray[np.floating]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import BadInput
+from headscope.surfaces.app.patterns import labels_of
 from headscope.surfaces.app.readings import Kept
 from headscope.surfaces.view import FIGURES, View
 from headscope.views import Sending, discover
@@ -69,7 +70,7 @@ def _view(kept: Kept, name: str, query: Mapping[str, str], figure: bool) -> View
     allowed = {*_BY_VIEW[name], *CHOICES, "minimum"} - {"reading"}
     chosen = {key: value for key, value in state.items() if key in allowed}
     neurons = None if figure else name == "neuron" or None
-    return View(name, kept.reading, Sending(theme, kept.labels, neurons), chosen)  # pyright: ignore[reportArgumentType]
+    return View(name, kept.reading, Sending(theme, labels_of(kept.scores), neurons), chosen)  # pyright: ignore[reportArgumentType]
 
 
 def _number(text: str, name: str) -> int:

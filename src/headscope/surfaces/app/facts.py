@@ -7,6 +7,7 @@ from typing import Any
 
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
+from headscope.surfaces.app.patterns import of_head
 from headscope.surfaces.app.readings import Kept
 from headscope.views.state import check_heads
 from headscope.views.summary import MEASURES, summary_of_layer
@@ -16,8 +17,8 @@ def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
     part = kept.reading.part(kind)
     one = part.layer(layer)
     check_heads(part.heads, head)
-    patterns = _patterns(kept, kind, layer, head)
-    best = patterns[0] if patterns else None
+    patterns = of_head(kept.scores, kind, layer, head)
+    best = patterns[0] if patterns and patterns[0]["labelled"] else None
     why, why_not = _why(kept, kind, layer, head, best)
     numbers = summary_of_layer(part, part.weights(one.layer))
     return {
@@ -37,22 +38,6 @@ def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
         "why": why,
         "why_not": why_not,
     }
-
-
-def _patterns(kept: Kept, kind: Kind, layer: int, head: int) -> list[dict[str, Any]]:
-    table: Any = kept.labels
-    if table is None or table.empty:
-        return []
-    rows = table[(table["kind"] == kind) & (table["layer"] == layer) & (table["head"] == head)]
-    return [
-        {
-            "name": str(row.label),
-            "score": float(row.score),
-            "lift": float(row.lift) if math.isfinite(row.lift) else None,
-            "labelled": True,
-        }
-        for row in rows.sort_values("score", ascending=False).itertuples()
-    ]
 
 
 def _why(

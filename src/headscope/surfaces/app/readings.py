@@ -6,9 +6,13 @@ import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headscope.errors import HeadscopeError
 from headscope.reading import LayerAttention, Reading, Scope
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OffHead = tuple[str, int, int]  # kind, layer, head
 
@@ -25,7 +29,7 @@ class Kept:
     text_pair: str | None
     reading: Reading
     off: tuple[OffHead, ...]
-    labels: object | None
+    scores: pd.DataFrame | None  # every head on every pattern, where they were measured
 
     @property
     def size(self) -> int:

@@ -12,15 +12,16 @@ from headscope.reading import Reading, Scope
 from headscope.surfaces.app.examples import EXAMPLES
 from headscope.surfaces.app.facts import head_facts
 from headscope.surfaces.app.models import Models
+from headscope.surfaces.app.patterns import labels_of
 from headscope.surfaces.app.predictions import importance, predictions
 from headscope.surfaces.app.readings import Kept, OffHead, Readings
 from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
-from headscope.surfaces.labelled import labels_for
 from headscope.views import Sending, ViewData
 from headscope.views.frame import frame
 from headscope.views.labels import as_labels
 from headscope.views.layer import layer_data
 from headscope.views.opening import opening_head
+from headscope.views.scores import scores_for
 from headscope.views.table import table_of
 
 MOST_WEIGHTS = 150_000_000  # kept whole; longer readings keep q and k alone
@@ -57,9 +58,10 @@ class Session:
         with self.models.lock(request.model):
             scope = without(self.models.scope(request.model), request.off)
             reading = _read(scope, request.text, request.text_pair, request.truncate)
-        labels = labels_for(reading)
+        scores = scores_for(reading)
+        labels = labels_of(scores)
         kept = Kept(
-            request.model, scope, request.text, request.text_pair, reading, request.off, labels
+            request.model, scope, request.text, request.text_pair, reading, request.off, scores
         )
         name = self.readings.keep(kept)
         part = reading.part()
@@ -69,7 +71,7 @@ class Session:
         state = {"kind": part.kind, "layer": layer, "head": head, "heads": [head]}
         whole = all(one.weights is not None for one in part.layers)
         sending = Sending(labels=labels, neurons=True, only=(layer,))
-        table = table_of(reading) if whole else None
+        table = table_of(reading, scores=scores) if whole else None
         data = frame("head", reading, state, sending, table=table)
         return ViewData({**data.header, "id": name}, data.buffers)
 
