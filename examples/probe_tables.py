@@ -60,7 +60,7 @@ TABLES: dict[str, Callable[[hs.Scope, Path], pd.DataFrame]] = {
     "Dependency heads, OntoGUM": ontogum_trees,
     "Coreference heads, OntoGUM": lambda s, d: coreference(s, d, "ontogum/conllu.tar.xz"),
     "Coreference heads, LitBank": lambda s, d: coreference(s, d, "litbank/conll.tar.xz"),
-    "Coreference heads, GAP": lambda s, d: coreference(s, d, "gap/gap-development.tsv"),
+    "Coreference heads, GAP": lambda s, d: coreference(s, d, "gap/gap-validation.tsv"),
     "Relation heads, FrameNet": relations,
     "Probes over all heads, EWT": probes,
 }
