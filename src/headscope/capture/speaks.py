@@ -6,6 +6,7 @@ own softmax would silently see the future.
 
 from __future__ import annotations
 
+import functools
 import re
 from types import CodeType, FunctionType
 
@@ -17,14 +18,11 @@ _DISPATCH = "ALL_ATTENTION_FUNCTIONS"
 
 def only_interface(model: nn.Module) -> bool:
     speaks = False
-    names: dict[type, set[str]] = {}
     for module in model.modules():
         kind = type(module)
         if not _ATTENTION.search(kind.__name__):
             continue
-        if kind not in names:
-            names[kind] = _names(kind)
-        found = names[kind]
+        found = _names(kind)
         dispatches = _DISPATCH in found
         # GPT-2 has both ways, and takes its own softmax only when told to compute it upcast
         own = not dispatches or getattr(module, "reorder_and_upcast_attn", True)
@@ -34,6 +32,7 @@ def only_interface(model: nn.Module) -> bool:
     return speaks
 
 
+@functools.cache
 def _names(kind: type) -> set[str]:
     """Every name the methods of a class use."""
     found: set[str] = set()
