@@ -1,5 +1,6 @@
 """Patterns: named behaviours of heads, how they are scored, and why heads show them."""
 
+from headscope.patterns.bundled import bundled_labels as bundled_labels
 from headscope.patterns.labels import labels as labels
 from headscope.patterns.labels import quick_labels as quick_labels
 from headscope.patterns.labels import table as table

@@ -1,0 +1,100 @@
+"""Patterns over a corpus: the survey's streaming gives what the maps themselves give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import headscope as hs
+from headscope import patterns
+from headscope.errors import BadInput
+from headscope.patterns.sheet import grid_of
+from headscope.patterns.single import score_maps
+
+PAIRS = [
+    ("i went to the store .", "at the store , i bought fresh straw ##berries ."),
+    ("the cat sat on the mat .", "the dog ran to the cat ."),
+    ("he said that it was one red house .", "she bought the house in the green tree ."),
+]
+
+
+@pytest.mark.parametrize("family", ["tiny_bert", "tiny_llama"])
+def test_a_streamed_score_is_the_mean_over_documents_of_the_maps_own(family: str, request) -> None:
+    scope = request.getfixturevalue(family)
+    texts = PAIRS if not scope.causal else [" ".join(pair) for pair in PAIRS]
+    survey = hs.survey(scope, texts, patterns.measures(scope), progress=False)
+    readings = [scope.read(*([one] if isinstance(one, str) else one)) for one in texts]
+    checked = 0
+    for name, pattern in patterns.patterns().items():
+        if name not in survey.statistics or pattern.needs_likeness or pattern.source != "corpus":
+            continue
+        by_hand = []
+        for reading in readings:
+            part = reading.part()
+            n = len(part.query)
+            maps = torch.from_numpy(part.attention.values.reshape(1, -1, n, n))
+            scores = score_maps(pattern, maps, grid_of([part.query], causal=part.causal))
+            assert scores is not None
+            by_hand.append([scores.score[0].numpy(), scores.null[0].numpy()])
+        score, null = np.nanmean(np.array(by_hand), axis=0)
+        assert survey.map(name).ravel() == pytest.approx(score, abs=1e-5, nan_ok=True)
+        assert survey.map(f"{name}:null").ravel() == pytest.approx(null, abs=1e-5, nan_ok=True)
+        checked += 1
+    assert checked >= 4
+
+
+def test_top_ranks_heads_by_a_pattern_and_labels_survive_saving(minilm, tmp_path: Path) -> None:
+    texts = [("I went to the store.", "At the store, I bought fresh strawberries."), *PAIRS] * 3
+    survey = hs.survey(minilm, texts, patterns.measures(minilm), progress=False)
+    top = survey.top("previous_word", 1)
+    assert (int(top["layer"][0]), int(top["head"][0])) == (0, 2)
+    survey.save(tmp_path / "s.parquet")
+    again = hs.Survey.load(tmp_path / "s.parquet")
+    pd.testing.assert_frame_equal(patterns.labels(survey), patterns.labels(again))
+    first = patterns.labels(survey).iloc[0]
+    assert (first["layer"], first["head"], first["label"]) == (0, 2, "previous word")
+
+
+def test_repeated_tokens_find_an_induction_head(smollm2) -> None:
+    names = ["induction_head", "duplicate_head"]
+    survey = hs.survey(smollm2, ["a b"], patterns.measures(smollm2, names), progress=False)
+    assert survey.top("induction_head", 1)["value"][0] > 0.5
+
+
+def test_a_survey_without_patterns_says_what_to_do(tiny_bert) -> None:
+    survey = hs.survey(tiny_bert, ["the cat sat ."], ["entropy"], progress=False)
+    with pytest.raises(BadInput, match=r"patterns\.measures"):
+        patterns.labels(survey)
+
+
+def test_patterns_a_model_cannot_show_are_not_measured(tiny_bert, tiny_llama) -> None:
+    of_bert = {measure.name for measure in patterns.measures(tiny_bert)}
+    of_llama = {measure.name for measure in patterns.measures(tiny_llama)}
+    assert "next_word" in of_bert and "next_word" not in of_llama
+    assert "sink" in of_llama and "sink" not in of_bert
+    assert {"previous_word", "related_word"} <= of_bert & of_llama
+
+
+def test_the_bundled_labels_are_the_bundled_models(request) -> None:
+    frame = patterns.bundled_labels()
+    scope = hs.load()
+    assert set(frame.columns) >= {
+        "kind",
+        "layer",
+        "head",
+        "pattern",
+        "score",
+        "lift",
+        "null",
+        "label",
+    }
+    assert frame["layer"].max() < scope.layers["encoder"]
+    best = frame.sort_values("score", ascending=False).iloc[0]
+    reading = scope.read("I went to the store.", "At the store, I bought fresh strawberries.")
+    here = patterns.quick_labels(reading)
+    same = here[(here["layer"] == best["layer"]) & (here["head"] == best["head"])]
+    assert best["pattern"] in set(same["pattern"])

@@ -1,0 +1,94 @@
+"""The study of the seven patterns: complete on any model, and right where the truth is known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headscope.cli import build
+from headscope.studies import STUDIES, Steps
+
+SECTIONS = (
+    "Next word", "Previous word", "Identical or related words",
+    "Identical or related words in the other sentence", "Words predictive of the word",
+    "Delimiters", "Bag of words",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory) -> Steps:
+    return Steps(tmp_path_factory.mktemp("study") / "r.steps", {"model": "tiny"})
+
+
+@pytest.fixture(scope="module")
+def report(tiny_bert, steps: Steps):
+    return STUDIES["vig"](tiny_bert, limit=4, steps=steps)
+
+
+def test_every_pattern_has_its_section_scores_and_reason(report) -> None:
+    titles = [section.title for section in report.sections]
+    assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
+    for name in ("next_word", "previous_word", "delimiter", "bag_of_words"):
+        assert len(report.tables[name]) == 5
+        assert "neuron" in report.tables[f"{name}_neurons"].columns
+    text = report.html()
+    assert "Position-aware neurons" in text and "Sentence-sign neurons" in text
+    assert "srcdoc" in text and text.count("<iframe") >= 7
+
+
+def test_the_posts_claims_stand_beside_what_was_found(report) -> None:
+    claims = report.tables["claims"]
+    said = dict(zip(claims["claim"], claims["published"], strict=True))
+    assert said["A head shows the pattern “next word”"] == "head 2-0"
+    assert said["A head shows the pattern “previous word”"] == "head 6-11"
+    assert said["A head shows the pattern “delimiters”"] == "head 7-3"
+    assert said["A head shows the pattern “bag of words”"] == "head 0-0"
+    assert claims["agrees"].isin([True, False]).all()
+
+
+def test_a_random_model_is_not_said_to_show_patterns(report) -> None:
+    # a random head may lean to one token by chance, but not to a word's neighbour
+    labelled = set(report.tables["labels"]["label"])
+    assert not labelled & {"next word", "previous word", "rest of the word"}
+
+
+def test_the_page_needs_no_network_and_says_how_it_was_made(report) -> None:
+    text = report.html()
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
+    for part in ("Versions: python", "headscope study vig", "key-permutation", "48 sentence pairs"):
+        assert part.split(" ")[0] in text
+    assert "Jesse Vig" in text
+
+
+def test_a_model_that_only_looks_back_is_told_what_is_left_out(tiny_llama) -> None:
+    report = STUDIES["vig"](tiny_llama, limit=4)
+    text = report.html()
+    assert "this model looks only back" in text
+    assert "sink" in report.tables and "next_word" not in report.tables
+
+
+def test_a_stopped_study_goes_on_from_its_finished_steps(report, steps: Steps) -> None:
+    assert steps.folder is not None
+    kept = sorted(path.name for path in steps.folder.iterdir())
+    assert [name.split("-")[0] for name in kept] == ["predictive", "scores"]
+
+    def again() -> None:
+        raise AssertionError("a finished step was computed again")
+
+    assert len(steps.table("scores", again)) > 0  # pyright: ignore[reportArgumentType]
+
+
+def test_misuse_on_the_command_line_is_one_sentence(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for arguments, message in [
+        (["study", "nobody"], "There is no study 'nobody'"),
+        (["study", "vig", "-o", "r.pdf"], "ending in .html"),
+        (["study", "vig", "--data", "nowhere"], "no folder or file nowhere"),
+    ]:
+        result = CliRunner().invoke(build(), arguments)
+        assert result.exit_code != 0
+        assert message in str(result.exception)
+    assert not list(tmp_path.iterdir())
