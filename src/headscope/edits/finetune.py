@@ -11,6 +11,7 @@ import dataclasses
 import json
 import random
 import shutil
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from headscope.models.open import BUNDLED
 
 CHECKPOINT = "checkpoint.pt"
 CLIP = 1.0
+KEEP_SECONDS = 60  # a slow machine keeps a checkpoint at least this often
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 Progress = Callable[[int, int, float], None]  # step, of how many, loss
 
@@ -169,6 +171,7 @@ def train(
     _seed(recipe.seed)
     done = _resume(checkpoint, model, optimiser, schedule, _digest(task, recipe))
     losses: list[float] = []
+    kept_at = time.monotonic()
     model.train()
     for step, chosen in enumerate(_order(len(data), recipe)):
         if step < done:
@@ -184,8 +187,10 @@ def train(
         optimiser.step()
         schedule.step()
         optimiser.zero_grad(set_to_none=True)
-        if checkpoint is not None and (step + 1) % keep_every == 0 and step + 1 < total:
+        due = (step + 1) % keep_every == 0 or time.monotonic() - kept_at > KEEP_SECONDS
+        if checkpoint is not None and due and step + 1 < total:
             _keep(checkpoint, model, optimiser, schedule, step + 1, _digest(task, recipe))
+            kept_at = time.monotonic()
         if progress is not None and (step % 10 == 0 or step + 1 == total):
             losses.append(float(loss.detach()))
             progress(step + 1, total, losses[-1])
