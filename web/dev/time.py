@@ -25,6 +25,11 @@ hover = """async (token) => {
   return performance.now() - start;
 }"""
 
+
+def report(name: str, times: list[float]) -> None:
+    print(f"  {name}: first {times[0]:.0f} ms, best {min(times):.0f} ms, worst {max(times):.0f} ms")
+
+
 with sync_playwright() as playwright:
     browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
     page = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -34,11 +39,9 @@ with sync_playwright() as playwright:
         load = page.evaluate("performance.getEntriesByName('headscope painted')[0].startTime")
         print(f"{case}: load to painted {load:.0f} ms")
         if case.startswith(("head", "gqa")):
-            layers = [page.evaluate(measure, {"layer": layer}) for layer in (0, 1, 0, 1)]
-            print("  layer change", [f"{each:.0f}" for each in layers])
-            hovers = [page.evaluate(hover, token) for token in (3, 4, 5, 6)]
-            print("  hover", [f"{each:.0f}" for each in hovers])
+            layers = [page.evaluate(measure, {"layer": layer}) for layer in (0, 1) * 6]
+            report("layer change", layers)
+            report("hover", [page.evaluate(hover, token) for token in range(3, 15)])
             page.evaluate(measure, {"heads": None})
-            hovers = [page.evaluate(hover, token) for token in (3, 4, 5, 6)]
-            print("  hover, all heads", [f"{each:.0f}" for each in hovers])
+            report("hover, all heads", [page.evaluate(hover, token) for token in range(3, 15)])
     browser.close()

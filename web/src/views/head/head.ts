@@ -244,5 +244,5 @@ export class HeadView implements View {
 
 /** Fainter than this no eye sees a line, so it is not counted as shown. */
 function visibleFrom(scale: State["scale"]): number {
-  return scale === "sqrt" ? 0.0001 : 0.005;
+  return scale === "sqrt" ? 0.0006 : 0.005;
 }
