@@ -144,6 +144,22 @@ def test_a_decoder_attends_to_the_left_only_and_both_directions_are_reported(tin
     assert set(det.index) == set(DIRECTIONS)
 
 
+@pytest.mark.parametrize("family", ["tiny_llama", "tiny_deberta", "tiny_gemma"])
+def test_grouped_queries_softmax_taps_and_windows_are_probed_alike(family, request):
+    scope = request.getfixturevalue(family)
+    tally = DependencyTally(*(next(iter(of.values())) for of in (scope.layers, scope.heads)))
+    run_pass(scope, SENTENCES, tally, Faults())
+    assert tally.counts.sum() == sum(map(len, SENTENCES))
+    words = scope.read(list(DOG.words)).words().attention.values  # l h t t
+    inside = slice(1, -1) if words.shape[-1] == len(DOG) + 2 else slice(None)
+    attention = words[:, :, inside, inside].copy()
+    attention[..., np.arange(len(DOG)), np.arange(len(DOG))] = 0
+    alone = DependencyTally(*attention.shape[:2])
+    run_pass(scope, [DOG], alone, Faults())
+    amod = alone.labels["amod"]
+    np.testing.assert_array_equal(alone.hits[amod, :, :, 0], attention[:, :, 1].argmax(-1) == 2)
+
+
 def test_the_encoder_of_an_encoder_decoder_is_probed(tiny_t5):
     result = probe_dependency(tiny_t5, SENTENCES, SENTENCES, minimum=1)
     assert result.layers == tiny_t5.layers["encoder"]

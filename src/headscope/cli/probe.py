@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -84,7 +84,8 @@ def dependency(
 
     dev, scored = _sentences(data, limit, bad), _sentences(test, limit, bad) if test else None
     scope = open_scope(model, device)
-    settings = {"model": scope.name, "data": data, "test": test, "limit": limit, "mode": mode,
+    settings = {"model": scope.name, "data": _stamp(data), "test": _stamp(test), "limit": limit,
+                "mode": mode,
                 "length": max_length, "subtypes": subtypes, "possessive": possessive}  # fmt: skip
     kept = [Checkpoint(_part(output, n), settings | {"pass": n}) for n in (1, 2)]
     with _counting("dependency", [dev, scored]) as seen:
@@ -109,6 +110,8 @@ def dependency(
     _show(found.table, ["relation", "cases", "layer", "head", "direction", "accuracy", "low",
                         "high", "baseline", "offset"])  # fmt: skip
     _say_faults(found.faults)
+    if found.dropped_words:
+        err.print(f"{found.dropped_words} words (or their heads) have no token here.")
     for checkpoint in kept:
         checkpoint.finish()
     if train:
@@ -157,7 +160,7 @@ def coreference(
     path = STORIES if data == "sample" else Path(data)
     documents = CoreferenceCorpus(path, _one_of("bad", bad, "skip", "refuse"), limit)
     scope = open_scope(model, device)
-    settings = {"model": scope.name, "data": data, "limit": limit, "mode": mode,
+    settings = {"model": scope.name, "data": _stamp(data), "limit": limit, "mode": mode,
                 "length": max_length, "windows": windows}  # fmt: skip
     kept = [Checkpoint(_part(output, n), settings | {"pass": n}) for n in (1, 2)]
     with _counting("coreference", [documents] if windows == "first" else []) as seen:
@@ -297,7 +300,15 @@ def _counting(title: str, sources: list[Any]) -> Generator[Callable[[int], None]
         yield lambda count: bar.advance(task, count)
 
 
-def _part(output: Path, number: Literal[1, 2] | int) -> Path:
+def _stamp(data: str | None) -> object:
+    """What tells data from other data under the same name, for a run that goes on."""
+    path = Path(data or "")
+    if data is None or not path.exists():
+        return data
+    return [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
+
+
+def _part(output: Path, number: int) -> Path:
     return output.with_name(f".{output.name}.pass-{number}.npz")
 
 

@@ -77,7 +77,7 @@ def probe_relations(
             for relation, tokens in zip(group, batch.tokens, strict=True)
         ]
         moved = [
-            None if place is None else _moved(place, len(tokens), shuffles, generator)
+            None if place is None else _moved(place, tokens, shuffles, generator)
             for place, tokens in zip(places, batch.tokens, strict=True)
         ]
         found = np.zeros((len(group), len(VARIANTS), *shape), np.float32)
@@ -146,11 +146,11 @@ def _scores(weights: NDArray[np.float32], elements: Sequence[NDArray[np.intp]],
 
 
 def _moved(
-    places: Places, tokens: int, shuffles: int, generator: np.random.Generator
+    places: Places, tokens: Tokens, shuffles: int, generator: np.random.Generator
 ) -> list[Places]:
-    """The same numbers of pieces, put anywhere between the specials without overlapping."""
+    """The same numbers of pieces, put anywhere beside the specials without overlapping."""
     elements, target = places
-    inside = np.arange(1, max(tokens - 1, 2))
+    inside = np.flatnonzero(tokens.content)
     size = sum(map(len, elements)) + len(target)
     moved: list[Places] = []
     for _ in range(shuffles):
