@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus.segments import Segment
+from headscope.errors import BadInput
 from headscope.models.tokenise import Batch
 from headscope.models.tokens import Tokens
 from headscope.reading import Scope
@@ -46,18 +47,40 @@ def batches(
     The grouping depends on the segments alone, so that the same chunk always gives the same
     batches, on any machine and after any restart.
     """
-    whole = scope.encode(
-        [segment.text for segment in segments],
-        None if scope.encoder_decoder else [segment.pair for segment in segments],
-        truncate=True,
-        max_length=longest,
-    )
+    segments, whole = _encode(scope, segments, longest)
+    if whole is None:
+        return
     lengths = np.array([len(tokens) for tokens in whole.tokens])
     order = np.argsort(-lengths, kind="stable")
     while len(order):
         count = max(1, most_tokens // int(lengths[order[0]]))
         rows, order = order[:count], order[count:]
         yield _rows(scope, whole, segments, rows, token_types, longest)
+
+
+def _encode(
+    scope: Scope, segments: Sequence[Segment], longest: int | None
+) -> tuple[Sequence[Segment], Batch | None]:
+    """The segments as one batch; those that a tokenizer makes nothing of are left out."""
+    if not segments:
+        return segments, None
+    try:
+        return segments, scope.encode(
+            [segment.text for segment in segments],
+            None if scope.encoder_decoder else [segment.pair for segment in segments],
+            truncate=True,
+            max_length=longest,
+        )
+    except BadInput:
+        sound = [segment for segment in segments if _has_tokens(scope, segment)]
+        if len(sound) == len(segments):
+            raise
+        return _encode(scope, sound, longest)
+
+
+def _has_tokens(scope: Scope, segment: Segment) -> bool:
+    text = f"{segment.text}{segment.pair or ''}"
+    return bool(text.strip()) and bool(scope.tokenizer(segment.text, segment.pair)["input_ids"])
 
 
 def _rows(

@@ -145,9 +145,10 @@ class Reader:
             keys = ", ".join(str(key) for key in item)
             faults.note("no text", where, f"there is no text under {self.field!r}, only {keys}")
             return Document("", where=where)
-        if isinstance(item, (tuple, list)) and all(isinstance(part, str) for part in item):
-            if len(item) == 2:
-                return Document(item[0], item[1], where=where)
+        if isinstance(item, (tuple, list)) and len(item) == 2:
+            text, pair = item
+            if isinstance(text, str) and (pair is None or isinstance(pair, str)):
+                return Document(text, pair, where=where)
         faults.note("not a text", where, f"a {type(item).__name__} is neither a text nor a pair")
         return Document("", where=where)
 

@@ -1,0 +1,126 @@
+"""Documents from every kind of source, and what is said of those that cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+
+import pandas as pd
+import pytest
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.documents import Document, Reader
+from headscope.corpus.sentences import split_sentences
+from headscope.corpus.wikitext import ordinary
+from headscope.errors import BadInput
+
+
+def read(corpus, faults=None, **options) -> list[str]:
+    return [
+        d.text for d in Reader(**options).documents(corpus, Faults() if faults is None else faults)
+    ]
+
+
+def test_lines_paragraphs_and_files(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\ntwo\nthree\n")
+    assert read(path) == ["one", "two", "three"]
+    path.write_text("one\ntwo\n\nthree\n")
+    assert read(path) == ["one\ntwo", "three"]
+    assert read(path, layout="lines") == ["one", "two", "three"]
+    assert read(path, layout="file") == ["one\ntwo\n\nthree\n"]
+
+
+def test_wikitext_is_recognised_and_made_ordinary(tmp_path):
+    path = tmp_path / "wiki.raw"
+    path.write_text(
+        " \n = Title = \n \n A guest @-@ starring role , in 1 @,@ 000 towns . \n"
+        " = = Part = = \n It 's his . \n = Next = \n Second ( one ) . \n"
+    )
+    assert read(path) == ["A guest-starring role, in 1,000 towns.\nIt's his.", "Second (one)."]
+    assert ordinary('He said " no " .') == 'He said "no".'
+
+
+def test_json_lines_and_their_faults(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = [
+        '{"text": "one"}',
+        '{"text": "tw',
+        '{"body": "x"}',
+        '{"text": "  "}',
+        '{"text": "two"}',
+    ]
+    path.write_text("\n".join(lines))
+    faults = Faults()
+    assert read(path, faults) == ["one", "two"]
+    assert faults.counts["corrupt line"] == 1 and "a.jsonl:2" in str(faults.kept[0])
+    assert faults.counts["no text"] == 1 and faults.counts["empty document"] == 2
+    with pytest.raises(BadInput, match=r"a\.jsonl:2"):
+        read(path, Faults("refuse"))
+
+
+def test_parquet_by_column(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"body": ["one", "two"], "n": [1, 2]}).to_parquet(path)
+    assert read(path, field="body") == ["one", "two"]
+    with pytest.raises(BadInput, match="no column 'text' but body, n"):
+        read(path)
+    path.write_text("nonsense")
+    with pytest.raises(BadInput, match="no Parquet file"):
+        read(path)
+
+
+def test_a_treebank_gives_documents_of_sentences(tmp_path):
+    path = tmp_path / "a.conllu"
+    row = "{n}\t{w}\t{w}\tX\tX\t_\t{h}\tdep\t_\t_\n"
+    sentence = row.format(n=1, w="Hello", h=0) + row.format(n=2, w="you", h=1) + "\n"
+    path.write_text(
+        f"# newdoc id = a\n# text = Hello you\n{sentence}{sentence}# newdoc id = b\n{sentence}"
+    )
+    found = list(Reader().documents(path, Faults()))
+    assert [d.sentences for d in found] == [("Hello you", "Hello you"), ("Hello you",)]
+
+
+def test_a_folder_in_order_of_name_compressed_files_too(tmp_path):
+    (tmp_path / "b.txt").write_text("second\n")
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as file:
+        file.write(json.dumps({"text": "first"}) + "\n")
+    (tmp_path / "c.bin").write_bytes(b"\x00")
+    assert read(tmp_path) == ["first", "second"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="holds no file"):
+        read(tmp_path / "empty")
+
+
+def test_standard_input(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
+    assert read("-") == ["one", "two"]
+
+
+def test_a_dataset_and_python_iterables():
+    datasets = pytest.importorskip("datasets")
+    assert read(datasets.Dataset.from_dict({"text": ["one", "two"]})) == ["one", "two"]
+    faults = Faults()
+    given = ["one", ("two", "pair"), {"text": "three"}, Document("four"), 5, ("six", None)]
+    found = list(Reader().documents(iter(given), faults))
+    assert [d.text for d in found] == ["one", "two", "three", "four", "six"]
+    assert found[1].pair == "pair" and faults.counts["not a text"] == 1
+
+
+def test_what_is_no_corpus_is_said():
+    with pytest.raises(BadInput, match="no file or folder"):
+        read("no/such/file.txt")
+    with pytest.raises(BadInput, match="not int"):
+        read(5)
+
+
+def test_sentences_end_at_full_stops_that_end_them():
+    text = 'Dr. Smith met J. S. Bach. He said "No." Then he left! Was it 3.5 km? Yes.'
+    assert split_sentences(text) == [
+        "Dr. Smith met J. S. Bach.",
+        'He said "No."',
+        "Then he left!",
+        "Was it 3.5 km?",
+        "Yes.",
+    ]

@@ -1,0 +1,182 @@
+"""Runs that are killed, stopped, starved of disk, fed bad data, or started twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+import headscope as hs
+from headscope.errors import BadInput, HeadscopeError
+from headscope.statistics import run
+from headscope.statistics.lock import only_writer
+from headscope.statistics.partial import partial_path
+from tests.tiny import tiny_scope
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+WORDS = "the cat sat on a mat and he ran to one red house . she said it was blue ,".split()
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    chance = random.Random(0)
+    path = tmp_path / "corpus.txt"
+    texts = [" ".join(chance.choices(WORDS, k=chance.randint(3, 30))) for _ in range(120)]
+    path.write_text("\n".join(texts))
+    return path
+
+
+def survey(corpus, output=None, scope=None, **options):
+    scope = scope or tiny_scope("BertForPreTraining")
+    options = {"progress": False, "chunk": 4, "distances": True, **options}
+    return hs.survey(scope, corpus, output=output, **options)
+
+
+def test_a_run_killed_at_any_moment_goes_on_to_the_same_table(corpus, tmp_path):
+    whole = survey(corpus)
+    output = tmp_path / "s.parquet"
+    command = [sys.executable, str(HERE / "killed.py"), str(corpus), str(output)]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    deadline = time.monotonic() + 200
+    while not partial_path(output).exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(random.random() * 0.4)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not output.exists(), "the run was to be killed before its end"
+    seen = []
+    resumed = survey(corpus, output, progress=seen.append)
+    assert seen[0].segments > 4, "the run started anew"
+    pd.testing.assert_frame_equal(resumed.table, whole.table, check_exact=True)
+    assert (resumed.distances().values == whole.distances().values).all()
+    assert resumed.metadata["corpus"]["fingerprint"] == whole.metadata["corpus"]["fingerprint"]
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "s.parquet"}
+
+
+def stop_after(reports: int):
+    count = 0
+
+    def tell(report) -> None:
+        nonlocal count
+        count += 1
+        if count == reports:
+            raise KeyboardInterrupt
+
+    return tell
+
+
+def test_stopping_leaves_a_usable_table_and_going_on_the_whole(corpus, tmp_path):
+    output = tmp_path / "s.parquet"
+    part = survey(corpus, output, progress=stop_after(3))
+    assert not part.complete and part.metadata["segments"] == 12
+    assert not hs.Survey.load(output).complete
+    assert (part.table["count"] <= 12).all() and part.map("entropy").shape == (2, 4)
+    whole = survey(corpus, output)
+    assert whole.complete and not partial_path(output).exists()
+    pd.testing.assert_frame_equal(whole.table, survey(corpus).table, check_exact=True)
+
+
+def test_going_on_with_another_corpus_or_model_is_refused(corpus, tmp_path):
+    output = tmp_path / "s.parquet"
+    survey(corpus, output, progress=stop_after(2))
+    with pytest.raises(BadInput, match="other settings or another model"):
+        survey(corpus, output, scope=tiny_scope("BertForPreTraining", num_hidden_layers=1))
+    with pytest.raises(BadInput, match="other settings"):
+        survey(corpus, output, statistics=["entropy"])
+    text = corpus.read_text()
+    corpus.write_text("another " + text)
+    with pytest.raises(BadInput, match="not the one the earlier run read"):
+        survey(corpus, output)
+    assert survey(corpus, output, restart=True).complete
+
+
+def test_a_broken_partial_file_is_told(corpus, tmp_path):
+    output = tmp_path / "s.parquet"
+    partial_path(output).write_text("half a file")
+    with pytest.raises(BadInput, match="--restart"):
+        survey(corpus, output)
+
+
+def test_two_runs_of_one_output_are_told_apart(corpus, tmp_path):
+    output = tmp_path / "s.parquet"
+    with only_writer(output), pytest.raises(HeadscopeError, match="Another run is writing"):
+        survey(corpus, output)
+    assert survey(corpus, output, limit=4).complete  # the lock went with its run
+
+
+def test_a_full_disk_is_one_sentence_and_harms_nothing(corpus, tmp_path, monkeypatch):
+    output = tmp_path / "s.parquet"
+    output.write_bytes(b"older")
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as a full disk: an error, no signal
+    for keep_every in (0.0, 1e9):  # at the first partial result, and at the table itself
+        monkeypatch.setattr(run, "KEEP_EVERY", keep_every)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
+            with pytest.raises(HeadscopeError, match="could not be written"):
+                survey(corpus, output, limit=8)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    signal.signal(signal.SIGXFSZ, ignored)
+    assert output.read_bytes() == b"older"
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "s.parquet"}
+
+
+def test_bad_data_is_counted_or_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    good = '{"text": "the cat sat"}\n'
+    path.write_text(good + '{"text": \n' + '{"text": ""}\n' + good)
+    found = survey(path)
+    assert found.metadata["segments"] == 2
+    assert "1 corrupt line" in found.metadata["left out"]
+    assert "1 empty document" in found.metadata["left out"]
+    with pytest.raises(BadInput, match=r"a\.jsonl:2"):
+        survey(path, bad="refuse")
+
+
+def test_a_text_longer_than_the_model_is_cut_and_counted():
+    found = survey(["the cat " * 300, "the cat"])
+    assert found.metadata["truncated"] == 1
+    assert found.metadata["tokens"] == 128 + 4
+
+
+def test_a_corpus_without_text_is_told():
+    with pytest.raises(BadInput, match="holds no text"):
+        survey(["", "  "])
+
+
+def test_memory_does_not_grow_with_the_corpus():
+    """What a run holds after many documents is what it holds after few."""
+    from headscope.statistics.measure import Settings, measure_chunk, new_tally
+    from headscope.statistics.selection import measurable
+
+    scope = tiny_scope("BertForPreTraining")
+    settings = Settings(tuple(measurable(scope, "all")[0]), distances=True)
+    tally, sizes = new_tally(settings), []
+    from headscope.corpus.segments import Segment
+
+    text = "the cat sat on the mat and he ran to one red house"
+    for start in range(0, 1200, 300):
+        part = [Segment(n, n, text) for n in range(start, start + 300)]
+        tally.merge(measure_chunk(scope, part, settings))
+        sizes.append(sum(array.nbytes for array in tally.arrays().values()))
+    assert sizes[0] == sizes[-1]
