@@ -44,6 +44,7 @@ def checkpoints(stretches: list[tuple[Path, int | None]], ending: dict[str, Any]
     """Every kept checkpoint of all stretches; `ending` names each pattern's best head at last."""
     rows: list[dict[str, Any]] = []
     summary: list[dict[str, Any]] = []
+    survey: dict[str, int] = {}
     step = tokens = 0
     for number, (run, last) in enumerate(stretches, 1):
         kept = {row["step"]: row for row in lines(run / "surveys.jsonl")}  # the later row counts
@@ -85,7 +86,7 @@ def checkpoints(stretches: list[tuple[Path, int | None]], ending: dict[str, Any]
             }
         )
         step, tokens = step + end["step"], tokens + end["tokens"]
-    survey = {"length": row["length"], "inputs": row["inputs"]}
+        survey = {"length": end["length"], "inputs": end["inputs"]}
     return rounded({"survey": survey, "stretches": summary, "checkpoints": rows})
 
 

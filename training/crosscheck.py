@@ -51,7 +51,7 @@ def best_heads(corpus: Any, length: int, limit: int) -> dict[str, Any]:
         limit=limit,
         progress=False,
     )
-    table = patterns.table(survey)
+    table: Any = patterns.table(survey)
     rows: dict[str, Any] = {}
     for name in NAMES:
         of_pattern = table[table["pattern"] == name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +27,7 @@ class Shape:
     inner: int = 1024
     positions: int = 512
 
-    def to_bert(self) -> dict[str, object]:
+    def to_bert(self) -> dict[str, Any]:
         """The arguments of `transformers.BertConfig`."""
         return {
             "vocab_size": self.vocabulary,

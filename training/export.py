@@ -31,7 +31,7 @@ def export(weights: Path, tokenizer: Path, out: Path, heads: int = 8) -> None:
         positions=found["bert.embeddings.position_embeddings.weight"].shape[0],
     )
     config = BertConfig(
-        **shape.to_bert(),  # pyright: ignore[reportArgumentType]
+        **shape.to_bert(),
         architectures=["BertForPreTraining"],
         pad_token_id=0,
         dtype="float16",

@@ -74,6 +74,8 @@ def resting_by_length(results: dict[str, Any], path: Path) -> None:
     with style.drawing():
         figure = style.new_figure(7.2, 2.8)
         panels = figure.subplots(1, 2, sharey=True)
+        last = list(results["resting"].values())[-1]
+        lengths = [row["length"] for row in last]
         shades = ("#b3b8c2", colour.QUIET, colour.POSITIVE)
         for axes, (name, title) in zip(panels, RESTING.items(), strict=True):
             for (checkpoint, rows), shade in zip(results["resting"].items(), shades, strict=True):
@@ -81,11 +83,10 @@ def resting_by_length(results: dict[str, Any], path: Path) -> None:
                 axes.plot([row["length"] for row in rows], [row[name][name] for row in rows],
                           marker="o", markersize=2.5, linewidth=1.3, color=shade,
                           label=f"step {step:,}")  # fmt: skip
-            axes.plot([row["length"] for row in rows], [row[name]["uniform"] for row in rows],
+            axes.plot(lengths, [row[name]["uniform"] for row in last],
                       color=colour.NEGATIVE, linewidth=0.9, linestyle=(0, (4, 3)),
                       label="uniform attention")  # fmt: skip
             axes.set_xscale("log", base=2)
-            lengths = [row["length"] for row in rows]
             axes.set_xticks(lengths, labels=[str(length) for length in lengths])
             axes.minorticks_off()
             axes.set_ylim(0, 1.02)

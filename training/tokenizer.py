@@ -62,7 +62,7 @@ def fast(vocabulary: list[str]) -> Tokenizer:
 
 def save(vocabulary: list[str], folder: Path) -> None:
     """Write the files `AutoTokenizer` opens, and vocab.txt for people."""
-    from transformers import BertTokenizerFast  # slow to import; staging and training do without
+    from transformers import BertTokenizer  # slow to import; staging and training do without
 
     tokenizer = fast(vocabulary)
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -71,7 +71,7 @@ def save(vocabulary: list[str], folder: Path) -> None:
         special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
     )
     folder.mkdir(parents=True, exist_ok=True)
-    whole = BertTokenizerFast(
+    whole = BertTokenizer(
         tokenizer_object=tokenizer, do_lower_case=True, model_max_length=POSITIONS
     )
     whole.save_pretrained(str(folder))

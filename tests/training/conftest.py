@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from training import stage, tokenizer
 
@@ -27,11 +29,20 @@ def story(rng: random.Random) -> list[str]:
     return lines
 
 
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Models this small are slower on several threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = random.Random(0)
     path = tmp_path_factory.mktemp("corpus") / "made-up.txt"
-    path.write_text("\n\n".join("\n".join(story(rng)) for _ in range(1500)) + "\n")
+    path.write_text("\n\n".join("\n".join(story(rng)) for _ in range(900)) + "\n")
     return path
 
 

@@ -8,6 +8,7 @@ from safetensors.torch import load_file
 from training.corpus import documents, is_held_out, sentences
 from training.masking import mask
 from training.pairs import SHORTEST_B, Pairs, Stream
+from training.stage import stage
 from training.tokenizer import CLS, MASK, SEP, SPECIALS, load_vocabulary
 
 
@@ -41,6 +42,15 @@ def test_strawberries_is_a_word_and_its_ending(tokenizer_folder: Path) -> None:
     vocabulary = load_vocabulary(tokenizer_folder)
     assert vocabulary[: len(SPECIALS)] == SPECIALS
     assert len(vocabulary) <= 120 and "##berries" in vocabulary
+
+
+def test_one_split_alone_is_staged_as_it_is_with_the_other(
+    corpus: Path, tokenizer_folder: Path, staged: Path, tmp_path: Path
+) -> None:
+    stage([corpus], tokenizer_folder, tmp_path, workers=1, only="held")
+    assert [path.name for path in tmp_path.iterdir()] == ["made-up.held.safetensors"]
+    alone, truth = (load_file(f / "made-up.held.safetensors") for f in (tmp_path, staged))
+    assert all(torch.equal(alone[name], truth[name]) for name in truth)
 
 
 @pytest.mark.parametrize("length", [32, 64, 128])
