@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tests.contracts.sizes import gpt, grouped, picture, t5, two_stacks, usual
+
 Reads = Literal["text", "text to text", "picture", "sound", "waveform"]
 
 
@@ -25,56 +27,14 @@ class Family:
     paths_agree: bool = True  # transformers' sdpa and eager code of the family compute the same
 
 
-def _usual(**more: Any) -> dict[str, Any]:
-    return {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-        "max_position_embeddings": 64,
-        **more,
-    }
-
-
-def _grouped(**more: Any) -> dict[str, Any]:
-    return _usual(num_key_value_heads=2, head_dim=8, **more)
-
-
-def _gpt(**more: Any) -> dict[str, Any]:
-    return {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, **more}
-
-
-def _t5(**more: Any) -> dict[str, Any]:
-    return {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "num_layers": 2, **more}
-
-
-def _two_stacks(**more: Any) -> dict[str, Any]:
-    """BART and its kin: an encoder of 2 layers × 4 heads, a decoder of 3 layers × 2 heads."""
-    return {
-        "d_model": 32,
-        "encoder_layers": 2,
-        "decoder_layers": 3,
-        "encoder_attention_heads": 4,
-        "decoder_attention_heads": 2,
-        "encoder_ffn_dim": 64,
-        "decoder_ffn_dim": 64,
-        "max_position_embeddings": 64,
-        **more,
-    }
-
-
-def _picture(**more: Any) -> dict[str, Any]:
-    return _usual(image_size=16, patch_size=4, num_channels=3, **more)
-
-
 _SLIDING = ["sliding_attention", "full_attention"]
 
 FAMILIES: tuple[Family, ...] = (
     # encoders
-    Family("BERT", "BertForPreTraining", _usual()),
-    Family("RoBERTa", "RobertaForMaskedLM", _usual()),
-    Family("XLM-R", "XLMRobertaForMaskedLM", _usual()),
-    Family("CamemBERT", "CamembertForMaskedLM", _usual()),
+    Family("BERT", "BertForPreTraining", usual()),
+    Family("RoBERTa", "RobertaForMaskedLM", usual()),
+    Family("XLM-R", "XLMRobertaForMaskedLM", usual()),
+    Family("CamemBERT", "CamembertForMaskedLM", usual()),
     Family(
         "DistilBERT",
         "DistilBertForMaskedLM",
@@ -83,32 +43,40 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "ALBERT",
         "AlbertForMaskedLM",
-        _usual(num_hidden_layers=3, embedding_size=16),
+        usual(num_hidden_layers=3, embedding_size=16),
         "one module runs every layer",
     ),
-    Family("ELECTRA", "ElectraForPreTraining", _usual(embedding_size=16)),
+    Family("ELECTRA", "ElectraForPreTraining", usual(embedding_size=16)),
     Family(
         "ModernBERT",
         "ModernBertForMaskedLM",
-        _usual(local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2),
+        usual(local_attention=4, global_attn_every_n_layers=2, cls_token_id=1, sep_token_id=2),
         "rotary positions; local layers",
     ),
     Family(
         "ESM",
         "EsmForMaskedLM",
-        _usual(position_embedding_type="rotary", mask_token_id=3),
+        usual(position_embedding_type="rotary", mask_token_id=3),
         "rotary positions",
     ),
-    Family("MPNet", "MPNetForMaskedLM", _usual()),
+    Family("RoFormer", "RoFormerForMaskedLM", usual(embedding_size=16), "rotary positions"),
+    Family(
+        "ConvBERT",
+        "ConvBertForMaskedLM",
+        usual(embedding_size=16),
+        "half its heads are convolutions",
+    ),
+    Family("SqueezeBERT", "SqueezeBertForMaskedLM", usual(embedding_size=32), own_form="scores"),
+    Family("MPNet", "MPNetForMaskedLM", usual()),
     Family(
         "DeBERTa",
         "DebertaForMaskedLM",
-        _usual(relative_attention=True, pos_att_type=["c2p", "p2c"]),
+        usual(relative_attention=True, pos_att_type=["c2p", "p2c"]),
     ),
     Family(
         "DeBERTa-v2",
         "DebertaV2ForMaskedLM",
-        _usual(relative_attention=True, pos_att_type=["c2p", "p2c"]),
+        usual(relative_attention=True, pos_att_type=["c2p", "p2c"]),
     ),
     Family("XLNet", "XLNetLMHeadModel", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64}),
     Family(
@@ -132,7 +100,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "Longformer",
         "LongformerForMaskedLM",
-        _usual(attention_window=4),
+        usual(attention_window=4),
         "band and global weights made dense",
         length=11,
         own_form="band",
@@ -140,7 +108,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "BigBird, block-sparse",
         "BigBirdForMaskedLM",
-        _usual(
+        usual(
             attention_type="block_sparse",
             block_size=4,
             num_random_blocks=1,
@@ -149,13 +117,13 @@ FAMILIES: tuple[Family, ...] = (
         "blocks made dense; keys counted twice show once",
         length=64,
     ),
-    Family("BigBird, full", "BigBirdForMaskedLM", _usual(attention_type="original_full")),
+    Family("BigBird, full", "BigBirdForMaskedLM", usual(attention_type="original_full")),
     # decoders
-    Family("GPT-2", "GPT2LMHeadModel", _gpt()),
+    Family("GPT-2", "GPT2LMHeadModel", gpt()),
     Family(
         "GPT-2, scaled by layer",
         "GPT2LMHeadModel",
-        _gpt(scale_attn_by_inverse_layer_idx=True),
+        gpt(scale_attn_by_inverse_layer_idx=True),
         "each layer its own scaling",
     ),
     Family(
@@ -171,9 +139,9 @@ FAMILIES: tuple[Family, ...] = (
         },
         "local layers",
     ),
-    Family("GPT-NeoX", "GPTNeoXForCausalLM", _usual(), "rotary positions"),
-    Family("GPT-J", "GPTJForCausalLM", _gpt(rotary_dim=4)),
-    Family("CodeGen", "CodeGenForCausalLM", _gpt(rotary_dim=4, n_ctx=64)),
+    Family("GPT-NeoX", "GPTNeoXForCausalLM", usual(), "rotary positions"),
+    Family("GPT-J", "GPTJForCausalLM", gpt(rotary_dim=4)),
+    Family("CodeGen", "CodeGenForCausalLM", gpt(rotary_dim=4, n_ctx=64)),
     Family("BLOOM", "BloomForCausalLM", {"hidden_size": 32, "n_layer": 2, "n_head": 4}, "ALiBi"),
     Family(
         "MPT",
@@ -184,13 +152,13 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "Falcon, rotary",
         "FalconForCausalLM",
-        _usual(alibi=False, new_decoder_architecture=True, num_kv_heads=2),
+        usual(alibi=False, new_decoder_architecture=True, num_kv_heads=2),
         "grouped queries",
     ),
     Family(
         "Falcon, ALiBi",
         "FalconForCausalLM",
-        _usual(alibi=True),
+        usual(alibi=True),
         "ALiBi; multi-query; read on its eager path, which differs from its sdpa path",
         paths_agree=False,
     ),
@@ -206,26 +174,26 @@ FAMILIES: tuple[Family, ...] = (
             "word_embed_proj_dim": 32,
         },
     ),
-    Family("Llama", "LlamaForCausalLM", _grouped(), "grouped queries"),
-    Family("Mistral", "MistralForCausalLM", _grouped(sliding_window=4), "sliding window"),
+    Family("Llama", "LlamaForCausalLM", grouped(), "grouped queries"),
+    Family("Mistral", "MistralForCausalLM", grouped(sliding_window=4), "sliding window"),
     Family(
         "Mixtral",
         "MixtralForCausalLM",
-        _grouped(num_local_experts=2, num_experts_per_tok=1),
+        grouped(num_local_experts=2, num_experts_per_tok=1),
         "router beside attention",
     ),
     Family(
         "Qwen2",
         "Qwen2ForCausalLM",
-        _grouped(use_sliding_window=True, sliding_window=4, max_window_layers=1),
+        grouped(use_sliding_window=True, sliding_window=4, max_window_layers=1),
         "sliding window",
     ),
-    Family("Qwen3", "Qwen3ForCausalLM", _grouped(), "normalised q and k"),
-    Family("Gemma", "GemmaForCausalLM", _grouped()),
+    Family("Qwen3", "Qwen3ForCausalLM", grouped(), "normalised q and k"),
+    Family("Gemma", "GemmaForCausalLM", grouped()),
     Family(
         "Gemma 2",
         "Gemma2ForCausalLM",
-        _grouped(
+        grouped(
             sliding_window=4,
             layer_types=_SLIDING,
             attn_logit_softcapping=2.0,
@@ -236,70 +204,98 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "Gemma 3",
         "Gemma3ForCausalLM",
-        _grouped(sliding_window=4, layer_types=_SLIDING, query_pre_attn_scalar=16),
+        grouped(sliding_window=4, layer_types=_SLIDING, query_pre_attn_scalar=16),
         "sliding window; its own scaling",
     ),
-    Family("OLMo", "OlmoForCausalLM", _grouped()),
-    Family("OLMo 2", "Olmo2ForCausalLM", _grouped()),
+    Family("OLMo", "OlmoForCausalLM", grouped()),
+    Family("OLMo 2", "Olmo2ForCausalLM", grouped()),
     Family(
         "Phi",
         "PhiForCausalLM",
-        _usual(num_key_value_heads=2, partial_rotary_factor=0.5),
+        usual(num_key_value_heads=2, partial_rotary_factor=0.5),
         "partly rotary",
     ),
     Family(
         "Phi-3",
         "Phi3ForCausalLM",
-        _usual(num_key_value_heads=2, sliding_window=4),
+        usual(num_key_value_heads=2, sliding_window=4),
         "sliding window",
     ),
     Family(
         "gpt-oss",
         "GptOssForCausalLM",
-        _grouped(
-            num_local_experts=2, num_experts_per_tok=1, sliding_window=4, layer_types=_SLIDING
-        ),
+        grouped(num_local_experts=2, num_experts_per_tok=1, sliding_window=4, layer_types=_SLIDING),
         "sinks; sliding window",
     ),
     Family(
         "Granite",
         "GraniteForCausalLM",
-        _usual(num_key_value_heads=2, attention_multiplier=0.3),
+        usual(num_key_value_heads=2, attention_multiplier=0.3),
         "its own scaling",
     ),
-    Family("Cohere", "CohereForCausalLM", _usual(num_key_value_heads=2)),
-    Family("StableLM", "StableLmForCausalLM", _usual(num_key_value_heads=2)),
+    Family("Cohere", "CohereForCausalLM", usual(num_key_value_heads=2)),
+    Family("StableLM", "StableLmForCausalLM", usual(num_key_value_heads=2)),
     Family(
         "Starcoder2",
         "Starcoder2ForCausalLM",
-        _usual(num_key_value_heads=2, sliding_window=4),
+        usual(num_key_value_heads=2, sliding_window=4),
         "sliding window",
     ),
     Family(
         "SmolLM3",
         "SmolLM3ForCausalLM",
-        _usual(num_key_value_heads=2, no_rope_layers=[1, 0]),
+        usual(num_key_value_heads=2, no_rope_layers=[1, 0]),
         "layers without positions",
+    ),
+    Family(
+        "DeepSeek-V3",
+        "DeepseekV3ForCausalLM",
+        usual(
+            num_key_value_heads=4,
+            q_lora_rank=8,
+            kv_lora_rank=8,
+            qk_rope_head_dim=4,
+            qk_nope_head_dim=4,
+            v_head_dim=6,
+            n_routed_experts=2,
+            num_experts_per_tok=1,
+            n_group=1,
+            topk_group=1,
+            moe_intermediate_size=16,
+            n_shared_experts=1,
+        ),
+        "latent keys; values of their own size",
+    ),
+    Family(
+        "Llama 4",
+        "Llama4ForCausalLM",
+        grouped(
+            num_local_experts=2,
+            attention_chunk_size=4,
+            no_rope_layers=[1, 0],
+            intermediate_size_mlp=64,
+        ),
+        "chunked attention",
     ),
     # encoder and decoder
     Family(
         "T5",
         "T5ForConditionalGeneration",
-        _t5(num_decoder_layers=3),
+        t5(num_decoder_layers=3),
         "positional bias",
         "text to text",
     ),
     Family(
         "mT5",
         "MT5ForConditionalGeneration",
-        _t5(feed_forward_proj="gated-gelu"),
+        t5(feed_forward_proj="gated-gelu"),
         "positional bias",
         "text to text",
     ),
-    Family("BART", "BartForConditionalGeneration", _two_stacks(), reads="text to text"),
-    Family("mBART", "MBartForConditionalGeneration", _two_stacks(), reads="text to text"),
-    Family("Pegasus", "PegasusForConditionalGeneration", _two_stacks(), reads="text to text"),
-    Family("Marian", "MarianMTModel", _two_stacks(), reads="text to text"),
+    Family("BART", "BartForConditionalGeneration", two_stacks(), reads="text to text"),
+    Family("mBART", "MBartForConditionalGeneration", two_stacks(), reads="text to text"),
+    Family("Pegasus", "PegasusForConditionalGeneration", two_stacks(), reads="text to text"),
+    Family("Marian", "MarianMTModel", two_stacks(), reads="text to text"),
     Family(
         "ProphetNet",
         "ProphetNetForConditionalGeneration",
@@ -324,7 +320,7 @@ FAMILIES: tuple[Family, ...] = (
         "LED",
         "LEDForConditionalGeneration",
         {
-            **_two_stacks(
+            **two_stacks(
                 attention_window=4,
                 max_encoder_position_embeddings=64,
                 max_decoder_position_embeddings=64,
@@ -338,26 +334,26 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "Whisper",
         "WhisperForConditionalGeneration",
-        {**_two_stacks(num_mel_bins=8, max_source_positions=10, max_target_positions=32)},
+        {**two_stacks(num_mel_bins=8, max_source_positions=10, max_target_positions=32)},
         reads="sound",
     ),
     # pictures and sound
-    Family("ViT", "ViTModel", _picture(), reads="picture"),
-    Family("DeiT", "DeiTModel", _picture(), reads="picture"),
+    Family("ViT", "ViTModel", picture(), reads="picture"),
+    Family("DeiT", "DeiTModel", picture(), reads="picture"),
     Family(
         "BEiT",
         "BeitModel",
-        _picture(use_relative_position_bias=True),
+        picture(use_relative_position_bias=True),
         "positional bias",
         reads="picture",
     ),
-    Family("DINOv2", "Dinov2Model", _picture(), reads="picture"),
-    Family("CLIP, pictures", "CLIPVisionModel", _picture(), reads="picture"),
-    Family("CLIP, text", "CLIPTextModel", _usual()),
+    Family("DINOv2", "Dinov2Model", picture(), reads="picture"),
+    Family("CLIP, pictures", "CLIPVisionModel", picture(), reads="picture"),
+    Family("CLIP, text", "CLIPTextModel", usual()),
     Family(
         "Wav2Vec2",
         "Wav2Vec2Model",
-        _usual(
+        usual(
             conv_dim=(16, 16),
             conv_stride=(4, 2),
             conv_kernel=(8, 4),

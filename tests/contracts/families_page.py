@@ -67,4 +67,4 @@ def _has_bias(call: Call) -> bool:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
-    print(page(read), end="")  # noqa: T201
+    print(page(read), end="")

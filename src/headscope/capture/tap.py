@@ -41,7 +41,7 @@ class SoftmaxTap(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func not in _SOFTMAX or active.stack.tap_closed:
+        if func not in _SOFTMAX or active.stack.tap_closed or not _over_keys(args, kwargs, result):
             return result
         module = _attention_module(sys._getframe(1))
         if module is None:
@@ -108,10 +108,21 @@ def _attention_module(frame: Any) -> nn.Module | None:
         if frame is None:
             return None
         owner = frame.f_locals.get("self")
-        if isinstance(owner, nn.Module) and active.doors_of(owner):
+        # a softmax may itself be a module of the attention module
+        if (
+            isinstance(owner, nn.Module)
+            and type(owner) is not nn.Softmax
+            and active.doors_of(owner)
+        ):
             return owner if _ATTENTION.search(type(owner).__name__) else None
         frame = frame.f_back
     return None
+
+
+def _over_keys(args: tuple[Any, ...], kwargs: dict[str, Any] | None, result: Tensor) -> bool:
+    """Keys are the last dimension; a softmax over another one is something else."""
+    dim = args[1] if len(args) > 1 else (kwargs or {}).get("dim")
+    return dim in (None, -1, result.dim() - 1)
 
 
 def _with_heads(module: nn.Module, result: Tensor) -> Tensor | None:
