@@ -61,7 +61,7 @@ def _wrapped(caption: str, width: float) -> list[str]:
     characters = int(width * 72 / (style.TINY * 0.5))
     lines: list[str] = []
     for line in drawable_lines(caption):
-        lines += textwrap.wrap(line, characters) or [""]
+        lines += textwrap.wrap(line, characters)
     return lines
 
 
