@@ -197,3 +197,14 @@ def test_opening_it_takes_about_as_long_as_bert_model_takes() -> None:
 
     ratio = processor_time(hs.load) / processor_time(lambda: BertModel.from_pretrained(BUNDLED))
     assert ratio <= 1.6
+
+
+def test_the_command_says_what_is_bundled_and_where_its_card_is() -> None:
+    from typer.testing import CliRunner
+
+    from headscope.cli import build
+
+    shown = CliRunner().invoke(build(), ["models"]).output
+    assert "trained from scratch" in shown
+    assert str(BUNDLED / "README.md") in shown
+    assert (BUNDLED / "README.md").is_file()
