@@ -230,7 +230,7 @@ export class NeuronView implements View {
                   : valueText({ dot: scores.dot, scaled: scores.scaled, capped: scores.capped, bias: scores.bias! }[column.name][unit.start]),
           }));
     this.context.tooltip.show(
-      { title, rows, note: neuron >= 0 ? `neuron ${neuron}` : undefined, weight: scores.weight[unit.start] },
+      { title, rows, note: neuron >= 0 ? `neuron ${neuron}` : most(inputs, query, unit.start), weight: scores.weight[unit.start] },
       event.clientX,
       event.clientY,
     );
@@ -279,6 +279,13 @@ function largest(values: Float32Array | Float64Array): number {
   let most = 0;
   for (let i = 0; i < values.length; i++) if (Math.abs(values[i]) > most) most = Math.abs(values[i]);
   return most || 1;
+}
+
+/** The neuron that moves a key's score most, in words. */
+function most({ q, k, dim }: Scene["inputs"], query: number, key: number): string {
+  const products = Array.from({ length: dim }, (_, n) => q[query * dim + n] * k[key * dim + n]);
+  const n = products.reduce((best, value, at) => (Math.abs(value) > Math.abs(products[best]) ? at : best), 0);
+  return `most of it from neuron ${n}: q×k ${valueText(products[n])}`;
 }
 
 function neuronAt(scene: Scene, x: number): number {
