@@ -161,7 +161,7 @@ def _measured(
     """Every statistic before and after, and the heads' labels before and after."""
     import pandas as pd
 
-    from headscope import patterns
+    import headscope.patterns as patterns
     from headscope.statistics import survey
 
     frames: Any = pd  # the library's own types do not follow a frame through these steps

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from headscope import __version__
+from headscope._version import __version__
 from headscope.corpus.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.measure import Settings

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from headscope import __version__
+from headscope._version import __version__
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.batches import chunks
 from headscope.corpus.documents import Layout, Reader
