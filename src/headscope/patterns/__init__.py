@@ -8,3 +8,4 @@ from headscope.patterns.leave_two_out import predictive as predictive
 from headscope.patterns.measures import measures as measures
 from headscope.patterns.scores import pattern_named as pattern_named
 from headscope.patterns.scores import patterns as patterns
+from headscope.patterns.stability import stability as stability

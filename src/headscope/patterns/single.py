@@ -17,15 +17,17 @@ def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
     if not pattern.applies(grid.causal) or grid.query is not grid.key:
         return None
     every = slice(0, weights.shape[2])
-    names: list[str] = []
-    values: list[Tensor] = []
+    values: dict[str, Tensor] = {}
+    wide: dict[str, Tensor] = {}
     for feature in pattern.features():
-        names.append(feature.name)
         if isinstance(feature, PairFeature):
-            values.append(torch.einsum("bhts,bts->bht", weights, feature.make(grid, every).float()))
+            columns = feature.make(grid, every).float()
+            values[feature.name] = torch.einsum("bhts,bts->bht", weights, columns)
         else:
             assert isinstance(feature, RowFeature)
-            values.append(feature.make(weights, grid, every))
+            into = values if feature.width is None else wide
+            into[feature.name] = feature.make(weights, grid, every)
     heads = [(0, head) for head in range(weights.shape[1])]
-    rows = Rows(grid, heads, names, torch.stack(values, dim=2), {})
-    return pattern.scores(rows, grid)
+    none = weights.new_zeros(*weights.shape[:2], 0, weights.shape[2])
+    stacked = torch.stack(list(values.values()), dim=2) if values else none
+    return pattern.scores(Rows(grid, heads, list(values), stacked, wide), grid)

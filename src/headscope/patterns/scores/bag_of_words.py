@@ -24,25 +24,20 @@ TINY = 1e-30
 @dataclass(frozen=True)
 class BagOfWords(Pattern):
     def features(self) -> tuple[Feature, ...]:
-        return (
-            RowFeature(f"{self.name}:score", lambda w, g, q: _rows(w, g, q)[0]),
-            RowFeature(f"{self.name}:null", lambda w, g, q: _rows(w, g, q)[1]),
-            RowFeature(f"{self.name}:variance", lambda w, g, q: _rows(w, g, q)[2]),
-        )
+        return (RowFeature(self.name, _rows, width=3),)
 
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         size, choice = _sizes(Sheet(grid, slice(0, grid.query.ids.shape[1])))
         asked = (grid.query.classes >= PUNCTUATION) & (size > 1) & (size < choice)
         n = asked.sum(1)[:, None].double()
-        score, null, variance = (
-            (rows[feature.name].double() * asked[:, None]).sum(2) / n for feature in self.features()
-        )
+        summed = (rows[self.name].double() * asked[:, None, :, None]).sum(2)  # b H 3
+        score, null, variance = (summed / n[..., None]).unbind(-1)
         even = torch.where(asked, size / choice.clamp(min=1), 0.0).sum(1, keepdim=True) / n
         return Scores(score, even.expand(score.shape), null, variance / n)
 
 
-def _rows(weights: Tensor, grid: Grid, queries: slice) -> tuple[Tensor, Tensor, Tensor]:
-    """Score, null mean and null variance of every row, b h tq."""
+def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
+    """Score, null mean and null variance of every row, b h tq 3."""
     sheet = Sheet(grid, queries)
     seen, own = sheet.visible, sheet.visible & sheet.same_segment
     size, choice = (count[:, None].clamp(min=2) for count in _sizes(sheet))
@@ -60,7 +55,7 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> tuple[Tensor, Tensor, 
     slope = surprise + (1 + mean.log())[..., None] * weights
     bend = (over(seen, slope.square()) - over(seen, slope) ** 2 / choice).clamp(min=0)
     score = over(own, surprise) + mass * mass.clamp(min=TINY).log()
-    return score / norm, null / norm, factor * bend / norm**2
+    return torch.stack([score / norm, null / norm, factor * bend / norm**2], dim=-1)
 
 
 def _sizes(sheet: Sheet) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,48 @@
+"""Stability: whether the labels of one survey hold in another of the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headscope.patterns.labels import labels
+
+if TYPE_CHECKING:
+    from headscope.statistics import Survey
+
+
+class Stability(NamedTuple):
+    """What of the first survey's labels the second gives too."""
+
+    heads: int  # labelled in the first survey
+    kept: float  # share of those heads whose strongest label is their strongest again
+    labels: int  # (head, pattern) pairs labelled in the first survey
+    labels_kept: float  # share of them labelled again
+
+
+def stability(first: Survey, second: Survey) -> Stability:
+    """Compare two surveys of one model, such as those of two halves of a corpus."""
+    one, other = labels(first), labels(second)
+    strongest, again = _strongest(one), _strongest(other)
+    pairs, pairs_again = _pairs(one), _pairs(other)
+    return Stability(
+        heads=len(strongest),
+        kept=_share(sum(again.get(head) == name for head, name in strongest.items()), strongest),
+        labels=len(pairs),
+        labels_kept=_share(len(pairs & pairs_again), pairs),
+    )
+
+
+def _strongest(frame: Any) -> dict[tuple[str, int, int], str]:
+    found: dict[tuple[str, int, int], str] = {}
+    for row in frame.itertuples():
+        found.setdefault((row.kind, row.layer, row.head), row.pattern)
+    return found
+
+
+def _pairs(frame: Any) -> set[tuple[str, int, int, str]]:
+    return {(row.kind, row.layer, row.head, row.pattern) for row in frame.itertuples()}
+
+
+def _share(kept: int, every: Sized) -> float:
+    return kept / len(every) if len(every) else float("nan")
