@@ -134,7 +134,8 @@ def test_the_neuron_view_opens_from_the_others_and_adds_up(show, tiny_llama):
         )
         weight = float(reading.part().weights(1)[3, 6, key])
         assert float(row.get_attribute("data-weight")) == pytest.approx(weight, abs=1e-3)
-    seen.view().locator('[data-row="2"]').hover()
+    row = seen.view().locator('[data-row="2"]')
+    row.hover(position={"x": 140, "y": 8})  # over a cell of k
     tip = seen.view().locator('[role="tooltip"]')
     assert "q×k" in tip.inner_text() and "neuron" in tip.inner_text()
 
