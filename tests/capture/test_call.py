@@ -142,3 +142,22 @@ def test_decoder_padding_is_known_to_cross_attention() -> None:
     cross = next(call for call in seen.calls if call.kind == "cross")
     assert torch.equal(cross.valid_queries, masks["decoder_attention_mask"].bool())
     assert torch.equal(cross.valid_keys, masks["attention_mask"].bool())
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("architecture", ["BertModel", "LlamaModel", "DebertaV2Model"])
+def test_half_precision_is_read_as_the_model_computes_it(architecture: str, lazy: bool) -> None:
+    model = tiny_model(architecture).to(torch.bfloat16)
+    own = tiny_model(architecture).to(torch.bfloat16)
+    own.set_attn_implementation("eager")
+    ids = some_ids(8, batch=2)
+    mask = torch.ones_like(ids)
+    mask[1, 5:] = 0
+    seen = Recording()
+    with torch.no_grad(), capture(model, seen, lazy=lazy):
+        model(ids, attention_mask=mask)
+        first = seen.calls[0].weights
+    with torch.no_grad():
+        expected = own(ids, attention_mask=mask, output_attentions=True).attentions[0]
+    assert first.dtype == torch.bfloat16
+    assert torch.equal(first * mask[:, None, :, None], expected * mask[:, None, :, None])
