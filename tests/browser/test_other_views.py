@@ -115,6 +115,13 @@ def test_lines_and_maps_are_two_pictures_of_the_same_heads(show, tiny_bert):
     assert seen.view().locator("[data-cell]").count() == 8
 
 
+def test_a_double_click_isolates_a_token(show, tiny_bert):
+    seen = show(hs.head_view(tiny_bert.read(*PAIR), layer=0, heads=[0], labels=()))
+    seen.token("key", 3).click()
+    seen.token("query", 2).dblclick()
+    assert (seen.state()["query"], seen.state()["key"]) == (2, None)
+
+
 def test_right_to_left_text_puts_its_queries_on_the_right(show, tiny_bert):
     seen = show(hs.head_view(tiny_bert.read(*PAIR), layer=0, heads=[0], labels=()))
 

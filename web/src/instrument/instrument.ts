@@ -191,6 +191,9 @@ export class Instrument implements Mounted {
       this.applyTheme();
       this.view?.redraw();
     }
+    if (state.layer !== before.layer || String(state.heads) !== String(before.heads)) {
+      this.context.announce(`Layer ${state.layer}, ${state.heads ? `head ${state.heads.join(", ") || "none"}` : "all heads"}`);
+    }
     this.tooltip.hide();
     if (state.view !== before.view) this.show(state.view);
     this.view?.update(state, state.view === before.view ? before : null);

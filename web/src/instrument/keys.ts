@@ -109,7 +109,9 @@ function moveHead({ store, reading }: Instrument, by: number): boolean {
   const part = reading.part(store.state.kind);
   const on = headsOn(store.state, part);
   const from = on.length === 1 ? on[0] : store.state.head;
-  const head = (from + by + part.heads) % part.heads;
+  const asked = store.state.view === "model" && store.header.view === "model" ? store.header.state?.heads : null;
+  const columns = asked?.length ? asked : Array.from({ length: part.heads }, (_, each) => each);
+  const head = columns[(Math.max(0, columns.indexOf(from)) + by + columns.length) % columns.length];
   store.set({ head, heads: [head], marked: [] });
   return true;
 }

@@ -37,6 +37,7 @@ export class HeadView implements View {
     this.sides = new Sides({
       look: (looked, event) => this.look(looked, event),
       pin: (side, unit) => this.pin(side, unit),
+      isolate: (side, unit) => context.store.set({ query: null, key: null, [side]: this.units[side][unit]?.start ?? null }),
       scrolled: () => this.draw(),
       point: (x, y, event) => this.point(x, y, event),
     });

@@ -11,6 +11,8 @@ import type { BarSet, Side } from "./tokens";
 interface Events {
   look(looked: Looked | null, event: MouseEvent | null): void;
   pin(side: Side, unit: number): void;
+  /** A double click: this token and nothing else. */
+  isolate(side: Side, unit: number): void;
   scrolled(): void;
   /** The pointer is over the lines, at canvas pixels. */
   point(x: number, y: number, event: MouseEvent): void;
@@ -168,6 +170,10 @@ export class Sides {
     element.addEventListener("click", (event) => {
       const unit = unitAt(event);
       if (unit >= 0) this.events.pin(side, unit);
+    });
+    element.addEventListener("dblclick", (event) => {
+      const unit = unitAt(event);
+      if (unit >= 0) this.events.isolate(side, unit);
     });
     // A click leaves the keyboard with the instrument; Tab brings it here.
     element.addEventListener("mousedown", (event) => event.preventDefault());
