@@ -140,6 +140,7 @@ def _summary(found: Ablation) -> None:
         f"{found.task}: {found.metric} {found.baseline:.4f} on {found.examples} examples with "
         f"nothing disabled",
         highlight=False,
+        soft_wrap=True,
     )
     if not found.shared:
         err.print("This model cannot be cut into layers: every head took a full pass.")
@@ -154,10 +155,12 @@ def _summary(found: Ablation) -> None:
                 f"[{100 * row['low']:+.2f}, {100 * row['high']:+.2f}], "
                 f"corrected p {row['p_holm']:.3f}",
                 highlight=False,
+                soft_wrap=True,
             )
         out.print(
             f"chosen on one half and reported on the other: best {100 * halves.chosen_best:+.2f} "
             f"becomes {100 * halves.reported_best:+.2f}, worst {100 * halves.chosen_worst:+.2f} "
             f"becomes {100 * halves.reported_worst:+.2f}",
             highlight=False,
+            soft_wrap=True,
         )

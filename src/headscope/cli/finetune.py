@@ -93,4 +93,5 @@ def _score(
         f"(always the commonest answer {below.majority:.4f}, bag of words "
         f"{below.bag_of_words:.4f})",
         highlight=False,
+        soft_wrap=True,
     )
