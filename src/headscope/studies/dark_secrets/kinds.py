@@ -26,7 +26,11 @@ def add(report: Report, material: Material, steps: Steps) -> None:
         "paper trained its own network on about 400 hand-labelled maps; labels and network were "
         "not released, so the two classifiers agree in the definitions, not in the details.",
     )
-    table: Any = steps.table("map_kinds", lambda: _shares(material, steps))
+    try:
+        table: Any = steps.table("map_kinds", lambda: _shares(material, steps))
+    except FileNotFoundError:
+        section.note("Left out: this installation lacks the map classifier's weights.")
+        return
     paper = material.paper["map_kinds_percent"]
     for kind in KINDS:
         table[f"{kind} (paper)"] = [paper.get(task, {}).get(kind) for task in table["task"]]
