@@ -7,6 +7,7 @@ mark, symbol and ideograph stands alone; joiners and modifiers stay with what th
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,7 @@ def _sort(text: str, place: int) -> str:
     return "alone"
 
 
+@lru_cache(maxsize=4096)  # asked for every letter of every text
 def _is_ideograph(letter: str) -> bool:
     return any(low <= ord(letter) <= high for low, high in _IDEOGRAPHS)
 
