@@ -49,9 +49,9 @@ def relations(scope: hs.Scope, data: Path) -> pd.DataFrame:
 
 def probes(scope: hs.Scope, data: Path) -> pd.DataFrame:
     bank = data / "ud_english_ewt"
-    train = Treebank(bank / "en_ewt-ud-train.conllu.xz", limit=4000)
-    dev = Treebank(bank / "en_ewt-ud-dev.conllu", limit=1000)
-    test = Treebank(bank / "en_ewt-ud-test.conllu")
+    train = Treebank(bank / "en_ewt-ud-train.conllu.xz", limit=1000)
+    dev = Treebank(bank / "en_ewt-ud-dev.conllu", limit=300)
+    test = Treebank(bank / "en_ewt-ud-test.conllu", limit=600)
     return probe_all_heads(scope, train, dev, test).table
 
 
@@ -59,11 +59,14 @@ TABLES: dict[str, Callable[[hs.Scope, Path], pd.DataFrame]] = {
     "Dependency heads, EWT": dependency,
     "Dependency heads, OntoGUM": ontogum_trees,
     "Coreference heads, OntoGUM": lambda s, d: coreference(s, d, "ontogum/conllu.tar.xz"),
+    "Probes over all heads, EWT": probes,
+    "Relation heads, FrameNet": relations,
     "Coreference heads, LitBank": lambda s, d: coreference(s, d, "litbank/conll.tar.xz"),
     "Coreference heads, GAP": lambda s, d: coreference(s, d, "gap/gap-validation.tsv"),
-    "Relation heads, FrameNet": relations,
-    "Probes over all heads, EWT": probes,
 }
+
+
+HEADING = "# Probes: {name}\n\nMade by `python examples/probe_tables.py DATA docs/tables`.\n\n"
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -85,7 +88,7 @@ def main() -> None:
         name, _, place = model.rpartition("=")
         scope = hs.load(None if model == "bundled" else place, name=name or None)
         goal = Path(output) / f"{scope.name.replace('/', '_')}.md"
-        done = goal.read_text() if goal.exists() else ""
+        done = goal.read_text() if goal.exists() else HEADING.format(name=scope.name)
         for title, make in TABLES.items():
             if f"## {title}\n" in done:
                 continue
