@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.browser.looking import Seen
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop must not outlive the module: others run loops too
 def chromium() -> Iterator[Browser]:
     """`make test` installs it; without a browser these tests fail rather than pass unseen."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -75,6 +75,18 @@ def test_a_taken_or_impossible_port_gets_a_sentence():
         _listen("127.0.0.1", 70000)
 
 
+def test_the_bare_command_opens_the_app_on_loopback(monkeypatch):
+    served = []
+    monkeypatch.setattr("headscope.cli.app.PORT", 0)
+    monkeypatch.setattr("headscope.cli.app.serve", lambda *given: served.append(given))
+    monkeypatch.setattr("headscope.cli.app._listen", lambda host, port: _listen(host, 0))
+    assert CliRunner().invoke(build(), []).exit_code == 0
+    (listening, host, models, *_), = served  # fmt: skip
+    assert (host, models) == ("127.0.0.1", [])
+    assert listening.getsockname()[0] == "127.0.0.1"
+    listening.close()
+
+
 def test_the_app_listens_on_loopback_unless_told():
     import inspect
 

@@ -58,6 +58,24 @@ def test_no_token_is_clipped_at_any_length(count, name):
             assert extent.x0 >= box.x0 - 0.1 and extent.x1 <= box.x1 + 0.1, text.get_text()
 
 
+def test_a_very_long_text_is_drawn_coarser_rather_than_not_at_all():
+    tokens = [f"t{i}" for i in range(1200)]
+    weights = np.zeros((1, 1, 1200, 1200), dtype=np.float32)
+    weights[..., 0] = 1.0
+    view = hs.head_view(hs.Reading.from_attention(weights, tokens), labels=(), minimum=0.5)
+    figure = view.figure()
+    figure.set_size_inches(3, 400)
+    written = io.BytesIO()
+    save(figure, written, "png")
+    assert written.getvalue().startswith(b"\x89PNG")
+
+
+def test_the_caption_holds_both_texts_of_an_encoder_and_a_decoder(tiny_t5):
+    from headscope.views.caption import caption
+
+    assert caption(tiny_t5.read("the cat sat", "a dog ran")).endswith("“the cat sat” · “a dog ran”")
+
+
 def test_words_specials_and_filters_change_what_is_drawn(tiny_bert):
     from headscope.views.shown import shown
 
@@ -86,7 +104,7 @@ def test_up_to_32_heads_have_colours_of_their_own_that_neighbours_do_not_share()
             for seen in seen_by_all(rgb)
         ]
         assert sights[0] > 0.1, heads
-        assert min(sights[1:]) > 0.009, heads  # the number travels with the colour, always
+        assert min(sights[1:]) > 0.03, heads  # the number travels with the colour, always
 
 
 def test_the_sequential_scale_darkens_in_equal_steps():

@@ -169,6 +169,9 @@ def test_a_survey_becomes_a_head_map():
         "entropy",
         "next_word",
     ]
+    written = io.BytesIO()
+    save(view.figure(), written, "svg")
+    assert written.getvalue().startswith(b"<?xml")
     with pytest.raises(BadInput, match="no column 'induction'"):
         hs.head_map(pd.DataFrame(rows), "induction")
     with pytest.raises(BadInput, match="a reading or a survey"):

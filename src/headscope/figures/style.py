@@ -20,6 +20,7 @@ from headscope.figures.colour import INK, PAPER, QUIET, RULE
 from headscope.figures.fonts import drawable, families
 
 DPI = 200
+MOST_PIXELS = 30_000  # of a side: a very long text is drawn coarser rather than not at all
 BODY, SMALL, TINY = 8.0, 7.0, 6.0  # points
 
 
@@ -94,5 +95,8 @@ def save(figure: Figure, path: str | Path, file_format: str | None = None) -> No
     kind = file_format or Path(path).suffix.lstrip(".").lower()
     # without a date the same figure gives the same bytes
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    dots = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
     with drawing():
-        figure.savefig(path, format=kind, bbox_inches="tight", pad_inches=0.08, metadata=metadata)
+        figure.savefig(
+            path, format=kind, dpi=dots, bbox_inches="tight", pad_inches=0.08, metadata=metadata
+        )

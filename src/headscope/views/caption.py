@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headscope.reading import Reading
+from headscope.reading import Part, Reading
 from headscope.views.labels import Label
 
 LONGEST = 110  # characters of each text
@@ -16,8 +16,13 @@ def shortened(text: str, longest: int = LONGEST) -> str:
 
 
 def caption(reading: Reading) -> str:
-    texts = [f"“{shortened(text)}”" for text in reading.texts if text]
+    read = dict.fromkeys(text for part in reading.parts.values() for text in _texts(part))
+    texts = [f"“{shortened(text)}”" for text in read if text]
     return " · ".join([reading.model, *texts]) if reading.model else " · ".join(texts)
+
+
+def _texts(part: Part) -> tuple[str, ...]:
+    return (*part.key.texts, *part.query.texts)
 
 
 def heading(
