@@ -228,3 +228,17 @@ def test_a_real_model_is_disabled_the_same_way(minilm, tmp_path: Path):
         expected = minilm.forward(batch).last_hidden_state
         weight.copy_(kept)
     assert (edited - expected).abs().max() < 1e-5
+
+
+def test_a_survey_of_an_edited_scope_measures_the_edit(tiny_bert, tiny_llama):
+    texts = ["the cat sat on the mat", "the dog ran to the red house"]  # eight and nine tokens
+    for scope in (tiny_bert, tiny_llama):
+        lengths = [len(scope.read(text).tokens) for text in texts]
+        if scope.causal:
+            even = np.mean([np.mean(np.log(np.arange(1, n + 1))) for n in lengths])
+        else:
+            even = np.mean(np.log(lengths))
+        found = hs.survey(scope.without(heads=[(1, 2)]), texts, statistics=["entropy"])
+        assert found.map("entropy")[1, 2] == pytest.approx(even, rel=1e-3)
+        plain = hs.survey(scope, texts, statistics=["entropy"])
+        assert plain.map("entropy")[1, 2] < 0.95 * even
