@@ -40,7 +40,7 @@ def clusters(
             max_tokens=128,
             limit=min(material.segments, SEGMENTS),
             distances=True,
-            progress=False,
+            progress=steps.folder is not None,
         )
         pairs = found.distances(kind)  # pyright: ignore[reportArgumentType]
         return pd.DataFrame(pairs.values, columns=[f"{a}-{b}" for a, b in pairs.heads])

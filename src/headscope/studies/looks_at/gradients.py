@@ -37,7 +37,7 @@ def gradients(section: Section, material: Material, steps: Steps, kind: str) -> 
             segments="pairs",
             max_tokens=128,
             limit=min(material.segments, SEGMENTS),
-            progress=False,
+            progress=steps.folder is not None,
         )
         return found.table
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from headscope.corpus.coreference import CoreferenceCorpus
 from headscope.probes.coreference import probe_coreference
+from headscope.studies.looks_at.counting import counting
 from headscope.studies.looks_at.material import Material, printed, reference
 from headscope.studies.report import Section
 
@@ -29,7 +30,8 @@ def coreference(section: Section, material: Material, steps: Steps) -> dict[str,
 
         def compute(path: object = path) -> pd.DataFrame:
             documents = CoreferenceCorpus(str(path), limit=material.limit)
-            return probe_coreference(material.scope, documents).table
+            with counting(steps, "coreference", [documents]) as seen:
+                return probe_coreference(material.scope, documents, progress=seen).table
 
         step = f"coreference_{name.lower()}"
         found[name] = steps.table(step, compute)

@@ -50,7 +50,7 @@ def measure(material: Material, steps: Steps, kind: str) -> Maps:
         causal = scope.causal
         wanted = [s for s in STATISTICS if not (causal and discover()[s].both_directions)]
         found = survey(scope, material.text(), wanted, segments="pairs", max_tokens=128,
-                       limit=material.segments, progress=False)  # fmt: skip
+                       limit=material.segments, progress=steps.folder is not None)  # fmt: skip
         return found.table.assign(segments=found.metadata["segments"])
 
     return Maps(steps.table("survey", compute), kind)

@@ -11,6 +11,7 @@ from headscope.corpus.conllu import Treebank
 from headscope.corpus.sample import STORIES
 from headscope.probes.dependency import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
+from headscope.studies.looks_at.counting import counting
 from headscope.studies.looks_at.material import Material, reference
 from headscope.studies.report import Section
 
@@ -30,9 +31,11 @@ def dependency(section: Section, material: Material, steps: Steps) -> pd.DataFra
     kept: dict[str, Any] = {}
 
     def compute() -> pd.DataFrame:
-        found = probe_dependency(
-            material.scope, dev, scored, possessive="marker", minimum=5 if small else 100
-        )
+        least = 5 if small else 100
+        with counting(steps, "dependency", [dev, scored]) as seen:
+            found = probe_dependency(
+                material.scope, dev, scored, possessive="marker", minimum=least, progress=seen
+            )
         kept["faults"] = found.faults.summary()
         every = found.heads.merge(found.table[["relation"]], on="relation")
         return pd.concat([found.table.assign(part="table"), every.assign(part="heads")])
