@@ -50,6 +50,7 @@ def before(after):
 def section_of(part, scope, data=None, given=None, limit=12):
     report = Report("t", "kovaleva", scope.name, "c")
     part.add(report, Material(scope, data, limit, given or {}), Steps())
+    assert report.html()  # every table and figure can be drawn
     return report
 
 

@@ -45,7 +45,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
         _figure(section, name, table)
         section.table(
             f"disabled_{name.replace(' ', '_')}_sure",
-            table[table["p_holm"] < 0.05].drop(columns=[c for c in table if c.startswith("half_")]),
+            _sure(table),
             f"{name}: what stays different after correction for all comparisons.",
             digits=4,
         )
@@ -126,6 +126,13 @@ def _summary(name: str, table: Any, material: Material) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _sure(table: Any) -> Any:
+    """The edits whose difference survives correction, by name."""
+    rows = table[table["p_holm"] < 0.05].copy()
+    rows.insert(0, "without", [_place(row) for row in rows.to_dict("records")])
+    return rows[["without", "score", "difference", "low", "high", "p_holm", "p_bh"]]
 
 
 def _place(row: Any) -> str:
