@@ -64,7 +64,7 @@ FAMILIES: tuple[Family, ...] = (
         "ConvBERT",
         "ConvBertForMaskedLM",
         usual(embedding_size=16),
-        "half its heads are convolutions",
+        "its convolutions reach into padding: read texts one by one",
     ),
     Family("SqueezeBERT", "SqueezeBertForMaskedLM", usual(embedding_size=32), own_form="scores"),
     Family("MPNet", "MPNetForMaskedLM", usual()),

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+import headscope as hs
 from headscope.capture import Call, capture
+from headscope.errors import BadInput
 from tests.contracts.families import FAMILIES, Family
 from tests.contracts.families_page import PAGE, page
 from tests.contracts.family_models import build, inputs, own_attentions
+from tests.tiny import tiny_tokenizer
 
 KIND_OF = {
     "attentions": ("encoder", "decoder"),
@@ -192,6 +196,26 @@ def softmax_in_float64(call: Call) -> Tensor:
         return scores.softmax(-1)
     sinks = call.sinks.double().reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)
     return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
+
+
+def test_texts_become_readings(seen: Run) -> None:
+    if not seen.family.reads.startswith("text"):
+        assert "input_ids" not in seen.given
+        return
+    scope = hs.load(seen.model, tiny_tokenizer())
+    texts = ["the cat sat on the mat .", "a dog"]
+    if seen.family.name == "Funnel":
+        with pytest.raises(BadInput, match="it pools them"):
+            scope.read_batch(texts)
+        return
+    for text, reading in zip(texts, scope.read_batch(texts), strict=True):
+        alone = scope.read(text)
+        assert reading.kinds == alone.kinds == scope.kinds
+        for kind, part in reading.parts.items():
+            if seen.family.name != "ConvBERT":  # its convolutions reach into the padding
+                np.testing.assert_allclose(part.attention, alone.part(kind).attention, atol=1e-4)
+            if all(layer.sinks is None for layer in part.layers):
+                np.testing.assert_allclose(part.attention.sum("key"), 1, atol=1e-4)
 
 
 def test_matrix_is_as_large_as_promised() -> None:
