@@ -1,6 +1,6 @@
 /** Everything around the picture: quiet, and never in its way. */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import type { State } from "../protocol/types";
 import { Chips } from "./chips";
 import { Finder } from "./finder";
@@ -12,8 +12,10 @@ import { Options } from "./options";
 /** Re-renders when the state or the line under the picture changes. */
 export function useInstrument(instrument: Instrument): State {
   const [, again] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => {
+  // Before the first picture, not after it: what it says must not be missed.
+  useLayoutEffect(() => {
     const stops = [instrument.store.subscribe(() => again(0)), instrument.onNotice(() => again(0))];
+    again(0);
     return () => stops.forEach((stop) => stop());
   }, [instrument]);
   return instrument.state;

@@ -1,7 +1,7 @@
 /** The app on one screen: head map, view, this head; and what is there before and between readings. */
 import { render } from "preact";
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { useInstrument } from "../../instrument/chrome";
 import { adoptStyle } from "../../instrument/instrument";
 import type { Instrument } from "../../instrument/instrument";
@@ -22,7 +22,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   const holder = useRef<HTMLDivElement>(null);
   const beside = useRef<HTMLDivElement>(null);
   const { reading, theme } = session;
-  useEffect(() => session.subscribe(() => again(0)), [session]);
+  useLayoutEffect(() => session.subscribe(() => again(0)), [session]);
   useLayoutEffect(() => {
     if (!reading || !holder.current) return;
     let stop = () => undefined as void;
