@@ -10,6 +10,7 @@ from sklearn import metrics as sklearn_metrics
 from headscope.edits.metrics import METRICS, ranks
 from headscope.edits.significance import (
     benjamini_hochberg,
+    enough_draws,
     holm,
     paired_bootstrap,
     split_half,
@@ -102,6 +103,11 @@ def test_p_values_of_noise_are_spread_evenly():
     found = paired_bootstrap(METRICS["accuracy"], base, answers, labels, draws=4000)
     assert (found.p_holm < 0.05).sum() <= 1
     assert (found.p_bh >= found.p).all() and (found.p_holm >= found.p_bh - 1e-12).all()
+
+
+@pytest.mark.parametrize("comparisons", [12, 96, 144, 1024])
+def test_the_least_p_value_can_survive_correction(comparisons):
+    assert 2 / (1 + enough_draws(comparisons)) * comparisons < 0.05
 
 
 def test_corrections_equal_their_definitions():

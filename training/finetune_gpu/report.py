@@ -22,8 +22,6 @@ from headscope.edits.importance import Importance
 from headscope.edits.metrics import METRICS, ranks
 from headscope.figures import layer_head_map, save
 
-DRAWS = 10_000
-
 
 class Results:
     """The runs of all folders together."""
@@ -67,7 +65,7 @@ class Results:
         asked = Exam(task, (), class_scores, class_losses, labels, metric)
         return judged(
             task, asked, single_edits(layers, heads, ("heads", "layers")), baseline, edited,
-            mode="uniform", kind="encoder", layers=layers, heads=heads, shared=True, draws=DRAWS,
+            mode="uniform", kind="encoder", layers=layers, heads=heads, shared=True,
         )  # fmt: skip
 
 

@@ -12,7 +12,13 @@ from headscope.edits.answers import OneLayer, Track, answer_each, untracked
 from headscope.edits.disable import chosen_kind
 from headscope.edits.exam import Exam
 from headscope.edits.kept import Kept
-from headscope.edits.significance import Differences, SplitHalf, paired_bootstrap, split_half
+from headscope.edits.significance import (
+    Differences,
+    SplitHalf,
+    enough_draws,
+    paired_bootstrap,
+    split_half,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +136,7 @@ def ablate(
     kind: Kind | None = None,
     weights: object = None,
     copies: int | None = None,
-    draws: int = 10_000,
+    draws: int | None = None,
     seed: int = 0,
     kept: Kept | None = None,
     track: Track = untracked,
@@ -169,7 +175,7 @@ def judged(
     layers: int,
     heads: int,
     shared: bool,
-    draws: int = 10_000,
+    draws: int | None = None,
     seed: int = 0,
 ) -> Ablation:
     """The scores of the answers, with intervals, corrections and split halves.
@@ -187,7 +193,8 @@ def judged(
     for what, chosen in groups.items():
         if not len(chosen):
             continue
-        found = paired_bootstrap(metric, baseline, edited[chosen], labels, draws, seed)
+        count = draws or enough_draws(len(chosen))
+        found = paired_bootstrap(metric, baseline, edited[chosen], labels, count, seed)
         for name, column in columns.items():
             column[chosen] = getattr(found, name)
         halves[what] = split_half(metric, baseline, edited[chosen], labels, seed=seed)

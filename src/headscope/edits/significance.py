@@ -58,6 +58,11 @@ def paired_bootstrap(
     return Differences(whole[1:] - whole[0], low, high, p, holm(p), benjamini_hochberg(p))
 
 
+def enough_draws(comparisons: int) -> int:
+    """As many draws as let the least p-value there is survive correction for all comparisons."""
+    return min(max(10_000, 200 * comparisons), 50_000)
+
+
 def holm(p: Array) -> Array:
     """Holm's step-down correction: controls the chance of any false alarm."""
     order = np.argsort(p)

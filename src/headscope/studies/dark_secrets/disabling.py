@@ -43,9 +43,13 @@ def add(report: Report, material: Material, steps: Steps) -> None:
         )
         summaries += _summary(name, table, material)
         _figure(section, name, table)
+        sure = _sure(table)
+        if sure.empty:
+            section.text(f"{name}: nothing stays different after correction for all comparisons.")
+            continue
         section.table(
             f"disabled_{name.replace(' ', '_')}_sure",
-            _sure(table),
+            sure,
             f"{name}: what stays different after correction for all comparisons.",
             digits=4,
         )
