@@ -16,7 +16,7 @@ does, and beside the output keeps what the features need of the same weights:
 Scores are kept in base 2, because exp2 is the instruction the hardware has.
 """
 
-# pyright: basic, reportArgumentType=false, reportOperatorIssue=false
+# pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportAssignmentType=false
 from __future__ import annotations
 
 import triton
