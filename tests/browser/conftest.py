@@ -33,7 +33,7 @@ def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
     def make(**options: object) -> Page:
         settings = {"viewport": {"width": 1280, "height": 800}, **options}
         context = chromium.new_context(**settings)  # pyright: ignore[reportArgumentType]
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(40_000)
         contexts.append(context)
         return context.new_page()
 

@@ -93,7 +93,7 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
 def test_a_cell_in_jupyterlab_shows_the_head_view_and_reacts_to_a_click(jupyter, new_page):
     address, _ = jupyter
     page = new_page(viewport={"width": 1400, "height": 1800})
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(150_000)  # a kernel and torch start on what may be a busy machine
     page.goto(f"{address}/lab/tree/look.ipynb?reset")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.locator(".jp-Notebook .jp-CodeCell .jp-Editor").first.click()
