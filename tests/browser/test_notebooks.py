@@ -96,6 +96,7 @@ def test_a_cell_in_jupyterlab_shows_the_head_view_and_reacts_to_a_click(jupyter,
     page.set_default_timeout(150_000)  # a kernel and torch start on what may be a busy machine
     page.goto(f"{address}/lab/tree/look.ipynb?reset")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.get_by_text("| Idle").first.wait_for()  # before that, running cells may be ignored
     page.locator(".jp-Notebook .jp-CodeCell .jp-Editor").first.click()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
