@@ -21,6 +21,7 @@ def wikitext(shared_data):
     return shared_data / "wikitext" / "wiki.test.raw"
 
 
+@pytest.mark.timeout(1200)
 def test_minilm_on_wikitext_is_the_slow_direct_computation(minilm, wikitext):
     """500 sentence pairs; every statistic to 1e-4 of maps transformers returned, one by one."""
     names = [name for name in FORMULAS if name != "sink_rate"]
@@ -52,6 +53,7 @@ def test_minilm_on_wikitext_is_the_slow_direct_computation(minilm, wikitext):
         )
 
 
+@pytest.mark.timeout(900)
 def test_smollm2_has_previous_token_heads_sinks_and_induction_heads(smollm2, wikitext):
     names = [
         "previous",
