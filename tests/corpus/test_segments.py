@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.tiny import tiny_tokenizer
 
 from headscope.corpus.batches import batches, chunks
 from headscope.corpus.documents import Document
 from headscope.corpus.segments import Segment, segments
+from tests.tiny import tiny_tokenizer
 
 SENTENCES = tuple(
     f"the cat sat on the {w} and the dog ran ." for w in "mat house tree store".split()

@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from tests.edits.test_finetune import colours
-from tests.tiny import tiny_model, tiny_tokenizer
 
 from headscope import cli
 from headscope.edits import answers
 from headscope.edits.kept import Kept
+from tests.edits.test_finetune import colours
+from tests.tiny import tiny_model, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")

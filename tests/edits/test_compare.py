@@ -7,14 +7,14 @@ import copy
 import numpy as np
 import pytest
 import torch
-from tests.edits.test_sweep import PAIRS, TEXTS
-from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer
 
 import headscope as hs
 from headscope.corpus.tasks import labelled_task
 from headscope.edits.change import change
 from headscope.edits.compare import batches_of, text_pairs
 from headscope.errors import BadInput
+from tests.edits.test_sweep import PAIRS, TEXTS
+from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_model, tiny_tokenizer
 
 import headscope as hs
 from headscope.corpus.tasks import labelled_task
@@ -18,6 +17,7 @@ from headscope.edits.exam import exam
 from headscope.edits.finetune import Recipe, finetune
 from headscope.edits.floor import floor
 from headscope.errors import BadInput
+from tests.tiny import tiny_model, tiny_tokenizer
 
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=2e-3, seed=1)
 

@@ -7,8 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from tests.edits.test_sweep import PAIRS, TEXTS
-from tests.tiny import tiny_scope
 
 from headscope.capture import capture
 from headscope.corpus.tasks import labelled_task, language_task
@@ -20,6 +18,8 @@ from headscope.edits.live import effect, important_heads
 from headscope.edits.metrics import METRICS
 from headscope.edits.pruning import prune
 from headscope.errors import BadInput
+from tests.edits.test_sweep import PAIRS, TEXTS
+from tests.tiny import tiny_scope
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_scope
 
 from headscope.corpus.tasks import labelled_task, language_task
 from headscope.edits.ablate import single_edits
@@ -15,6 +14,7 @@ from headscope.edits.exam import Exam, exam, token_answers, token_losses
 from headscope.edits.metrics import METRICS
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep import Sweep
+from tests.tiny import tiny_scope
 
 TEXTS = [
     "I went to the store.",

@@ -7,7 +7,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_scope
 
 import headscope as hs
 from headscope.errors import BadInput
@@ -15,6 +14,7 @@ from headscope.studies.dark_secrets import disabling, features, frames, kinds, t
 from headscope.studies.dark_secrets.material import Material
 from headscope.studies.report import Report
 from headscope.studies.steps import Steps
+from tests.tiny import tiny_scope
 
 TASK = "SST-2"
 SENTENCES = ["the red house was fresh", "a cat sat on the mat", "the dog ran to the store"] * 4

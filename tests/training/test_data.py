@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+
 from training.corpus import documents, is_held_out, sentences
 from training.masking import mask
 from training.pairs import SHORTEST_B, Pairs, Stream

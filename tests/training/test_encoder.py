@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import torch
-from training.encoder import Encoder, Shape
 from transformers import BertConfig, BertForPreTraining
+
+from training.encoder import Encoder, Shape
 
 
 def pair() -> tuple[Encoder, BertForPreTraining]:

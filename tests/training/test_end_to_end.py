@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from training.export import export
-from training.schedule import Schedule
-from training.train import main
 from transformers import AutoModelForPreTraining, AutoTokenizer
 
 from training import parcel
+from training.export import export
+from training.schedule import Schedule
+from training.train import main
 
 STEPS = 100
 

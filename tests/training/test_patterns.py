@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
+
 from training.patterns import PATTERNS, Tally, targets
 from training.tokenizer import CLS, SEP
 

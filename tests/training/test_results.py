@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
+
 from training.condense import checkpoints
 from training.encoder import Encoder, Shape
 from training.pairs import Stream
