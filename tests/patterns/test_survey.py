@@ -59,6 +59,7 @@ def test_top_ranks_heads_by_a_pattern_and_labels_survive_saving(minilm, tmp_path
     assert (first["layer"], first["head"], first["label"]) == (0, 2, "previous word")
 
 
+@pytest.mark.slow
 def test_repeated_tokens_find_an_induction_head(smollm2) -> None:
     names = ["induction_head", "duplicate_head"]
     survey = hs.survey(smollm2, ["a b"], patterns.measures(smollm2, names), progress=False)
