@@ -14,6 +14,7 @@ of κ, evaluated as Chebyshev series in ln a.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
@@ -30,18 +31,36 @@ SPAN = 2**15  # weights of all heads handled at once: their vectors stay in a pr
 
 def divergences(maps: Tensor, length: int) -> NDArray[np.float64]:
     """heads × heads: Σ over rows of JS(a, b) in nats, for maps heads × rows × length."""
-    heads = maps.shape[0]
-    smooth = (maps.float() * (1 - SMOOTHING) + SMOOTHING / length).reshape(heads, -1)
-    basis = _basis(math.ceil(math.log2(max(length, 2))))
-    span = max(64, SPAN // heads)
-    likeness = torch.zeros(heads, heads, dtype=torch.float64, device=maps.device)
+    smooth = (maps.float() * (1 - SMOOTHING) + SMOOTHING / length).reshape(len(maps), -1)
     mass = smooth.sum(1, dtype=torch.float64)
-    room = torch.empty(basis.coefficients.shape[1], heads * span, device=maps.device)
-    for start in range(0, smooth.shape[1], span):
-        likeness += _inner(basis.vectors(smooth[:, start : start + span], room))
+    threads = torch.get_num_threads() if maps.device.type == "cpu" else 1
+    parts = smooth.tensor_split(min(threads, smooth.shape[1]), dim=1)
+    if len(parts) == 1:
+        likeness = _likeness(smooth, length)
+    else:
+        # a thread per part: the many small steps would otherwise wait for one another each time
+        torch.set_num_threads(1)
+        try:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                found = list(pool.map(lambda part: _likeness(part, length), parts))
+        finally:
+            torch.set_num_threads(threads)
+        likeness = torch.stack(found).sum(0)
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
     return result.clamp_min(0).cpu().numpy()
+
+
+def _likeness(smooth: Tensor, length: int) -> Tensor:
+    """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n."""
+    heads = len(smooth)
+    basis = _basis(math.ceil(math.log2(max(length, 2))))
+    span = max(64, SPAN // heads)
+    likeness = torch.zeros(heads, heads, dtype=torch.float64, device=smooth.device)
+    room = torch.empty(basis.coefficients.shape[1], heads * span, device=smooth.device)
+    for start in range(0, smooth.shape[1], span):
+        likeness += _inner(basis.vectors(smooth[:, start : start + span], room))
+    return likeness
 
 
 def _inner(vectors: Tensor) -> Tensor:
