@@ -22,7 +22,7 @@ check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/pyright
+	$(BIN)/pyright -p pyproject.toml
 	$(NODE) npm --prefix web run --silent check
 
 test-web: $(VENV)/dev.stamp
