@@ -18,6 +18,7 @@ from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.views import discover, draw
 from headscope.views.labels import Label, as_labels
+from headscope.views.scores import labels_for
 from headscope.views.thumbnails import thumbnail
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
@@ -199,3 +200,10 @@ def test_rounding_a_neuron_keeps_its_relative_error_below_the_last_bit(value, bi
 
     got = float(rounded(np.array([value], np.float32), bits)[0])
     assert abs(got - value) <= abs(value) * 2.0 ** -(bits + 1) * 1.001 + 1e-44
+
+
+def test_a_long_text_of_the_bundled_model_opens_on_a_head_labelled_over_a_corpus() -> None:
+    reading = hs.load().read("The cat sat on the mat and looked at the dog. " * 14)
+    labels = labels_for(reading)
+    assert labels is not None
+    assert {(2, 2), (2, 6)} <= set(zip(labels["layer"], labels["head"], strict=True))

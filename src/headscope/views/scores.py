@@ -1,4 +1,8 @@
-"""What the heads of a reading are called when the caller named none: measured on this text."""
+"""What the heads of a reading are called when the caller named none.
+
+Measured on this text where that is quick; a long text read by the bundled model gets the labels
+that were measured over a corpus and come with it.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,12 @@ MOST_TOKENS = 128  # beyond it, naming heads would take longer than showing them
 
 def labels_for(reading: Reading) -> pd.DataFrame | None:
     """A table of labels; None where the text is long or its patterns cannot be told."""
-    from headscope.patterns import quick_labels
+    from headscope.models.bundle import NAME as BUNDLED_NAME
+    from headscope.patterns import bundled_labels, quick_labels
 
-    return quick_labels(reading) if can_be_scored(reading) else None
+    if can_be_scored(reading):
+        return quick_labels(reading)
+    return bundled_labels() if reading.model == BUNDLED_NAME else None
 
 
 def scores_for(reading: Reading) -> pd.DataFrame | None:
