@@ -36,7 +36,7 @@ test-slow: $(VENV)/dev.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
-	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out %gpu.py benchmarks/gpu%,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
