@@ -72,7 +72,7 @@ def _views(section: Section, found: Findings, name: str, layer: int, head: int) 
         f"view-{name}",
         head_view(here, layer=layer, heads=[head], labels=()),
         f"Head {layer}-{head} ({label}) on the posts' own sentences. Hover a token for its lines.",
-        height=560,
+        height=700,
     )
     example = found.example(name)
     if example is None:
