@@ -128,12 +128,6 @@ def test_features_come_from_a_treebank(before, tmp_path):
 
 
 def test_kinds_of_map_stand_beside_the_papers(before, after, data):
-    try:
-        from headscope.patterns.kinds.classify import trained
-
-        trained()
-    except FileNotFoundError:
-        pytest.skip("the map classifier's weights are not here")
     table = section_of(kinds, before, data, {TASK: after}, limit=3).tables["map_kinds"]
     assert table["model"].tolist() == ["pre-trained", "fine-tuned"]
     assert table["vertical (paper)"].iloc[0] == 36.5
