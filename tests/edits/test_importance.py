@@ -121,10 +121,26 @@ def test_switching_heads_off_changes_the_filled_in_word(tiny_bert):
     plain = tiny_bert.fill("the [MASK] sat on the mat", k=3)[0]
     assert [p.token for p in found.before[0]] == [p.token for p in plain]
     edited = tiny_bert.without(heads=[(0, 1), (1, 2)]).fill("the [MASK] sat on the mat", k=3)[0]
-    after = {p.token: p.probability for p in found.after[0]}
-    for prediction in edited:
-        assert after[prediction.token] == pytest.approx(prediction.probability, abs=1e-6)
-    assert found.divergence > 0
+    assert [p.token for p in found.after[0]] == [p.token for p in edited]
+    for seen, prediction in zip(found.after[0], edited, strict=True):
+        assert seen.probability == pytest.approx(prediction.probability, abs=1e-6)
+    assert found.divergence > 0 and found.note is None
+
+
+def test_heads_of_several_kinds_are_switched_off_together(tiny_t5):
+    """What follows the decoder's words, against the model called by hand."""
+    off = [("encoder", 0, 1), ("decoder", 1, 2), ("cross", 0, 3)]
+    found = effect(tiny_t5, "the cat sat on the mat", "a dog", off=off, k=3)
+    assert found.asked == "next token" and found.divergence > 0
+    source = tiny_t5.encode(["the cat sat on the mat"]).inputs
+    target = tiny_t5.read("the cat sat on the mat", "a dog").parts["decoder"].query.ids
+    inputs = {**source, "decoder_input_ids": torch.tensor(np.array([target]))}
+    edited = tiny_t5
+    for kind, layer, head in off:
+        edited = edited.without(heads=[(layer, head)], kind=kind)
+    for scope, said in ((tiny_t5, found.before), (edited, found.after)):
+        expected = scope.forward(inputs).logits[0, -1].softmax(-1).topk(3).values
+        assert [p.probability for p in said[0]] == pytest.approx(expected.tolist(), rel=1e-4)
 
 
 def test_nothing_off_changes_nothing(tiny_gpt2, tiny_bert, bert):
@@ -135,7 +151,9 @@ def test_nothing_off_changes_nothing(tiny_gpt2, tiny_bert, bert):
     ]:
         found = effect(scope, text)
         assert found.asked == asked and found.divergence == pytest.approx(0, abs=1e-6)
-    assert effect(tiny_bert, "the cat", "sat").asked == "next sentence"
+    pair = effect(tiny_bert, "the cat", "sat")
+    assert pair.asked == "next sentence" and "[MASK]" in pair.note
+    assert sum(p.probability for p in pair.before[0]) == pytest.approx(1)
 
 
 def test_a_head_that_is_not_there_is_refused(tiny_bert):
@@ -143,11 +161,22 @@ def test_a_head_that_is_not_there_is_refused(tiny_bert):
         effect(tiny_bert, "the [MASK]", off=[(0, 9)])
 
 
-@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
-def test_important_heads_are_ranked_and_sum_to_one(name, request):
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("tiny_bert", "masked words"), ("tiny_llama", "next token"), ("tiny_t5", "next token")],
+)
+def test_important_heads_are_ranked_and_sum_to_one(name, asked, request):
     scope = request.getfixturevalue(name)
     text = "the [MASK] sat on the mat" if name == "tiny_bert" else "the cat sat"
-    ranked = important_heads(scope, text)
-    assert len(ranked) == 8 and len({(w.layer, w.head) for w in ranked}) == 8
+    found = important_heads(scope, text)
+    ranked = found.heads
+    every = {
+        (kind, layer, head)
+        for kind in scope.kinds
+        for layer in range(scope.layers[kind])
+        for head in range(scope.heads[kind])
+    }
+    assert found.asked == asked
+    assert len(ranked) == len(every) and {(w.kind, w.layer, w.head) for w in ranked} == every
     assert sum(w.share for w in ranked) == pytest.approx(1)
     assert [w.importance for w in ranked] == sorted((w.importance for w in ranked), reverse=True)

@@ -82,7 +82,27 @@ def test_a_decoder_predicts_what_comes_next(client, tiny_llama):
 def test_without_a_mask_the_reply_says_what_to_do(client):
     name = Container(read(client, text_pair="At the store.").content).header["id"]
     reply = client.post("/api/predict", json={"id": name, "off": []}).json()
+    assert [place["title"] for place in reply["places"]] == ["next sentence"]
+    assert "[MASK]" in reply["note"]
+    alone = Container(read(client, text_pair=None).content).header["id"]
+    reply = client.post("/api/predict", json={"id": alone, "off": []}).json()
     assert reply["places"] == [] and "[MASK]" in reply["note"]
+
+
+def test_a_translator_predicts_what_its_decoder_says_next(client):
+    name = Container(read(client, model="pairs").content).header["id"]
+    off = [["encoder", 0, 0], ["cross", 1, 2]]
+    (place,) = client.post("/api/predict", json={"id": name, "off": off}).json()["places"]
+    assert place["title"] == "next token" and place["before"] != place["after"]
+
+
+def test_a_text_that_was_cut_is_predicted_and_weighed_as_it_was_read(client):
+    text = "[MASK] " + "cat " * 300
+    cut = read(client, text=text, text_pair=None, truncate=True)
+    name = Container(cut.content).header["id"]
+    (place,) = client.post("/api/predict", json={"id": name, "off": []}).json()["places"]
+    assert place["position"] == 1
+    assert client.post("/api/importance", json={"id": name, "off": []}).json()["heads"]
 
 
 @pytest.mark.parametrize("model", ["tiny", "writer", "pairs"])

@@ -80,9 +80,10 @@ def importance(
         def loss(output: Any, targets: Tensor = targets) -> Tensor:
             return exam.losses(output, targets).sum()
 
-        slopes, real = gate_slopes(scope, inputs, loss, kind, per)
-        size += slopes.abs().sum(dim=(0, 3)).T.cpu().double().numpy()
-        slope += slopes.sum(dim=(0, 3)).T.cpu().double().numpy()
+        found, real = gate_slopes(scope, inputs, loss, kind, per)
+        slopes = torch.stack([found[kind, layer] for layer in range(len(size))])  # l b h t|1
+        size += slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
+        slope += slopes.sum(dim=(1, 3)).cpu().double().numpy()
         count += real
     return Importance(kind, size / max(count, 1), slope / max(count, 1))
 
@@ -91,24 +92,27 @@ def gate_slopes(
     scope: Scope,
     inputs: dict[str, Tensor],
     loss: Callable[[Any], Tensor],
-    kind: Kind,
+    kind: Kind | None = None,
     per: Literal["example", "token"] = "example",
-) -> tuple[Tensor, int]:
-    """b h l t|1: ∂loss/∂ξ for every example (and query), and over how many it is to be averaged."""
-    gates: dict[int, Tensor] = {}
+) -> tuple[dict[tuple[Kind, int], Tensor], int]:
+    """Per kind and layer b h t|1: ∂loss/∂ξ for every example (and query); of all kinds if none
+    is named. And over how many the slopes are to be averaged.
+    """
+    gates: dict[tuple[Kind, int], Tensor] = {}
     real = 0
 
     def gate(call: Call) -> Tensor | None:
         nonlocal real
-        if call.kind != kind:
+        if kind is not None and call.kind != kind:
             return None
         b, h, t, _ = call.weights.shape
         queries = t if per == "token" else 1
-        gates[call.layer] = call.weights.new_ones(b, h, queries, 1).requires_grad_()
+        one = call.weights.new_ones(b, h, queries, 1).requires_grad_()
+        gates[call.kind, call.layer] = one
         real = b if per == "example" else int(call.valid_queries.sum())
-        return call.weights * gates[call.layer]
+        return call.weights * one
 
     with torch.enable_grad():
         lost = loss(scope.forward(inputs, gate, gradients=True))
-        slopes = torch.autograd.grad(lost, [gates[layer] for layer in sorted(gates)])
-    return torch.stack([one[..., 0] for one in slopes], dim=2), real
+        slopes = torch.autograd.grad(lost, list(gates.values()), materialize_grads=True)
+    return {place: one[..., 0] for place, one in zip(gates, slopes, strict=True)}, real

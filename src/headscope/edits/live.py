@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,13 +12,17 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
-from headscope.reading.predict import Prediction
+from headscope.errors import BadInput
+from headscope.reading.decoder_text import decoder_batch
+from headscope.reading.predict import Prediction, likeliest, word_logits
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Batch, Text
+    from headscope.models.tokenise import Text
+    from headscope.models.tokens import Tokens
     from headscope.reading import Scope
 
 Asked = Literal["masked words", "next token", "classes", "next sentence", "nothing"]
+Head = tuple[int, int] | tuple[Kind, int, int]  # (layer, head), where it matters with its kind
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,10 @@ class Effect:
 
     asked: Asked
     places: tuple[int, ...]  # the tokens it speaks of; () for the whole input
-    before: tuple[tuple[Prediction, ...], ...]
-    after: tuple[tuple[Prediction, ...], ...]  # the same tokens as before, then new ones
+    before: tuple[tuple[Prediction, ...], ...]  # the likeliest, best first
+    after: tuple[tuple[Prediction, ...], ...]
     divergence: float  # Jensen-Shannon in nats between before and after, the mean over places
+    note: str | None  # why no word is predicted
 
 
 @dataclass(frozen=True)
@@ -43,107 +48,148 @@ class Weighed:
     share: float  # of the sum over all heads
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """All heads, the most important for this input first, and for what answer they were weighed."""
+
+    asked: Asked
+    heads: tuple[Weighed, ...]
+
+
+def switched_off(
+    scope: Scope, off: Iterable[Head], *, mode: str = "uniform", kind: Kind | None = None
+) -> Scope:
+    """The scope without these heads, which may be of several kinds of attention."""
+    by_kind: dict[Kind, list[tuple[int, int]]] = {}
+    for head in off:
+        match head:
+            case (of, layer, number):
+                by_kind.setdefault(of, []).append((layer, number))
+            case _:
+                by_kind.setdefault(chosen_kind(scope, kind), []).append(head)
+    for of, heads in by_kind.items():
+        scope = scope.without(heads=heads, mode=mode, kind=of)
+    return scope
+
+
 def effect(
     scope: Scope,
     text: Text,
     text_pair: Text | None = None,
-    off: Sequence[tuple[int, int]] = (),
+    off: Iterable[Head] = (),
     *,
     mode: str = "uniform",
     kind: Kind | None = None,
     k: int = 5,
+    truncate: bool = False,
 ) -> Effect:
-    """The model's predictions for this input before and after switching heads off."""
-    batch = scope.encode([text], [text_pair])
-    asked, places = _question(scope, batch)
-    if asked == "nothing":
-        return Effect(asked, (), (), (), 0.0)
-    edited = scope.without(heads=off, mode=mode, kind=kind) if off else scope
-    one = _probabilities(scope, batch, asked, places)
-    two = _probabilities(edited, batch, asked, places)
-    names = _names(scope, asked)
-    before, after = [], []
-    for p, q in zip(one, two, strict=True):
-        count = min(k, p.numel())
-        shown = p.topk(count).indices.tolist()
-        new = [i for i in q.topk(count).indices.tolist() if i not in shown]
-        before.append(tuple(Prediction(names(i), float(p[i])) for i in shown))
-        after.append(tuple(Prediction(names(i), float(q[i])) for i in [*shown, *new]))
-    return Effect(asked, places, tuple(before), tuple(after), _divergence(one, two))
+    """The model's predictions for this input before and after switching heads off.
+
+    Of an encoder–decoder model the second text is what the decoder has read so far.
+    """
+    edited = switched_off(scope, off, mode=mode, kind=kind)
+    inputs, tokens = _read(scope, text, text_pair, truncate)
+    said = _heard(scope, scope.forward(inputs), tokens)
+    if said.scores is None:
+        return Effect(said.asked, (), (), (), 0.0, said.note)
+    again = said if edited is scope else _heard(edited, edited.forward(inputs), tokens)
+    assert again.scores is not None  # the same model, asked the same
+    one, two = said.scores.softmax(-1), again.scores.softmax(-1)
+    before, after = (
+        tuple(tuple(_best(scope, said.asked, place, k)) for place in probabilities)
+        for probabilities in (one, two)
+    )
+    return Effect(said.asked, said.places, before, after, _divergence(one, two), said.note)
 
 
 def important_heads(
-    scope: Scope, text: Text, text_pair: Text | None = None, *, kind: Kind | None = None
-) -> list[Weighed]:
-    """All heads by how much the model's answer to this input depends on them, the most first.
+    scope: Scope, text: Text, text_pair: Text | None = None, *, truncate: bool = False
+) -> Ranking:
+    """All heads of all kinds by how much the model's answer to this input depends on them.
 
     The answer is what the model says now: its likeliest masked word, next token or class; a
-    model without a head that speaks is weighed by the direction of its mean hidden state.
+    model that says nothing here is weighed by the direction of its mean output.
     """
-    kind = chosen_kind(scope, kind)
-    batch = scope.encode([text], [text_pair])
-    asked, places = _question(scope, batch)
+    inputs, tokens = _read(scope, text, text_pair, truncate)
+    asked: list[Asked] = []
 
     def certainty(output: Any) -> Tensor:
-        if asked == "nothing":
-            mean = output[0][0].mean(dim=0)
+        said = _heard(scope, output, tokens)
+        asked.append(said.asked)
+        if said.scores is None:
+            mean = output[0][0].float().mean(dim=0)
             return (mean * mean.detach() / mean.detach().norm().clamp(min=1e-6)).sum()
-        logits = _logits(output, asked, places)
-        return logits.log_softmax(-1).amax(dim=-1).sum()
+        return said.scores.log_softmax(-1).amax(dim=-1).sum()
 
-    slopes, _ = gate_slopes(scope, batch.inputs, certainty, kind)
-    size = slopes[0, :, :, 0].abs().T  # layer head
-    total = float(size.sum()) or 1.0
+    slopes, _ = gate_slopes(scope, inputs, certainty)
+    sizes = {place: slope[0, :, 0].abs().tolist() for place, slope in slopes.items()}
+    total = sum(map(sum, sizes.values())) or 1.0
     found = [
-        Weighed(kind, layer, head, float(size[layer, head]), float(size[layer, head]) / total)
-        for layer in range(size.shape[0])
-        for head in range(size.shape[1])
+        Weighed(kind, layer, head, size, size / total)
+        for (kind, layer), heads in sizes.items()
+        for head, size in enumerate(heads)
     ]
-    return sorted(found, key=lambda weighed: -weighed.importance)
+    return Ranking(asked[0], tuple(sorted(found, key=lambda weighed: -weighed.importance)))
 
 
-def _question(scope: Scope, batch: Batch) -> tuple[Asked, tuple[int, ...]]:
-    """What the model can be asked about this input, and at which tokens."""
-    name = type(scope.model).__name__
-    if "SequenceClassification" in name:
-        return "classes", ()
+@dataclass(frozen=True)
+class _Said:
+    """What a model's output says of the input it was given."""
+
+    asked: Asked
+    places: tuple[int, ...] = ()
+    scores: Tensor | None = None  # p o: at each place it speaks of, or one row for the whole input
+    note: str | None = None
+
+
+def _read(
+    scope: Scope, text: Text, text_pair: Text | None, truncate: bool
+) -> tuple[dict[str, Tensor], Tokens]:
+    """What the model is given, and the tokens it speaks of."""
+    if not scope.encoder_decoder:
+        batch = scope.encode([text], [text_pair], truncate=truncate)
+        return dict(batch.inputs), batch.tokens[0]
+    batch = scope.encode([text], truncate=truncate)
+    decoder = decoder_batch(
+        scope.model, scope.tokenizer, [text_pair], max_length=scope.max_length, truncate=truncate
+    ).to(scope.device)
+    return {**batch.inputs, **decoder.inputs}, decoder.tokens[0]
+
+
+def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
+    if "SequenceClassification" in type(scope.model).__name__:
+        if output.logits.shape[-1] > 1:
+            return _Said("classes", (), output.logits.float())
+        return _Said("nothing", note=f"{scope.name} answers with a number, not with a word.")
+    try:
+        words = word_logits(scope, output)[0]
+    except BadInput as error:
+        return _Said("nothing", note=str(error))
+    if scope.causal:
+        last = len(tokens) - 1
+        return _Said("next token", (last,), words[[last]])
     mask = getattr(scope.tokenizer, "mask_token_id", None)
-    speaks = any(part in name for part in ("MaskedLM", "PreTraining", "CausalLM", "LMHead"))
-    if not scope.causal and mask is not None and speaks:
-        masked = (batch.inputs["input_ids"][0] == mask).nonzero().flatten().tolist()
-        if masked:
-            return "masked words", tuple(masked)
-    if scope.causal and not scope.encoder_decoder and speaks:
-        return "next token", (len(batch.tokens[0]) - 1,)
-    if "PreTraining" in name and len(batch.tokens[0].texts) == 2:
-        return "next sentence", ()
-    return "nothing", ()
+    places = tuple(at for at, token in enumerate(tokens.ids) if token == mask)
+    if places:
+        return _Said("masked words", places, words[list(places)])
+    note = f"{scope.name} has no mask token, so there is no word it can fill in."
+    if mask is not None:
+        note = f"Put {scope.tokenizer.mask_token} where a word is to be filled in."
+    follows = getattr(output, "seq_relationship_logits", None)
+    if follows is not None and len(tokens.texts) == 2:
+        return _Said("next sentence", (), follows.float(), note)
+    return _Said("nothing", note=note)
 
 
-def _logits(output: Any, asked: Asked, places: tuple[int, ...]) -> Tensor:
-    """p o: the scores at each place the model speaks of."""
+def _best(scope: Scope, asked: Asked, probabilities: Tensor, k: int) -> list[Prediction]:
+    if asked in ("masked words", "next token"):
+        return likeliest(scope, probabilities, k)
+    names = ("follows", "does not follow")
     if asked == "classes":
-        return output["logits"].float()
-    if asked == "next sentence":
-        return output["seq_relationship_logits"].float()
-    words = output["prediction_logits" if "prediction_logits" in output else "logits"]
-    return words[0, list(places)].float()
-
-
-def _probabilities(scope: Scope, batch: Batch, asked: Asked, places: tuple[int, ...]) -> Tensor:
-    with torch.no_grad():
-        return _logits(scope.forward(batch), asked, places).softmax(-1)
-
-
-def _names(scope: Scope, asked: Asked) -> Any:
-    if asked == "classes":
-        labels = scope.model.config.id2label
-        return lambda number: str(labels.get(number, number))
-    if asked == "next sentence":
-        return lambda number: ("follows", "does not follow")[number]
-    from headscope.models.spelling import readable
-
-    return lambda number: readable(str(scope.tokenizer.convert_ids_to_tokens(number)))
+        known = scope.model.config.id2label
+        names = [str(known.get(number, number)) for number in range(len(probabilities))]
+    top = torch.topk(probabilities, min(k, len(probabilities)))
+    return [Prediction(names[i], p) for p, i in zip(*map(Tensor.tolist, top), strict=True)]
 
 
 def _divergence(one: Tensor, two: Tensor) -> float:

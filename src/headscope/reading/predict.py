@@ -35,7 +35,7 @@ def fill(scope: Scope, text: Text, text_pair: Text | None, k: int) -> list[list[
     if not masked:
         raise BadInput(f"Put {scope.tokenizer.mask_token} where a word is to be filled in.")
     probabilities = word_logits(scope, scope.forward(batch))[0].softmax(-1)
-    return [_best(scope, probabilities[place], k) for place in masked]
+    return [likeliest(scope, probabilities[place], k) for place in masked]
 
 
 def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
@@ -44,7 +44,7 @@ def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
     batch = scope.encode([text])
     logits = word_logits(scope, scope.forward(batch))[0, len(batch.tokens[0]) - 1]
-    return _best(scope, logits.softmax(-1), k)
+    return likeliest(scope, logits.softmax(-1), k)
 
 
 def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
@@ -70,7 +70,8 @@ def word_logits(scope: Scope, output: Any) -> Tensor:
     )
 
 
-def _best(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:
+def likeliest(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:
+    """The k likeliest words of a vocabulary, best first."""
     top = torch.topk(probabilities, min(k, probabilities.numel()))
     tokens = spelling_of(scope.tokenizer, top.indices.tolist())
     return [

@@ -278,7 +278,7 @@ export interface ModelEntry {
   causal: boolean;
   encoder_decoder: boolean;
   max_length: number | null;
-  /** Can name masked words or the next token. */
+  /** Can name masked words, the next token or a class. */
   predicts: boolean;
 }
 export interface Example {
@@ -335,11 +335,11 @@ export interface PredictRequest {
   off: OffHead[];
 }
 export interface PredictReply {
-  /** One entry a masked word, or one for the next token. */
+  /** One entry a masked word, or one for the next token, the class or the next sentence. */
   places: {
     title: string;
-    /** Token position predicted at (next token: the last). */
-    position: number;
+    /** Token position predicted at (next token: the last); null for the whole input. */
+    position: number | null;
     before: Prediction[];
     after: Prediction[];
   }[];

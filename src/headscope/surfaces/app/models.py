@@ -80,7 +80,7 @@ def _identifier(name: str, taken: Any) -> str:
 
 
 def _predicts(scope: Scope) -> bool:
-    """It has a head over the vocabulary, for masked words or for the next token."""
-    if scope.encoder_decoder:
-        return False
+    """It has a head over words (masked ones, or the next) or over classes."""
+    if "SequenceClassification" in type(scope.model).__name__:
+        return scope.model.config.num_labels > 1
     return scope.model.get_output_embeddings() is not None

@@ -8,13 +8,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headscope.capture import Kind
 from headscope.errors import HeadscopeError
 from headscope.reading import LayerAttention, Reading, Scope
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OffHead = tuple[str, int, int]  # kind, layer, head
+OffHead = tuple[Kind, int, int]  # with its layer and head
 
 
 class ReadingGoneError(HeadscopeError):

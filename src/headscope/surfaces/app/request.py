@@ -61,7 +61,7 @@ def off_heads(found: Mapping[str, Any]) -> tuple[OffHead, ...]:
 def _off_head(head: Any) -> OffHead:
     if not isinstance(head, list) or len(cast("list[Any]", head)) != 3 or head[0] not in KINDS:
         raise BadInput("'off' is a list of [kind, layer, head].")
-    return str(head[0]), _number(head[1], "layer"), _number(head[2], "head")
+    return head[0], _number(head[1], "layer"), _number(head[2], "head")
 
 
 def _text(found: Mapping[str, Any], name: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headscope.capture import Kind
+from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.reading import Reading, Scope
 from headscope.surfaces.app.examples import EXAMPLES
@@ -56,7 +57,7 @@ class Session:
     def read(self, request: ReadRequest) -> ViewData:
         """Read a text and keep it; the answer carries its id and one layer."""
         with self.models.lock(request.model):
-            scope = without(self.models.scope(request.model), request.off)
+            scope = switched_off(self.models.scope(request.model), request.off)
             reading = _read(scope, request.text, request.text_pair, request.truncate)
         scores = scores_for(reading)
         labels = labels_of(scores)
@@ -81,25 +82,15 @@ class Session:
     def head(self, name: str, kind: Kind, layer: int, head: int) -> dict[str, Any]:
         return head_facts(self.readings.get(name), kind, layer, head)
 
-    def predict(self, name: str, off: Iterable[OffHead]) -> dict[str, Any]:
+    def predict(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)
         with self.models.lock(kept.model):
-            scope = self.models.scope(kept.model)
-            return predictions(scope, without(scope, off), kept)
+            return predictions(self.models.scope(kept.model), off, kept)
 
-    def importance(self, name: str, off: Iterable[OffHead]) -> dict[str, Any]:
+    def importance(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)
         with self.models.lock(kept.model):
-            return importance(without(self.models.scope(kept.model), off), kept)
-
-
-def without(scope: Scope, off: Iterable[OffHead]) -> Scope:
-    by_kind: dict[str, list[tuple[int, int]]] = {}
-    for kind, layer, head in off:
-        by_kind.setdefault(kind, []).append((layer, head))
-    for kind, heads in by_kind.items():
-        scope = scope.without(heads=heads, kind=kind)  # pyright: ignore[reportArgumentType]
-    return scope
+            return importance(switched_off(self.models.scope(kept.model), off), kept)
 
 
 def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Reading:
