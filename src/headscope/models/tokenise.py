@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.models.spelling import is_punctuation, readable, spells_bytes
-from headscope.models.tokens import TokenClass, Tokens
-from headscope.models.words import word_spans, words_of_spans
+from headscope.models.encodings import Encodings, encode_batch, encode_singly
+from headscope.models.tokens import Tokens
+from headscope.models.vocabulary import Vocabulary, vocabulary_of
+from headscope.models.words import Characters, Spans, word_spans
 
 Text = str | Sequence[str]
 
@@ -34,6 +35,19 @@ class Batch:
         return Batch(moved, self.tokens)
 
 
+@dataclass(frozen=True)
+class _Given:
+    """A text and its second sentence as strings, with their words where they came as lists."""
+
+    first: str
+    second: str | None
+    words: tuple[Spans | None, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+
 def tokenise(
     tokenizer: Any,
     texts: Sequence[Text],
@@ -46,78 +60,68 @@ def tokenise(
     """Encode texts (strings, or lists of words) into one padded batch."""
     if isinstance(texts, str):
         raise BadInput("Give a list of texts; for one text use scope.read(text).")
+    if not texts:
+        raise BadInput("There is no text; give at least one.")
     pairs = pairs if pairs is not None else [None] * len(texts)
     if len(pairs) != len(texts):
         raise BadInput(f"There are {len(texts)} texts but {len(pairs)} second sentences.")
-    encoded = [
-        _encode(tokenizer, text, pair, max_length, truncate, add_special_tokens)
-        for text, pair in zip(texts, pairs, strict=True)
-    ]
-    longest = max(len(tokens) for tokens, _ in encoded)
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-    ids = torch.full((len(encoded), longest), pad, dtype=torch.long)
-    attention_mask = torch.zeros((len(encoded), longest), dtype=torch.long)
-    types = torch.zeros((len(encoded), longest), dtype=torch.long)
-    for row, (tokens, type_ids) in enumerate(encoded):
-        ids[row, : len(tokens)] = torch.from_numpy(tokens.ids)
-        attention_mask[row, : len(tokens)] = 1
-        if type_ids is not None:
-            types[row, : len(tokens)] = torch.tensor(type_ids)
-    inputs = {"input_ids": ids, "attention_mask": attention_mask}
-    if encoded[0][1] is not None:
-        inputs["token_type_ids"] = types
-    return Batch(inputs, [tokens for tokens, _ in encoded])
+    given, fault = _all_given(texts, pairs)
+    if fault is not None and not given:
+        raise fault
+    encode = encode_batch if tokenizer.is_fast else encode_singly
+    encodings = encode(
+        tokenizer,
+        [one.first for one in given],
+        [one.second for one in given],
+        limit=max_length if truncate else None,
+        add_special_tokens=add_special_tokens,
+    )
+    _check(encodings.lengths, None if truncate else max_length)
+    if fault is not None:
+        raise fault
+    return Batch(_padded(tokenizer, encodings), _tokens(tokenizer, encodings, given))
 
 
-def _encode(
-    tokenizer: Any,
-    text: Text,
-    pair: Text | None,
-    max_length: int | None,
-    truncate: bool,
-    add_special_tokens: bool,
-) -> tuple[Tokens, list[int] | None]:
+def _check(lengths: NDArray[np.int64], most: int | None) -> None:
+    for length in lengths.tolist():
+        if not length:
+            raise BadInput("The tokenizer makes no tokens of this text; give at least one word.")
+        if most is not None and length > most:
+            raise TextTooLong(
+                f"The text has {length:,} tokens and the model reads at most {most:,}; "
+                "shorten it, or pass truncate=True (--truncate) to keep the beginning."
+            )
+
+
+def _all_given(
+    texts: Sequence[Text], pairs: Sequence[Text | None]
+) -> tuple[list[_Given], BadInput | None]:
+    """The texts up to the first that cannot be read, and why it cannot.
+
+    Texts before it may turn out too long; then theirs is the first fault, and the one to tell.
+    """
+    given: list[_Given] = []
+    for text, pair in zip(texts, pairs, strict=True):
+        try:
+            given.append(_given(text, pair))
+        except BadInput as error:
+            return given, error
+    return given, None
+
+
+def _given(text: Text, pair: Text | None) -> _Given:
     first, first_words = _as_string(text)
     second, second_words = (None, None) if pair is None else _as_string(pair)
     if not first.strip() and not (second or "").strip():
         raise BadInput("The text is empty; give at least one word.")
-    encoding = tokenizer(
-        first,
-        second,
-        add_special_tokens=add_special_tokens,
-        return_offsets_mapping=bool(tokenizer.is_fast),
-        truncation=False,
-        verbose=False,
-    )
-    ids: list[int] = list(encoding["input_ids"])
-    if max_length is not None and len(ids) > max_length:
-        if not truncate:
-            raise TextTooLong(
-                f"The text has {len(ids):,} tokens and the model reads at most {max_length:,}; "
-                "shorten it, or pass truncate=True (--truncate) to keep the beginning."
-            )
-        encoding = tokenizer(
-            first,
-            second,
-            add_special_tokens=add_special_tokens,
-            return_offsets_mapping=bool(tokenizer.is_fast),
-            truncation=True,
-            max_length=max_length,
-            verbose=False,
-        )
-        ids = list(encoding["input_ids"])
-    if not ids:
-        raise BadInput("The tokenizer makes no tokens of this text; give at least one word.")
-    texts = (first,) if second is None else (first, second)
-    tokens = _tokens(tokenizer, ids, encoding, texts, (first_words, second_words))
-    return tokens, encoding.get("token_type_ids")
+    return _Given(first, second, (first_words, second_words))
 
 
-def _as_string(text: Text) -> tuple[str, list[tuple[int, int]] | None]:
+def _as_string(text: Text) -> tuple[str, Spans | None]:
     """A text, and its words as spans when it came as a list of words."""
     if isinstance(text, str):
         return _encodable(text), None
-    spans: list[tuple[int, int]] = []
+    spans: Spans = []
     place = 0
     for word in text:
         spans.append((place, place + len(word)))
@@ -136,129 +140,89 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _tokens(
-    tokenizer: Any,
-    ids: list[int],
-    encoding: Any,
-    texts: tuple[str, ...],
-    given_words: tuple[list[tuple[int, int]] | None, ...],
-) -> Tokens:
-    spelled = tuple(spelling_of(tokenizer, ids))
-    sentence, spans = _places(tokenizer, spelled, ids, encoding, texts)
-    words = np.full(len(ids), -1, dtype=np.int32)
-    word_texts: list[str] = []
-    for number, text in enumerate(texts):
-        inside = sentence == number
-        of_text = given_words[number]
-        of_text = word_spans(text) if of_text is None else of_text
-        words[inside] = words_of_spans(spans[inside], of_text, len(word_texts))
-        word_texts += [text[start:end] for start, end in of_text]
-    return Tokens(
-        text=spelled,
-        labels=labels_of(tokenizer, spelled),
-        ids=np.array(ids, dtype=np.int64),
-        classes=classes_of(tokenizer, ids, spelled),
-        segments=_segments(sentence),
-        words=words,
-        spans=spans,
-        texts=texts,
-        word_texts=tuple(word_texts),
-    )
+def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, Tensor]:
+    mask = np.arange(encodings.lengths.max()) < encodings.lengths[:, None]
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+    ids = np.full(mask.shape, pad, dtype=np.int64)
+    ids[mask] = encodings.ids
+    inputs = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+    if encodings.types is not None:
+        types = np.zeros(mask.shape, dtype=np.int64)
+        types[mask] = encodings.types
+        inputs["token_type_ids"] = types
+    return {name: torch.from_numpy(array) for name, array in inputs.items()}
 
 
-def labels_of(tokenizer: Any, spelled: Sequence[str]) -> tuple[str, ...]:
-    of_bytes = spells_bytes(tokenizer)
-    return tuple(readable(token, of_bytes) for token in spelled)
-
-
-def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
-    tokens = tokenizer.convert_ids_to_tokens(ids)
+def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Given]) -> list[Tokens]:
+    vocabulary = vocabulary_of(tokenizer, encodings.ids)
+    spans, words = _places(encodings, given)
+    per_token = {
+        "ids": encodings.ids,
+        "classes": vocabulary.classes(encodings.ids, encodings.starts),
+        "segments": _segments(encodings),
+        "words": words,
+        "spans": spans,
+        "stops": vocabulary.stops(encodings.ids),
+    }
+    bounds = encodings.starts.tolist()
+    ends = [*bounds[1:], len(encodings.ids)]
     return [
-        token.decode("utf-8", "replace") if isinstance(token, bytes) else str(token)
-        for token in tokens
+        Tokens.unspelled(
+            _Strings(vocabulary, one.words),
+            texts=one.texts,
+            **{name: array[start:end] for name, array in per_token.items()},
+        )
+        for one, start, end in zip(given, bounds, ends, strict=True)
     ]
 
 
+@dataclass(frozen=True)
+class _Strings:
+    """The strings of one text's tokens."""
+
+    vocabulary: Vocabulary
+    given_words: tuple[Spans | None, ...]
+
+    def text(self, tokens: Tokens) -> tuple[str, ...]:
+        return self.vocabulary.spelled(tokens.ids)
+
+    def labels(self, tokens: Tokens) -> tuple[str, ...]:
+        return self.vocabulary.labels(tokens.ids)
+
+    def word_texts(self, tokens: Tokens) -> tuple[str, ...]:
+        found: list[str] = []
+        for text, spans in zip(tokens.texts, self.given_words, strict=False):
+            spans = word_spans(text) if spans is None else spans
+            found += [text[start:end] for start, end in spans]
+        return tuple(found)
+
+
 def _places(
-    tokenizer: Any, spelled: Sequence[str], ids: list[int], encoding: Any, texts: tuple[str, ...]
-) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """For each token its sentence (-1 for specials) and its span there, blanks trimmed."""
-    if tokenizer.is_fast:
-        of = [-1 if number is None else number for number in encoding.sequence_ids(0)]
-        sentence = np.array(of, dtype=np.int8)
-        spans = np.array(encoding["offset_mapping"], dtype=np.int32).reshape(-1, 2)
-    else:
-        sentence, spans = _search(tokenizer, spelled, ids, texts)
-    spans[sentence < 0] = -1
-    for place in np.flatnonzero(sentence >= 0):
-        start, end = spans[place]
-        text = texts[sentence[place]]
-        while start < end - 1 and text[start].isspace():
-            start += 1
-        spans[place] = start, end
-    return sentence, spans
+    encodings: Encodings, given: Sequence[_Given]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """For each token its span, blanks trimmed, and its word; -1 for specials."""
+    characters = Characters(
+        [text for one in given for text in one.texts],
+        [words for one in given for words in one.words[: len(one.texts)]],
+    )
+    texts = np.fromiter((len(one.texts) for one in given), np.int64, len(given))
+    first_text = np.cumsum(texts) - texts  # the number of each row's first text among all
+    inside = np.flatnonzero(encodings.sentence >= 0)
+    row = np.repeat(np.arange(len(given)), encodings.lengths)[inside]
+    text = first_text[row] + encodings.sentence[inside]
+    spans = np.full((len(encodings.ids), 2), -1, dtype=np.int32)
+    words = np.full(len(encodings.ids), -1, dtype=np.int32)
+    spans[inside] = own = characters.without_blanks(text, encodings.spans[inside])
+    words[inside] = found = characters.words_at(text, own[:, 0])
+    # words are counted through both sentences
+    second = np.flatnonzero((encodings.sentence[inside] == 1) & (found >= 0))
+    words[inside[second]] += characters.word_counts[first_text[row[second]]]
+    return spans, words
 
 
-def _search(
-    tokenizer: Any, spelled: Sequence[str], ids: list[int], texts: tuple[str, ...]
-) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """Spans for tokenizers that report none: each token is looked for after the one before."""
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    sentence = np.full(len(ids), -1, dtype=np.int8)
-    spans = np.full((len(ids), 2), -1, dtype=np.int32)
-    number, place = 0, 0
-    labels = labels_of(tokenizer, spelled)
-    for at, (token, label, token_id) in enumerate(zip(spelled, labels, ids, strict=True)):
-        if token_id in special:
-            written = texts[number].find(token, place)
-            if written >= 0:  # somebody wrote it in the text
-                place = written + len(token)
-            elif at > 0 and sentence[at - 1] >= 0 and number + 1 < len(texts):
-                number, place = number + 1, 0
-            continue
-        text = _lowered(texts[number])
-        spelled_out = label.removeprefix("##").lower()
-        start = text.find(spelled_out, place)
-        if start >= 0:
-            place = start + len(spelled_out)
-            spans[at] = start, place
-        else:  # part of a character, or unknown: what comes next is looked for from here again
-            start = min(place, max(len(text) - 1, 0))
-            spans[at] = start, min(start + 1, len(text))
-        sentence[at] = number
-    return sentence, spans
-
-
-def _lowered(text: str) -> str:
-    """In lower case, unless that changes its length (İ becomes two characters)."""
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text
-
-
-def _segments(sentence: NDArray[np.int8]) -> NDArray[np.int8]:
+def _segments(encodings: Encodings) -> NDArray[np.int8]:
     """Specials belong to the sentence before them, a leading one to sentence A."""
-    segments = sentence.copy()
-    current = 0
-    for place, number in enumerate(sentence):
-        current = int(number) if number >= 0 else current
-        segments[place] = current
-    return segments
-
-
-def classes_of(tokenizer: Any, ids: list[int], spelled: Sequence[str]) -> NDArray[np.int8]:
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id} - {None}
-    endings = {tokenizer.sep_token_id, tokenizer.eos_token_id} - {None}
-    classes = np.empty(len(ids), dtype=np.int8)
-    for place, (token_id, label) in enumerate(zip(ids, labels_of(tokenizer, spelled), strict=True)):
-        if token_id in special:
-            # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends
-            if token_id in beginnings and (place == 0 or token_id not in endings):
-                classes[place] = TokenClass.CLS
-            elif token_id in endings:
-                classes[place] = TokenClass.SEP
-            else:
-                classes[place] = TokenClass.SPECIAL
-        else:
-            classes[place] = TokenClass.PUNCTUATION if is_punctuation(label) else TokenClass.WORD
-    return classes
+    known = encodings.sentence >= 0
+    known[encodings.starts] = True
+    last_known = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
+    return np.maximum(encodings.sentence, 0)[last_known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,19 @@ class TokenClass(IntEnum):
     WORD = 4
 
 
+STOPS = frozenset((".", ","))
+_PER_TOKEN = ("text", "labels", "ids", "classes", "segments", "words", "spans", "stops")
+_STRINGS = ("text", "labels", "word_texts")
+
+
+class Strings(Protocol):
+    """Makes the strings of tokens; a survey reads millions of tokens and asks for none."""
+
+    def text(self, tokens: Tokens) -> tuple[str, ...]: ...
+    def labels(self, tokens: Tokens) -> tuple[str, ...]: ...
+    def word_texts(self, tokens: Tokens) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Tokens:
     """The tokens a model reads, one entry each; padding is never among them."""
@@ -32,10 +46,31 @@ class Tokens:
     words: NDArray[np.int32]  # word number through all sentences, -1 for specials
     spans: NDArray[np.int32]  # n × 2, characters in the token's own sentence, -1 for specials
     texts: tuple[str, ...] = ()
-    word_texts: tuple[str, ...] = field(default=())
+    word_texts: tuple[str, ...] = field(default_factory=tuple)
+
+    @staticmethod
+    def unspelled(strings: Strings, **known: Any) -> Tokens:
+        """Tokens whose text, labels and word_texts are made when somebody asks for them."""
+        made = object.__new__(Tokens)
+        made.__dict__.update(known, _strings=strings)
+        return made
+
+    if not TYPE_CHECKING:  # the fields are declared; this only fills them in
+
+        def __getattr__(self, name: str) -> tuple[str, ...]:
+            strings = self.__dict__.get("_strings")
+            if strings is None or name not in _STRINGS:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            made = self.__dict__[name] = getattr(strings, name)(self)
+            return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All strings made: who unpickles tokens may have no tokenizer."""
+        strings = {name: getattr(self, name) for name in _STRINGS}
+        return {**{k: v for k, v in self.__dict__.items() if k != "_strings"}, **strings}
 
     def __len__(self) -> int:
-        return len(self.text)
+        return len(self.ids)
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
@@ -49,18 +84,29 @@ class Tokens:
         """True for words and punctuation, False for special tokens."""
         return self.classes >= TokenClass.PUNCTUATION
 
+    @cached_property
+    def stops(self) -> NDArray[np.bool_]:
+        """True for full stops and commas."""
+        return np.array([label in STOPS for label in self.labels], dtype=bool)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a text goes on after the last of its tokens."""
+        inside = self.words >= 0
+        for number, text in enumerate(self.texts):
+            ends = self.spans[inside & (self.segments == number), 1]
+            if int(ends.max(initial=0)) < len(text.rstrip()):
+                return True
+        return False
+
     def crop(self, length: int) -> Tokens:
-        return Tokens(
-            self.text[:length],
-            self.labels[:length],
-            self.ids[:length],
-            self.classes[:length],
-            self.segments[:length],
-            self.words[:length],
-            self.spans[:length],
-            self.texts,
-            self.word_texts,
-        )
+        made = object.__new__(Tokens)
+        for name, value in self.__dict__.items():
+            if name in _PER_TOKEN:
+                made.__dict__[name] = value[:length]
+            elif name != "continues":
+                made.__dict__[name] = value
+        return made
 
     @staticmethod
     def plain(text: list[str] | tuple[str, ...], sentence_b_start: int | None = None) -> Tokens:

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from headscope.errors import BadInput
-from headscope.models.tokenise import Batch, Text, labels_of, tokenise
+from headscope.models.tokenise import Batch, Text, tokenise
 from headscope.models.tokens import TokenClass, Tokens
+from headscope.models.vocabulary import labels_of
 
 
 def decoder_batch(
@@ -22,7 +23,12 @@ def decoder_batch(
 ) -> Batch:
     """The start token followed by the target without its end, as the decoder saw in training."""
     start = _start_token(model)
-    batch = [_one(tokenizer, start, target, max_length, truncate) for target in targets]
+    lead = _lead(tokenizer, start)
+    given = [target for target in targets if target is not None]
+    read = iter(
+        tokenise(tokenizer, given, max_length=max_length, truncate=truncate).tokens if given else ()
+    )
+    batch = [lead if target is None else _joined(lead, next(read)) for target in targets]
     longest = max(len(tokens) for tokens in batch)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     ids = torch.full((len(batch), longest), pad, dtype=torch.long)
@@ -41,11 +47,9 @@ def _start_token(model: Any) -> int:
     raise BadInput("The model's configuration names no decoder_start_token_id; set it and reload.")
 
 
-def _one(
-    tokenizer: Any, start: int, target: Text | None, max_length: int | None, truncate: bool
-) -> Tokens:
+def _lead(tokenizer: Any, start: int) -> Tokens:
     spelled = str(tokenizer.convert_ids_to_tokens([start])[0])
-    lead = Tokens(
+    return Tokens(
         text=(spelled,),
         labels=labels_of(tokenizer, [spelled]),
         ids=np.array([start], dtype=np.int64),
@@ -54,14 +58,10 @@ def _one(
         words=np.full(1, -1, dtype=np.int32),
         spans=np.full((1, 2), -1, dtype=np.int32),
     )
-    if target is None:
-        return lead
-    read = tokenise(tokenizer, [target], max_length=max_length, truncate=truncate).tokens[0]
-    length = len(read) - 1 if read.classes[-1] == TokenClass.SEP else len(read)
-    return _joined(lead, read.crop(length))
 
 
-def _joined(lead: Tokens, rest: Tokens) -> Tokens:
+def _joined(lead: Tokens, read: Tokens) -> Tokens:
+    rest = read.crop(len(read) - 1 if read.classes[-1] == TokenClass.SEP else len(read))
     return Tokens(
         text=lead.text + rest.text,
         labels=lead.labels + rest.labels,

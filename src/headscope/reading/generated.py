@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.tokenise import classes_of, labels_of, spelling_of
 from headscope.models.tokens import TokenClass, Tokens
+from headscope.models.vocabulary import vocabulary_of
 from headscope.models.words import word_spans, words_of_spans
 
 
@@ -18,8 +18,9 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
     Tokenising the decoded text again may cut it differently than the model did, so the ids stay
     and the text is grown one token at a time.
     """
-    spelled = tuple(spelling_of(tokenizer, ids))
-    classes = classes_of(tokenizer, ids, spelled)
+    numbers = np.array(ids, dtype=np.int64)
+    vocabulary = vocabulary_of(tokenizer, numbers)
+    classes = vocabulary.classes(numbers, np.zeros(1, dtype=np.int64))
     spans = np.full((len(ids), 2), -1, dtype=np.int32)
     words = np.full(len(ids), -1, dtype=np.int32)
     word_texts: list[str] = []
@@ -32,9 +33,9 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
         word_texts += [of_text[start:end] for start, end in found]
         text += of_text
     return Tokens(
-        text=spelled,
-        labels=labels_of(tokenizer, spelled),
-        ids=np.array(ids, dtype=np.int64),
+        text=vocabulary.spelled(numbers),
+        labels=vocabulary.labels(numbers),
+        ids=numbers,
         classes=classes,
         segments=np.zeros(len(ids), dtype=np.int8),
         words=words,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
-from headscope.models.tokenise import labels_of, spelling_of
+from headscope.models.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
     from headscope.models.tokenise import Text

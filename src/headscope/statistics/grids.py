@@ -13,8 +13,6 @@ from headscope.models.tokens import Tokens
 from headscope.reading import Scope
 from headscope.statistics.grid import PADDING, Grid, Side
 
-STOPS = frozenset((".", ","))
-
 
 def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     """The tokens of a batch, padded on the right to `width` positions."""
@@ -30,7 +28,7 @@ def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
         classes[row, :count] = of_row.classes
         segments[row, :count] = of_row.segments
         words[row, :count] = of_row.words
-        stops[row, :count] = [label in STOPS for label in of_row.labels]
+        stops[row, :count] = of_row.stops
     made = Side(*(torch.from_numpy(array) for array in (ids, classes, segments, words, stops)))
     return made.to(device)
 
