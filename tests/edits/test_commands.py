@@ -1,4 +1,4 @@
-"""The commands write tables, can be stopped and resumed, and refuse bad input in one sentence."""
+"""The commands write tables, and refuse bad input in one sentence."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 
 from headscope import cli
-from headscope.edits import answers
-from headscope.edits.kept import Kept
 from tests.edits.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 
@@ -63,35 +61,6 @@ def test_ablate_scores_the_text_itself(work, tmp_path, monkeypatch):
     code = run(monkeypatch, "ablate", work / "texts.txt", "--model", work / "base", "-o", out,
                "--what", "layers", "--mode", "zero")  # fmt: skip
     assert code == 0 and set(pd.read_csv(out)["metric"]) == {"loss"}
-
-
-def test_a_stopped_ablation_goes_on_where_it_was(work, tmp_path, monkeypatch):
-    out = tmp_path / "r.csv"
-    words = ("ablate", work / "task.tsv", "--model", work / "tuned", "-o", out, "--batch-size", 8)
-    stored, swept = [], []
-    whole_store, whole_sweep = Kept.store, answers._sweep_batch
-
-    def store(self, number, *arrays):
-        if len(stored) == 3 and not swept:
-            raise KeyboardInterrupt
-        stored.append(number)
-        whole_store(self, number, *arrays)
-
-    monkeypatch.setattr(Kept, "store", store)
-    assert run(monkeypatch, *words) == 130 and not out.exists()
-
-    def sweep(*given, **named):
-        swept.append(1)
-        return whole_sweep(*given, **named)
-
-    swept.append(0)
-    monkeypatch.setattr(answers, "_sweep_batch", sweep)
-    assert run(monkeypatch, *words) == 0
-    assert sum(swept) == 2  # of five batches three were done
-    resumed = pd.read_csv(out)
-    monkeypatch.setattr(Kept, "store", whole_store)
-    assert run(monkeypatch, *words) == 0
-    pd.testing.assert_frame_equal(resumed, pd.read_csv(out))
 
 
 def test_compare_writes_one_row_a_head(work, tmp_path, monkeypatch):

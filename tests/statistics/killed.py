@@ -8,11 +8,11 @@ import time
 import torch
 
 import headscope as hs
-from headscope.statistics import run
+from headscope.statistics import partial
 from tests.tiny import tiny_scope
 
 torch.set_num_threads(1)
-run.KEEP_EVERY = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+partial.KEEP_EVERY = 0.0  # pyright: ignore[reportAttributeAccessIssue]
 corpus, output = sys.argv[1:]
 hs.survey(
     tiny_scope("BertForPreTraining"),

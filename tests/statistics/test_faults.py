@@ -17,7 +17,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics import run
+from headscope.statistics import partial
 from headscope.statistics.lock import only_writer
 from headscope.statistics.partial import partial_path
 from tests.tiny import tiny_scope
@@ -129,7 +129,7 @@ def test_a_full_disk_is_one_sentence_and_harms_nothing(corpus, tmp_path, monkeyp
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as a full disk: an error, no signal
     for keep_every in (0.0, 1e9):  # at the first partial result, and at the table itself
-        monkeypatch.setattr(run, "KEEP_EVERY", keep_every)
+        monkeypatch.setattr(partial, "KEEP_EVERY", keep_every)
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
             with pytest.raises(HeadscopeError, match="could not be written"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli.console import err, open_scope, out, say_written
+from headscope.cli.console import err, open_scope, out, say_written, stoppable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -61,10 +61,13 @@ def ablate(
         Path | None, typer.Option("--map", help="The map as .svg, .png or .pdf.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start anew, not where a run stopped.")
+    ] = False,
 ) -> None:
     """Disable every head and every layer in turn, and see what that does to a task's score.
 
-    A stopped run goes on where it was when the same command is given again.
+    Run the same command again after a stop and it goes on where it was.
 
     Examples:
 
@@ -79,6 +82,7 @@ def ablate(
     from headscope.edits.kept import Kept
     from headscope.errors import BadInput
     from headscope.files import atomic_path
+    from headscope.statistics.lock import only_writer
 
     asked = {part.strip() for part in what.split(",")}
     if not asked <= {"heads", "layers"}:
@@ -93,23 +97,25 @@ def ablate(
         scope, task, metric=metric, batch_size=batch_size, max_length=max_length, seed=seed
     )
     kept = Kept.beside(
-        output, model=model, task=str(task_data), split=split, mode=mode, what=what, limit=limit,
-        batch_size=batch_size, max_length=max_length, seed=seed, columns=(text, pair, label, kind),
+        output, scope, questions, mode=mode, what=chosen, limit=limit, seed=seed,
+        batch_size=batch_size, max_length=max_length,
     )  # fmt: skip
-    with progress() as bar:
+    with only_writer(output), stoppable(), progress() as bar:
+        if restart:
+            kept.forget()
         found = run(
             scope, questions, what=chosen, mode=mode, seed=seed, kept=kept,
             track=lambda items, title: bar.track(items, description=title),
         )  # fmt: skip
         weighed = _weigh(scope, questions, bar) if gates and "heads" in chosen else None
-    table: Any = found.table
-    if weighed is not None:
-        table = table.merge(
-            weighed.table[["layer", "head", "importance"]], "left", ["layer", "head"]
-        )
-    with atomic_path(output) as temporary:
-        table.to_csv(temporary, index=False)
-    kept.clear()
+        table: Any = found.table
+        if weighed is not None:
+            table = table.merge(
+                weighed.table[["layer", "head", "importance"]], "left", ["layer", "head"]
+            )
+        with atomic_path(output) as temporary:
+            table.to_csv(temporary, index=False)
+        kept.forget()
     if map_file is not None:
         from headscope.figures import save
 

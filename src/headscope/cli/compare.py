@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.console import open_scope, out, progress, say_written
+from headscope.cli.console import open_scope, out, say_written, stoppable, told
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +33,14 @@ def compare(
         Path | None, typer.Option("--map", help="The map of similarity as .svg, .png or .pdf.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start anew, not where a run stopped.")
+    ] = False,
 ) -> None:
     """Compare two models of one shape head by head: what did fine-tuning change?
 
-    Writes one row per head; with statistics, a second table beside it (…-statistics.csv).
+    Writes one row per head; with statistics, a second table beside it (…-statistics.csv). Run
+    the same command again after a stop and it goes on where it was.
 
     Examples:
 
@@ -44,23 +48,14 @@ def compare(
     """
     from headscope.corpus.glue import is_glue, read_glue
     from headscope.edits.compare import compare as run
-    from headscope.files import atomic_path
 
     texts: object = read_glue(corpus) if is_glue(Path(corpus)) else corpus
     a, b = open_scope(model_a, device), open_scope(model_b, device)
-    with progress() as bar:
+    with stoppable(), told(f"Comparing {a.name} and {b.name}") as tell:
         found = run(
             a, b, texts, padded=padded, limit=limit, max_length=max_length, labels=statistics,
-            statistics=None if statistics else [],
-            track=lambda items, title: bar.track(items, description=title),
+            statistics=None if statistics else [], output=output, restart=restart, progress=tell,
         )  # fmt: skip
-    with atomic_path(output) as temporary:
-        found.table.to_csv(temporary, index=False)
-    if statistics:
-        beside = output.with_name(f"{output.stem}-statistics{output.suffix}")
-        with atomic_path(beside) as temporary:
-            found.statistics.to_csv(temporary, index=False)
-        say_written(beside)
     if map_file is not None:
         from headscope.figures import save
 
@@ -71,4 +66,5 @@ def compare(
         out.print(
             f"layer {row[0]:<3} mean cosine {row[1]:.3f}  divergence {row[2]:.4f}", highlight=False
         )
-    say_written(output)
+    for path in found.files(output):
+        say_written(path)

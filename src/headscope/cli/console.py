@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from headscope.reading import Scope
+    from headscope.statistics.progress import Report, Tell
 
 out = Console()
 err = Console(stderr=True)
@@ -48,6 +49,31 @@ def progress() -> Progress:
         console=err,
         transient=True,
     )
+
+
+@contextlib.contextmanager
+def stoppable() -> Generator[None]:
+    """Around a run that keeps what it has: when it is stopped, the user is told how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        import typer
+
+        err.print("Stopped; what was done is kept. Run the same command to go on.")
+        raise typer.Exit(130) from None
+
+
+@contextlib.contextmanager
+def told(title: str) -> Generator[Tell]:
+    """A bar that shows the reports of a run over a corpus."""
+    with progress() as bar:
+        task = bar.add_task(title, total=None)
+
+        def tell(report: Report) -> None:
+            words = f"{title}, {report.tokens:,} tokens"
+            bar.update(task, completed=report.done, total=report.total, description=words)
+
+        yield tell
 
 
 def open_scope(model: str | None, device: str | None = None, dtype: str | None = None) -> Scope:

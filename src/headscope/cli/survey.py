@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.console import err, open_scope, out, progress, say_written
+from headscope.cli.console import err, open_scope, out, say_written, told
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -82,17 +82,10 @@ def survey(
     if output.suffix not in (".parquet", ".csv"):
         raise BadInput(f"A survey is written as .parquet or .csv, not as {output.name}.")
     from headscope.statistics import survey as measure
-    from headscope.statistics.progress import Report
 
     scope = open_scope(model, device, dtype)
     chosen = "all" if statistic == ["all"] else statistic
-    with progress() as bar:
-        task = bar.add_task("Surveying", total=None)
-
-        def tell(report: Report) -> None:
-            words = f"Surveying, {report.tokens:,} tokens"
-            bar.update(task, completed=report.done, total=report.total, description=words)
-
+    with told("Surveying") as tell:
         found = measure(
             scope,
             corpus,

@@ -14,11 +14,12 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.edits.disable import Disabled, chosen_kind
 from headscope.edits.exam import Exam
-from headscope.edits.kept import Kept
+from headscope.edits.kept import Kept, joined
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.stack import Stack, find_stack
 from headscope.edits.sweep import Sweep
+from headscope.statistics.partial import Pace
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -77,28 +78,30 @@ def answer_each(
 ) -> Swept:
     """The answers under every edit in turn, sharing what the edits have in common.
 
-    With `kept` every finished batch is put on disk, and found there by the next run.
+    With `kept` finished batches are put on disk, and found there by the next run.
     """
     kind = chosen_kind(scope, kind)
     instead = find_mode(mode, weights)
     stack = stack_of(scope, exam, kind)
-    baseline: list[np.ndarray] = []
-    edited: list[np.ndarray] = []
+    done, pieces = (0, []) if kept is None else kept.recall()
+    pace, new = Pace(), len(pieces)  # `new` is where this run's own pieces begin
     label = f"disabling heads on {exam.name}" + ("" if stack else ", a full pass each")
-    for number, (inputs, targets) in enumerate(track(exam.batches, label)):
-        found = kept.load(number) if kept is not None else None
-        if found is None:
+    try:
+        for number, (inputs, targets) in enumerate(track(exam.batches, label)):
+            if number < done:
+                continue
             one = dataclasses.replace(exam, batches=((inputs, targets),))
             if stack is None:
                 plain = answer_each_plainly(scope, one, edits, mode, kind, weights)
-                found = answer(scope, one), plain
+                pieces.append((answer(scope, one), plain))
             else:
-                found = _sweep_batch(scope, one, stack, edits, instead, weights, copies)
-            if kept is not None:
-                kept.store(number, *found)
-        baseline.append(found[0])
-        edited.append(found[1])
-    return Swept(np.concatenate(baseline), np.concatenate(edited, axis=1), stack is not None)
+                pieces.append(_sweep_batch(scope, one, stack, edits, instead, weights, copies))
+            if kept is not None and pace.due():
+                kept.keep(done + len(pieces) - new, pieces)
+    finally:
+        if kept is not None and len(pieces) > new:
+            kept.keep(done + len(pieces) - new, pieces)
+    return Swept(*joined(pieces), stack is not None)
 
 
 def _sweep_batch(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 TINY = 1e-12
+MEASURES = ("cosine", "cosine_padded", "divergence")
 
 
 @dataclass(frozen=True)
@@ -32,34 +33,54 @@ class Change:
     texts: int
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What has been added up over texts so far; never changed, so that a stop finds it whole."""
+
+    totals: dict[str, np.ndarray]  # layer head, by measure
+    texts: int = 0
+
+    @staticmethod
+    def none(scope: Scope, kind: Kind) -> Sums:
+        return Sums({name: np.zeros((scope.layers[kind], scope.heads[kind])) for name in MEASURES})
+
+    def mean(self, kind: Kind) -> Change:
+        if not self.texts:
+            raise BadInput("There is no text to compare the models on.")
+        means = {name: total / self.texts for name, total in self.totals.items()}
+        return Change(kind, **means, texts=self.texts)
+
+
 def change(a: Scope, b: Scope, batches: Iterable[Batch], kind: Kind | None = None) -> Change:
     """Run both models on the same batches and compare every head with its twin."""
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
-    shape = (a.layers[kind], a.heads[kind])
-    sums = {name: np.zeros(shape) for name in ("cosine", "cosine_padded", "divergence")}
-    texts = 0
+    sums = Sums.none(a, kind)
     for batch in batches:
-        first: dict[int, Tensor] = {}
+        sums = with_batch(sums, a, b, batch, kind)
+    return sums.mean(kind)
 
-        def keep(call: Call, first: dict[int, Tensor] = first) -> None:
-            if call.kind == kind:
-                first[call.layer] = call.weights.detach()
 
-        def measure(call: Call, first: dict[int, Tensor] = first) -> None:
-            if call.kind != kind:
-                return
-            one, two = first.pop(call.layer).float(), call.weights.detach().float()
-            real = call.valid_queries[:, None, :, None].to(one.device)
-            for name, value in _compare(one, two.to(one.device), real).items():
-                sums[name][call.layer] += value.sum(dim=0).double().cpu().numpy()
+def with_batch(sums: Sums, a: Scope, b: Scope, batch: Batch, kind: Kind) -> Sums:
+    """The sums with one more batch of texts."""
+    first: dict[int, Tensor] = {}
+    totals = {name: total.copy() for name, total in sums.totals.items()}
 
-        a.forward(batch, keep)
-        b.forward(batch.to(b.device), measure)
-        texts += len(batch)
-    if not texts:
-        raise BadInput("There is no text to compare the models on.")
-    return Change(kind, **{name: total / texts for name, total in sums.items()}, texts=texts)
+    def keep(call: Call) -> None:
+        if call.kind == kind:
+            first[call.layer] = call.weights.detach()
+
+    def measure(call: Call) -> None:
+        if call.kind != kind:
+            return
+        one, two = first.pop(call.layer).float(), call.weights.detach().float()
+        real = call.valid_queries[:, None, :, None].to(one.device)
+        for name, value in _compare(one, two.to(one.device), real).items():
+            totals[name][call.layer] += value.sum(dim=0).double().cpu().numpy()
+
+    a.forward(batch, keep)
+    b.forward(batch.to(b.device), measure)
+    return Sums(totals, sums.texts + len(batch))
 
 
 def _compare(one: Tensor, two: Tensor, real: Tensor) -> dict[str, Tensor]:

@@ -7,18 +7,25 @@ pattern is still the same.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.capture import Kind
 from headscope.corpus.tasks import Task
-from headscope.edits.answers import Track, untracked
-from headscope.edits.change import change, check_alike
+from headscope.edits.change import Change, check_alike
+from headscope.edits.comparing import BATCH, Comparing, Texts, batch_of, by_length
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
+from headscope.files import atomic_path
+from headscope.statistics.lock import only_writer
+from headscope.statistics.progress import Tell, telling
+from headscope.statistics.selection import measurable
+from headscope.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +36,6 @@ if TYPE_CHECKING:
 
 MOST_TEXTS = 1000  # as in the paper
 MAX_LENGTH = 128
-BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,20 @@ class Comparison:
         """The mean of every layer: where the change lies."""
         return self.table.groupby("layer")[["cosine", "divergence"]].mean().reset_index()
 
+    def files(self, output: str | Path) -> dict[Path, Any]:
+        """What is written where: the table, and beside it the statistics if there are any."""
+        path = Path(output)
+        if self.statistics.empty:
+            return {path: self.table}
+        beside = path.with_name(f"{path.stem}-statistics{path.suffix}")
+        return {beside: self.statistics, path: self.table}
+
+    def save(self, output: str | Path) -> None:
+        """Write the tables as .csv files."""
+        for path, table in self.files(output).items():
+            with atomic_path(path) as temporary:
+                table.to_csv(temporary, index=False)
+
 
 def compare(
     a: Scope,
@@ -82,22 +102,55 @@ def compare(
     limit: int | None = MOST_TEXTS,
     max_length: int = MAX_LENGTH,
     kind: Kind | None = None,
-    track: Track = untracked,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | Tell = True,
 ) -> Comparison:
     """Compare two scopes on a corpus (a path, texts, pairs of texts, or a task).
 
     `statistics` are those of `hs.survey` (None: the standard ones, []: none). `padded` lays out
-    the whole padded map, as the paper's code does, rather than the part of real tokens.
+    the whole padded map, as the paper's code does, rather than the part of real tokens. With an
+    `output` (a .csv file) the tables are written, what a stopped run had is kept beside it, and
+    the same call goes on from there.
     """
-    import pandas as pd
-
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
+    chosen = [_chosen(scope, statistics) for scope in (a, b)]
+    asked = [[one.name for one in ones] for ones in chosen]
     texts = text_pairs(corpus, limit)
-    batches = batches_of(a, texts, max_length)
-    found = change(a, b, track(batches, f"comparing {a.name} and {b.name}"), kind)
+    goal = None if output is None else Path(output)
+    with contextlib.ExitStack() as stack:
+        if goal is not None:
+            stack.enter_context(only_writer(goal))
+        run = Comparing(a, b, texts, kind, max_length, goal)
+        parts = 3 if labels or any(asked) else 1
+        run.begin({"statistics": asked, "labels": labels, "limit": limit}, parts, restart)
+        tell = stack.enter_context(telling(progress, f"Comparing {a.name} and {b.name}"))
+        table = _table(run.change(tell), padded)
+        moved, named = _measured(run, (a, b), chosen, labels, kind, tell)
+        if named is not None:
+            table = table.merge(named, on=["layer", "head"], how="left")
+            for column in ("label_before", "label_after"):
+                table[column] = table[column].astype(object).where(table[column].notna(), "")
+            table["relabelled"] = table["label_before"] != table["label_after"]
+        found = Comparison(a.name, b.name, kind, len(texts), table, moved)
+        if goal is not None:
+            found.save(goal)
+            run.forget()
+    return found
+
+
+def _chosen(scope: Scope, statistics: Sequence[Any] | None) -> list[Statistic]:
+    if statistics is not None and not statistics:
+        return []
+    return measurable(scope, statistics)[0]
+
+
+def _table(found: Change, padded: bool) -> Any:
+    import pandas as pd
+
     layer, head = np.indices(found.cosine.shape)
-    table: Any = pd.DataFrame(
+    return pd.DataFrame(
         {
             "layer": layer.ravel(),
             "head": head.ravel(),
@@ -105,16 +158,9 @@ def compare(
             "divergence": found.divergence.ravel(),
         }
     )
-    moved, named = _measured(a, b, texts, statistics, labels, kind, max_length)
-    if named is not None:
-        table = table.merge(named, on=["layer", "head"], how="left")
-        for column in ("label_before", "label_after"):
-            table[column] = table[column].astype(object).where(table[column].notna(), "")
-        table["relabelled"] = table["label_before"] != table["label_after"]
-    return Comparison(a.name, b.name, kind, found.texts, table, moved)
 
 
-def text_pairs(corpus: Any, limit: int | None) -> list[tuple[str, str | None]]:
+def text_pairs(corpus: Any, limit: int | None) -> Texts:
     """The texts of a corpus, each with its second sentence if it has one."""
     if isinstance(corpus, Task):
         chosen = corpus.sample(limit)
@@ -123,7 +169,7 @@ def text_pairs(corpus: Any, limit: int | None) -> list[tuple[str, str | None]]:
     from headscope.corpus.bad_data import Faults
     from headscope.corpus.documents import Reader
 
-    found: list[tuple[str, str | None]] = []
+    found: Texts = []
     for document in Reader().documents(corpus, Faults()):
         found.append((document.text, document.pair))
         if limit is not None and len(found) >= limit:
@@ -133,57 +179,46 @@ def text_pairs(corpus: Any, limit: int | None) -> list[tuple[str, str | None]]:
     return found
 
 
-def batches_of(
-    scope: Scope, texts: list[tuple[str, str | None]], longest: int = MAX_LENGTH
-) -> list[Batch]:
-    """Texts of like length side by side."""
-    order = sorted(texts, key=lambda pair: len(pair[0]) + len(pair[1] or ""))
+def batches_of(scope: Scope, texts: Texts, longest: int = MAX_LENGTH) -> list[Batch]:
+    """All texts of a small corpus, batched as a comparison reads them."""
+    order = by_length(texts)
     return [
-        scope.encode(
-            [text for text, _ in order[start : start + BATCH]],
-            [pair for _, pair in order[start : start + BATCH]],
-            truncate=True,
-            max_length=longest,
-        )
+        batch_of(scope, order[start : start + BATCH], longest)
         for start in range(0, len(order), BATCH)
     ]
 
 
 def _measured(
-    a: Scope,
-    b: Scope,
-    texts: list[tuple[str, str | None]],
-    statistics: Sequence[Any] | None,
+    run: Comparing,
+    scopes: tuple[Scope, Scope],
+    chosen: list[list[Statistic]],
     labels: bool,
     kind: Kind,
-    longest: int,
+    tell: Tell,
 ) -> tuple[Any, Any]:
     """Every statistic before and after, and the heads' labels before and after."""
     import pandas as pd
 
     import headscope.patterns as patterns
-    from headscope.statistics import survey
 
     frames: Any = pd  # the library's own types do not follow a frame through these steps
-    columns = ["layer", "head", "statistic", "before", "after", "change"]
-    if statistics is not None and not statistics and not labels:
-        return frames.DataFrame(columns=columns), None
+    keys = ["layer", "head", "statistic"]
+    moved = frames.DataFrame(columns=[*keys, "before", "after", "change"])
+    if not any(chosen) and not labels:
+        return moved, None
     tables: list[Any] = []
     named: list[Any] = []
-    corpus = [text if pair is None else (text, pair) for text, pair in texts]
-    for scope in (a, b):
-        chosen: list[Any] | None = None if statistics is None else list(statistics)
-        if chosen is None or chosen:
-            whole: Any = survey(scope, corpus, statistics=chosen, max_tokens=longest)
-            tables.append(whole.table[whole.table["kind"] == kind])
+    for side, (scope, wanted) in enumerate(zip(scopes, chosen, strict=True)):
+        # one pass over the texts serves both
+        found = run.survey(side, [*wanted, *(patterns.measures(scope) if labels else [])], tell)
+        whole: Any = found.table[found.table["kind"] == kind]
+        if wanted:
+            tables.append(whole[whole["statistic"].isin([one.name for one in wanted])])
         if labels:
-            found = survey(scope, corpus, statistics=patterns.measures(scope), max_tokens=longest)
             label: Any = patterns.labels(found)
             label = label[label["kind"] == kind].drop_duplicates(["layer", "head"])
             named.append(label[["layer", "head", "label"]])
-    moved = frames.DataFrame(columns=columns)
-    if tables:
-        keys = ["layer", "head", "statistic"]
+    if len(tables) == 2:
         one, two = (table[[*keys, "value"]] for table in tables)
         moved = one.merge(two, on=keys, suffixes=("_before", "_after"))
         moved.columns = [*keys, "before", "after"]

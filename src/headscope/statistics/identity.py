@@ -1,4 +1,4 @@
-"""What makes two surveys the same, so that one may go on where the other stopped."""
+"""What makes two runs the same, so that one may go on where the other stopped."""
 
 from __future__ import annotations
 
@@ -25,17 +25,21 @@ def model_fingerprint(scope: Scope) -> str:
     return digest.hexdigest()[:16]
 
 
+def scope_identity(scope: Scope) -> dict[str, Any]:
+    """The model and the edits under which it runs."""
+    dtype = str(next(scope.model.parameters()).dtype)
+    return {
+        "model": [scope.name, model_fingerprint(scope), dtype],
+        "edits": [repr(edit) for edit in scope.edits],
+    }
+
+
 def identity(scope: Scope, settings: Settings, reading: dict[str, Any]) -> str:
     """One line that differs whenever the table could."""
     return json.dumps(
         {
             "version": __version__,
-            "model": [
-                scope.name,
-                model_fingerprint(scope),
-                str(next(scope.model.parameters()).dtype),
-            ],
-            "edits": [repr(edit) for edit in scope.edits],
+            **scope_identity(scope),
             "statistics": [statistic.name for statistic in settings.statistics],
             "settings": [
                 settings.distances,

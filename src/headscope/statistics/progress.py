@@ -1,4 +1,4 @@
-"""How far a survey has come, told while it runs."""
+"""How far a run over a corpus has come, told while it goes on."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Tell = Callable[[Report], None]
 
 
 @contextlib.contextmanager
-def telling(progress: bool | Tell) -> Generator[Tell]:
+def telling(progress: bool | Tell, title: str = "Surveying") -> Generator[Tell]:
     """A function that shows reports: the caller's own, a bar on a terminal, or nothing."""
     if not isinstance(progress, bool):
         yield progress
     elif progress and sys.stderr.isatty():
-        with _bar() as tell:
+        with _bar(title) as tell:
             yield tell
     else:
         yield lambda report: None
 
 
 @contextlib.contextmanager
-def _bar() -> Generator[Tell]:
+def _bar(title: str) -> Generator[Tell]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -46,7 +46,7 @@ def _bar() -> Generator[Tell]:
     )
 
     bar = Progress(
-        TextColumn("Surveying"),
+        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[tokens]:,} tokens"),
@@ -57,7 +57,7 @@ def _bar() -> Generator[Tell]:
         transient=True,
     )
     with bar:
-        task = bar.add_task("survey", total=None, tokens=0)
+        task = bar.add_task(title, total=None, tokens=0)
 
         def tell(report: Report) -> None:
             bar.update(task, completed=report.done, total=report.total, tokens=report.tokens)

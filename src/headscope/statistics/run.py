@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +27,6 @@ from headscope.statistics.selection import measurable
 from headscope.statistics.survey_table import Survey, from_tally
 from headscope.statistics.tally import Tally
 
-KEEP_EVERY = 10.0  # seconds of work that a killed run may lose
 PAIR_TOKENS = 128  # the length of the paper's sentence pairs
 REPLICATES = 1000  # of a bootstrap interval
 
@@ -184,13 +182,10 @@ class _Run:
         fingerprint = Fingerprint()
         for segment in itertools.islice(stream, self.progress.segments):
             fingerprint.add(segment)
-        if self._resumed and fingerprint.value != self.progress.fingerprint:
-            raise BadInput(
-                "The corpus is not the one the earlier run read; start anew with --restart, or "
-                "choose another output."
-            )
+        if self._resumed:
+            partial.check_corpus(self.progress, fingerprint.value)
         total = self._source.total()
-        kept_at = time.monotonic()
+        pace = partial.Pace()
         try:
             if not self._resumed:
                 self.tally.merge(measure_repeats(self._source_scope(), self._settings))
@@ -202,9 +197,8 @@ class _Run:
                     else (self.progress.segments)
                 )
                 tell(Report(done, total, self.progress.segments, self.tally.tokens))
-                if self._goal is not None and time.monotonic() - kept_at > KEEP_EVERY:
+                if self._goal is not None and pace.due():
                     self._keep()
-                    kept_at = time.monotonic()
         except KeyboardInterrupt:
             if self._goal is not None:
                 self._keep()
