@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/survey_gpu.py [--out DIR] [--sweep]
 
-Needs torch, triton, transformers and numpy alone. Checks the kernel against float64 first, then
+Checks the kernel against float64 first, then
 times BERT-base 256×128 and 64×512 in bfloat16 and a grouped-query decoder at up to 131,072 tokens
 (about a minute on an H200); with --sweep also the kernel alone, tile by tile. Ratios are measured
 in one run; every forward is that of the same model.
@@ -22,13 +22,20 @@ import time
 import numpy as np
 import torch
 from gpu_truth import DEVICE, check, make_call, make_grid, standard_statistics
+from transformers import AutoTokenizer
 
 from headscope.capture import capture
+from headscope.corpus.batches import batches
+from headscope.corpus.segments import Segment
+from headscope.models.open import BUNDLED
+from headscope.reading.scope import Scope
 from headscope.statistics.grid import CLS, PUNCTUATION, SEP, Grid
 from headscope.statistics.kernels import fused
 from headscope.statistics.kernels.fused import Tile
 from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.measure import Settings, measure_batches
 from headscope.statistics.recorder import Recorder
+from headscope.statistics.run import survey
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.take import features_for, take
 from headscope.statistics.tally import Tally
@@ -37,6 +44,9 @@ TILES = [
     Tile(64, 64, 4, 2), Tile(64, 64, 4, 3), Tile(64, 64, 4, 2, 168), Tile(64, 64, 4, 3, 168),
     Tile(64, 32, 4, 3), Tile(128, 32, 4, 3), Tile(128, 64, 8, 2), Tile(128, 64, 8, 3),
 ]  # fmt: skip
+STREAM = 8  # batches in a row
+ROUNDS = 5
+CORPUS = 4  # times the stream that is read from text
 results: dict[str, object] = {}
 
 
@@ -124,37 +134,68 @@ def survey_pass(model, inputs, grid: Grid, chosen: list[Statistic]):
     return run
 
 
-def bert(batch: int, n: int, repeats: int, peers: bool) -> None:
+def bert(batch: int, n: int, peers: bool) -> None:
+    """A stream of batches through a survey and through the bare model, and text to table."""
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
-    model = (
-        BertModel(BertConfig(attn_implementation="sdpa"), add_pooling_layer=False)
-        .to(DEVICE, torch.bfloat16)
-        .eval()
-    )
-    grid = make_grid(batch, n, causal=False)
-    inputs = {"input_ids": grid.query.ids, "attention_mask": torch.ones_like(grid.query.ids)}
-    chosen = standard_statistics()
-    survey = survey_pass(model, inputs, grid, chosen)
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED)
+    settings = BertConfig(vocab_size=len(tokenizer), attn_implementation="sdpa")
+    model = BertModel(settings, add_pooling_layer=False).to(DEVICE, torch.bfloat16).eval()
+    scope = Scope(model, tokenizer, "BERT-base")
+    texts = made_up(tokenizer, STREAM * batch, n)
+    chosen = Settings(tuple(standard_statistics()), longest=n, most_tokens=batch * n)
+    prepared = list(batches(scope, texts, most_tokens=batch * n, longest=n))
+    assert [tuple(b.inputs.inputs["input_ids"].shape) for b in prepared] == [(batch, n)] * STREAM
 
     def plain() -> None:
         with torch.no_grad():
-            model(**inputs)
+            for part in prepared:
+                model(**part.inputs.inputs)
+
+    def measured() -> Tally:
+        return measure_batches(scope, prepared, chosen)
+
+    corpus = [(segment.text, segment.pair) for segment in texts] * CORPUS
+
+    def from_text() -> None:
+        survey(scope, corpus, max_tokens=n, batch_tokens=batch * n, progress=False)
 
     name = f"BERT-base {batch}×{n} bf16"
-    rows = {}
     a, b = [], []
-    for _ in range(3):  # in turn, so that a change of clock speed meets both
-        a.append(timed(plain, repeats))
-        b.append(timed(survey, repeats))
-    rows["plain sdpa forward ms"], rows["survey ms"] = stats.median(a), stats.median(b)
-    rows["survey ratio"] = rows["survey ms"] / rows["plain sdpa forward ms"]
-    rows["statistics"] = len(chosen)
+    for _ in range(ROUNDS):  # in turn, so that a change of clock speed meets both
+        a.append(timed(plain, 1, warm=1))
+        b.append(timed(measured, 1, warm=1))
+    bare = stats.median(a) / STREAM
+    ratios = sorted(y / x for x, y in zip(a, b, strict=True))
+    whole = timed(from_text, 1, warm=0)
+    rows = {
+        "plain sdpa forward ms": bare,
+        "survey ms": stats.median(b) / STREAM,
+        "survey ratio": stats.median(ratios),
+        "smallest ratio": ratios[0],
+        "largest ratio": ratios[-1],
+        "from text to table ratio": whole / (bare * STREAM * CORPUS),
+        "from text to table, tokens a second": len(corpus) * n / whole * 1e3,
+        "statistics": len(chosen.statistics),
+    }
     if peers:
-        rows.update(peer_ways(model, inputs, grid, rows["plain sdpa forward ms"]))
+        grid = make_grid(batch, n, causal=False)
+        rows.update(peer_ways(model, prepared[0].inputs.inputs, grid, bare))
     results[name] = rows
     print(name, {k: round(v, 3) for k, v in rows.items()}, flush=True)
+
+
+def made_up(tokenizer, count: int, n: int) -> list[Segment]:
+    """Pairs of sentences of random words, each pair longer than n tokens, so that all are cut."""
+    words = [word for word in tokenizer.get_vocab() if word.isalpha()]
+    chance = np.random.default_rng(0)
+
+    def sentence() -> str:
+        drawn = [words[i] for i in chance.integers(len(words), size=n // 2)]
+        return ", ".join(" ".join(drawn[i : i + 9]) for i in range(0, len(drawn), 9)) + "."
+
+    return [Segment(i, i, sentence(), sentence()) for i in range(count)]
 
 
 def peer_ways(model, inputs, grid: Grid, plain: float) -> dict[str, float]:
@@ -277,8 +318,8 @@ def main() -> None:
     large = {**small, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 2}
     try:
         results["largest difference from float64"] = check()
-        bert(256, 128, 10, peers=True)
-        bert(64, 512, 10, peers=True)
+        bert(256, 128, peers=True)
+        bert(64, 512, peers=True)
         decoder([32_768, 131_072], small, "GQA decoder, 4 layers, 32 heads of 64")
         decoder([131_072], large, "GQA decoder, 2 layers, 32 heads of 128")
         if chosen.sweep:

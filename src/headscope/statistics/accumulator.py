@@ -49,10 +49,16 @@ class Moments:
     def add(self, documents: NDArray[np.int64], values: Array) -> None:
         part = Moments(len(self.mean))
         defined = ~np.isnan(values)
-        part.count = defined.sum(axis=0)
-        filled = np.where(defined, values, 0.0)
-        part.mean = filled.sum(axis=0) / np.maximum(part.count, 1)
-        part.deviations = np.where(defined, filled - part.mean, 0.0).__pow__(2).sum(axis=0)
+        if defined.all():  # as below, in a third of the time
+            part.count = np.full(len(self.mean), len(values), dtype=np.int64)
+            part.mean = values.sum(axis=0) / max(1, len(values))
+            apart = values - part.mean
+        else:
+            part.count = defined.sum(axis=0)
+            filled = np.where(defined, values, 0.0)
+            part.mean = filled.sum(axis=0) / np.maximum(part.count, 1)
+            apart = np.where(defined, filled - part.mean, 0.0)
+        part.deviations = (apart * apart).sum(axis=0)
         self.merge(part)
 
     def merge(self, other: Accumulator) -> None:

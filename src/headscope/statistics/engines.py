@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headscope.corpus.segments import Segment
 from headscope.errors import HeadscopeError
 from headscope.reading import Scope
-from headscope.statistics.measure import Settings, measure_chunk
+from headscope.statistics.ahead import ahead
+from headscope.statistics.measure import Settings, measure_batches, measure_chunk, text_batches
 from headscope.statistics.tally import Tally
 
 if TYPE_CHECKING:
@@ -25,15 +26,21 @@ class Engine(Protocol):
 
 
 class Local:
-    """This process."""
+    """This process. A GPU is faster than text is prepared for it, so a thread prepares ahead."""
 
-    def __init__(self, scope: Scope, settings: Settings) -> None:
+    def __init__(self, scope: Scope, settings: Settings, is_ahead: bool | None = None) -> None:
         self._scope = scope
         self._settings = settings
+        self._is_ahead = scope.device.type == "cuda" if is_ahead is None else is_ahead
 
     def run(self, portions: Iterator[Portion]) -> Iterator[tuple[Portion, Tally]]:
-        for portion in portions:
-            yield portion, measure_chunk(self._scope, portion, self._settings)
+        if not self._is_ahead:
+            for portion in portions:
+                yield portion, measure_chunk(self._scope, portion, self._settings)
+            return
+        prepared = ((p, list(text_batches(self._scope, p, self._settings))) for p in portions)
+        for portion, texts in ahead(prepared):
+            yield portion, measure_batches(self._scope, texts, self._settings)
 
 
 class Ray:

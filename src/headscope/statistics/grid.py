@@ -45,12 +45,18 @@ class Side:
         return self.valid.sum(dim=1)
 
     def to(self, device: torch.device) -> Side:
+        def moved(tensor: Tensor) -> Tensor:
+            if device.type != "cuda":
+                return tensor.to(device)
+            # from pinned memory the copy does not wait until the GPU is done with its last batch
+            return tensor.pin_memory().to(device, non_blocking=True)
+
         return Side(
-            self.ids.to(device),
-            self.classes.to(device),
-            self.segments.to(device),
-            self.words.to(device),
-            self.stops.to(device),
+            moved(self.ids),
+            moved(self.classes),
+            moved(self.segments),
+            moved(self.words),
+            moved(self.stops),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from headscope.capture import Kind
@@ -17,7 +17,7 @@ from headscope.statistics.map_keeper import MapKeeper
 from headscope.statistics.recorder import Recorder
 from headscope.statistics.repeats import repeated_batch
 from headscope.statistics.statistic import Source, Statistic
-from headscope.statistics.take import features_for, take
+from headscope.statistics.take import Measured, features_for, take
 from headscope.statistics.tally import Tally
 from headscope.statistics.trust import trust
 
@@ -41,22 +41,45 @@ class Settings:
 
 def measure_chunk(scope: Scope, segments: Sequence[Segment], settings: Settings) -> Tally:
     """All that the segments add to a survey."""
-    tally = new_tally(settings)
-    for batch in batches(
+    return measure_batches(scope, text_batches(scope, segments, settings), settings)
+
+
+def text_batches(
+    scope: Scope, segments: Sequence[Segment], settings: Settings
+) -> Iterator[TextBatch]:
+    return batches(
         scope,
         segments,
         most_tokens=settings.most_tokens,
         longest=settings.longest,
         token_types=settings.token_types,
-    ):
+    )
+
+
+def measure_batches(scope: Scope, texts: Iterable[TextBatch], settings: Settings) -> Tally:
+    """All that the batches add to a survey.
+
+    A batch is added up when the next one has been given to the device, so that a GPU goes on
+    working while this process counts and prepares text.
+    """
+    tally = new_tally(settings)
+    waiting: list[Measured] = []
+    for batch in texts:
         on = grids(scope, batch)
-        if settings.of("corpus") or settings.distances:
-            _read(scope, batch, on, settings, tally)
+        started, keeper = _start(scope, batch, on, settings)
+        _add_up(waiting, tally)
+        waiting = started
+        if keeper is not None:
+            _add_up(waiting, tally)
+            for kind, heads, sums, rows in keeper.distances():
+                tally.add_distances(kind, heads, sums, rows)
         if settings.of("gradient"):
+            _add_up(waiting, tally)
             _differentiate(scope, batch, on, settings, tally)
         tally.documents += len(batch.documents)
         tally.tokens += sum(len(tokens) for tokens in batch.tokens)
         tally.truncated += sum(_was_cut(tokens) for tokens in batch.tokens)
+    _add_up(waiting, tally)
     return tally
 
 
@@ -77,18 +100,23 @@ def new_tally(settings: Settings) -> Tally:
     return Tally(settings.statistics, settings.replicates, settings.seed)
 
 
-def _read(
-    scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings, tally: Tally
-) -> None:
+def _start(
+    scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings
+) -> tuple[list[Measured], MapKeeper | None]:
+    """One forward pass: what is measured of it, and its maps where heads are compared."""
     chosen = settings.of("corpus")
+    if not chosen and not settings.distances:
+        return [], None
     recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
-    sink = keeper = MapKeeper(on, recorder) if settings.distances else None
-    scope.forward(batch.inputs, sink or recorder, lazy=True)
-    for kind in recorder.kinds:
-        take(chosen, recorder.rows(kind), on[kind], tally)
-    if keeper is not None:
-        for kind, heads, sums, rows in keeper.distances():
-            tally.add_distances(kind, heads, sums, rows)
+    keeper = MapKeeper(on, recorder) if settings.distances else None
+    scope.forward(batch.inputs, keeper or recorder, lazy=True)
+    return [Measured(chosen, recorder.rows(kind), on[kind]) for kind in recorder.kinds], keeper
+
+
+def _add_up(waiting: list[Measured], tally: Tally) -> None:
+    for measured in waiting:
+        measured.into(tally)
+    waiting.clear()
 
 
 def _differentiate(

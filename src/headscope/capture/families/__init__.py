@@ -7,6 +7,7 @@ capture, to one module of a model; None when the module is not of its family.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import pkgutil
 from collections.abc import Generator
@@ -18,14 +19,16 @@ from torch import nn
 @contextlib.contextmanager
 def taps(model: nn.Module) -> Generator[None]:
     with contextlib.ExitStack() as undo:
+        modules = list(model.modules())
         for family in _families():
-            for module in model.modules():
+            for module in modules:
                 tap = family.taps(module)
                 if tap is not None:
                     undo.enter_context(tap)
         yield
 
 
+@functools.cache
 def _families() -> list[ModuleType]:
     return [
         importlib.import_module(f"{__name__}.{entry.name}")
