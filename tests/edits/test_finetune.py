@@ -113,6 +113,12 @@ def test_from_scratch_forgets_the_pretrained_weights(source):
     assert torch.equal(fresh.state_dict()[name], again.state_dict()[name])
 
 
+def test_training_is_in_single_precision_whatever_the_model_was_saved_in():
+    for recipe in (Recipe(), Recipe(from_scratch=True)):  # the bundled model is saved in half
+        model, _ = module.new_classifier(None, colours(4, 0), recipe)
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
 def test_the_learning_rate_rises_and_falls():
     rates = [module._rate(step, 100, 0.1) for step in range(101)]
     assert rates[0] == 0 and rates[10] == 1 and rates[100] == 0

@@ -127,7 +127,10 @@ def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tup
             if recipe.dropout is not None and hasattr(configuration, name):
                 setattr(configuration, name, recipe.dropout)
         if recipe.from_scratch:
-            model: Any = AutoModelForSequenceClassification.from_config(configuration)
+            # a configuration may ask for half precision, in which nothing can be trained
+            model: Any = AutoModelForSequenceClassification.from_config(
+                configuration, dtype=torch.float32
+            )
         else:
             with _no_talk():  # that the head is new is what was asked for
                 model = AutoModelForSequenceClassification.from_pretrained(
