@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
 
 from headscope.corpus.documents import Document
 from headscope.corpus.sentences import split_sentences
 from headscope.errors import BadInput
+from headscope.models.encode import token_spans
 
 Cut = Literal["documents", "pairs"]
 
@@ -53,7 +56,7 @@ def _pairs(
     )
     if not sentences:
         return
-    lengths = [len(ids) for ids in _pieces(tokenizer, list(sentences))]
+    lengths = _lengths(tokenizer, sentences)
     gathered: list[str] = []
     filled = 0
     for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True)):
@@ -72,38 +75,44 @@ def _fit(
     tokenizer: Any, first: str, second: str, room: int, chance: random.Random
 ) -> tuple[str, str]:
     """Take tokens from a random end of the longer side until both fit."""
-    sides = [first, second]
-    spans = [_spans(tokenizer, side) for side in sides]
-    kept = [[0, len(of_side)] for of_side in spans]
-    while sum(end - start for start, end in kept) > room:
-        longer = max(kept, key=lambda side: side[1] - side[0])
+    sides = (first, second)
+    spans = _spans(tokenizer, sides)
+    counts = [len(of_side) for of_side in spans]
+    starts = [0, 0]
+    for _ in range(sum(counts) - room):
+        longer = 0 if counts[0] >= counts[1] else 1
+        counts[longer] -= 1
         if chance.random() < 0.5:
-            longer[0] += 1
-        else:
-            longer[1] -= 1
+            starts[longer] += 1
     cut = [
-        side[of_side[start][0] : of_side[end - 1][1]]
-        for side, of_side, (start, end) in zip(sides, spans, kept, strict=True)
+        side[of_side[start][0] : of_side[start + count - 1][1]].strip()
+        for side, of_side, start, count in zip(sides, spans, starts, counts, strict=True)
     ]
-    return cut[0].strip(), cut[1].strip()
+    return cut[0], cut[1]
 
 
-def _pieces(tokenizer: Any, texts: list[str]) -> list[list[int]]:
-    return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+def _spans(tokenizer: Any, texts: Sequence[str]) -> list[Any]:
+    """Where each token stands in its text; words where a tokenizer does not say."""
+    if not tokenizer.is_fast:
+        return [_word_spans(tokenizer, text) for text in texts]
+    counts, spans = token_spans(tokenizer, texts)
+    return np.split(spans, np.cumsum(counts)[:-1])
 
 
-def _spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
-    """Where each token stands in the text; words where a tokenizer does not say."""
+def _lengths(tokenizer: Any, texts: Sequence[str]) -> list[int]:
+    """How many tokens each text has, without special ones."""
     if tokenizer.is_fast:
-        encoded = tokenizer(
-            text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-        )
-        return [tuple(span) for span in encoded["offset_mapping"]]
+        return token_spans(tokenizer, texts)[0].tolist()
+    found = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    return [len(ids) for ids in found]
+
+
+def _word_spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     place = 0
     for word in text.split():
         start = text.index(word, place)
         place = start + len(word)
         # every token of a word stands for the whole of it, so that lengths still agree
-        spans += [(start, place)] * max(1, len(_pieces(tokenizer, [word])[0]))
+        spans += [(start, place)] * max(1, _lengths(tokenizer, [word])[0])
     return spans

@@ -60,12 +60,15 @@ def encode_batch(
     count = int(lengths.sum())
     offsets = chain.from_iterable(chain.from_iterable(one.offsets for one in found))
     # None, for tokens of no sentence, is read as not-a-number
-    sentence = [np.array(one.sequence_ids, dtype=np.float32) for one in found]
+    sentence = np.array(
+        list(chain.from_iterable(one.sequence_ids for one in found)), dtype=np.float32
+    )
+    sentence[np.isnan(sentence)] = -1
     types = chain.from_iterable(one.type_ids for one in found)
     return Encodings(
         lengths=lengths,
         ids=np.fromiter(chain.from_iterable(ids), np.int64, count),
-        sentence=np.nan_to_num(np.concatenate(sentence), nan=-1).astype(np.int8),
+        sentence=sentence.astype(np.int8),
         spans=np.fromiter(offsets, np.int32, 2 * count).reshape(-1, 2),
         types=np.fromiter(types, np.int64, count) if has_types else None,
     )

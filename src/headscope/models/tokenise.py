@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.models.encodings import Encodings, encode_batch, encode_singly
+from headscope.models.encode import encode
+from headscope.models.encodings import Encodings
 from headscope.models.tokens import Tokens
 from headscope.models.vocabulary import Vocabulary, vocabulary_of
 from headscope.models.words import Characters, Spans, word_spans
@@ -68,7 +69,6 @@ def tokenise(
     given, fault = _all_given(texts, pairs)
     if fault is not None and not given:
         raise fault
-    encode = encode_batch if tokenizer.is_fast else encode_singly
     encodings = encode(
         tokenizer,
         [one.first for one in given],

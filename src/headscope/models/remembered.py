@@ -1,0 +1,218 @@
+"""Tokens of texts from tokens of their words: each word goes through the tokenizer once.
+
+A few thousand words make up most of any text; looking them up is many times faster than cutting
+them again. Only for tokenizers that read word by word (`divisible.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.models.divisible import Spaces, spaces
+from headscope.models.encodings import Encodings
+from headscope.models.frames import Frame, frame_of, framed
+
+MOST = 2**21  # tokens remembered before all is forgotten and learnt anew, so that memory stays flat
+
+# between a character and a space with a character right after it
+_BEFORE_SPACES = re.compile(r"(?<=\S)(?= \S)")
+
+
+class _Numbers(dict[str, int]):
+    """Words by number; a new one gets the next and waits to be learnt."""
+
+    def __init__(self, waiting: list[str], before: str = "") -> None:
+        super().__init__()
+        self._waiting, self._before = waiting, before
+        self.known = 0
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = self.known + len(self._waiting)
+        self._waiting.append(self._before + word)
+        return number
+
+
+class _Growing:
+    """An array with room at its end, so that adding little does not copy much."""
+
+    def __init__(self, dtype: type[np.generic], *tail: int) -> None:
+        self.array: NDArray[Any] = np.zeros((1024, *tail), dtype=dtype)
+        self.used = 0
+
+    def add(self, new: NDArray[Any]) -> None:
+        end = self.used + len(new)
+        if end > len(self.array):
+            room = np.zeros((2 * end - len(self.array), *new.shape[1:]), dtype=self.array.dtype)
+            self.array = np.concatenate([self.array, room])
+        self.array[self.used : end] = new
+        self.used = end
+
+
+class Words:
+    """The tokens of every word met so far, for one tokenizer (which it does not hold)."""
+
+    def __init__(self, kept: Spaces, added: dict[int, Any]) -> None:
+        self._kept = kept == "kept"
+        self.added = set(added)
+        contents = [token.content for token in added.values()]
+        self._first_letters = {content[0] for content in contents}
+        self._any_added = re.compile("|".join(map(re.escape, contents)))
+        self.frames: dict[bool, Frame | None] = {}
+        self.lock = threading.Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        self._waiting: list[str] = []
+        self._alone = _Numbers(self._waiting)
+        self._spaced = _Numbers(self._waiting, before=" ")
+        self._sizes = _Growing(np.int64)  # characters of each word, spaces included
+        self._counts = _Growing(np.int64)  # its tokens
+        self._firsts = _Growing(np.int64)  # the place of the first of them below
+        self._ids = _Growing(np.int64)
+        self._spans = _Growing(np.int32, 2)
+
+    def reads(self, text: str) -> bool:
+        """Whether the text is made of words alone, with no token of its own written in it."""
+        return not (
+            any(letter in text for letter in self._first_letters) and self._any_added.search(text)
+        )
+
+    def tokens(
+        self, tokenizer: Any, texts: Sequence[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """How many tokens each text has, and of all texts in a row the ids and spans."""
+        if self._ids.used > MOST:
+            self.forget()
+        numbers: list[int] = []
+        ends: list[int] = []
+        for text in texts:
+            numbers += self._numbers(text)
+            ends.append(len(numbers))
+        if self._waiting:
+            self._learn(tokenizer)
+        word = np.array(numbers, dtype=np.int64)
+        bounds = np.array([0, *ends])
+        sizes, counts = self._sizes.array[word], self._counts.array[word]
+        before = np.concatenate([[0], np.cumsum(counts)])
+        place = np.cumsum(sizes) - sizes
+        place -= np.repeat(np.append(place, 0)[bounds[:-1]], np.diff(bounds))
+        at = np.repeat(self._firsts.array[word] - before[:-1], counts)
+        at += np.arange(len(at))
+        spans = self._spans.array[at] + np.repeat(place, counts)[:, None]
+        return np.diff(before[bounds]), self._ids.array[at], spans.astype(np.int32)
+
+    def _numbers(self, text: str) -> Iterable[int]:
+        if not self._kept:
+            return map(self._alone.__getitem__, text.split(" "))
+        # printable texts have no blanks but the space
+        if text.isprintable() and "  " not in text and text[:1] != " " and text[-1:] != " ":
+            first, *rest = text.split(" ")
+            return [self._alone[first], *map(self._spaced.__getitem__, rest)]
+        return map(self._alone.__getitem__, _BEFORE_SPACES.split(text))
+
+    def _learn(self, tokenizer: Any) -> None:
+        new = list(self._waiting)
+        backend = tokenizer.backend_tokenizer
+        backend.no_truncation()
+        backend.no_padding()
+        try:
+            read = backend.encode_batch(new, add_special_tokens=False)
+        except BaseException:
+            self.forget()  # numbers without tokens must not stay
+            raise
+        ids = [one.ids for one in read]
+        counts = np.fromiter(map(len, ids), np.int64, len(ids))
+        offsets = chain.from_iterable(chain.from_iterable(one.offsets for one in read))
+        spans = np.fromiter(offsets, np.int32, 2 * int(counts.sum())).reshape(-1, 2)
+        # where spaces are dropped, the one after a word counts as part of it
+        sizes = np.fromiter(map(len, new), np.int64, len(new)) + (not self._kept)
+        self._firsts.add(self._ids.used + np.cumsum(counts) - counts)
+        self._sizes.add(sizes)
+        self._counts.add(counts)
+        self._ids.add(np.fromiter(chain.from_iterable(ids), np.int64))
+        self._spans.add(spans)
+        self._waiting.clear()
+        self._alone.known = self._spaced.known = self._sizes.used
+
+
+_KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Words | None]] = WeakKeyDictionary()
+
+
+def encode_remembered(
+    tokenizer: Any,
+    firsts: Sequence[str],
+    seconds: Sequence[str | None],
+    *,
+    limit: int | None = None,
+    add_special_tokens: bool = True,
+) -> Encodings | None:
+    """What `encode_batch` gives, from remembered words; None where that cannot be done."""
+    words = _words_of(tokenizer)
+    if words is None:
+        return None
+    # an empty second sentence counts as none, as in a call for one text
+    paired = np.fromiter(map(bool, seconds), bool, len(seconds))
+    texts = [
+        text for both in zip(firsts, seconds, strict=True) for text in both if text is not None
+    ]
+    if not all(map(words.reads, texts)):
+        return None
+    with words.lock:
+        if add_special_tokens not in words.frames:
+            words.frames[add_special_tokens] = frame_of(tokenizer, add_special_tokens)
+        frame = words.frames[add_special_tokens]
+        if frame is None or (limit is not None and limit <= frame.specials):
+            return None
+        # every row has two texts here, the second empty where there is none
+        flat = [text or "" for both in zip(firsts, seconds, strict=True) for text in both]
+        counts, ids, spans = words.tokens(tokenizer, flat)
+    return framed(frame, paired, counts.reshape(-1, 2), ids, spans, limit)
+
+
+def remembered(
+    tokenizer: Any, texts: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+    """How many tokens each text has, and their spans in a row; None where that cannot be done."""
+    words = _words_of(tokenizer)
+    if words is None or not all(map(words.reads, texts)):
+        return None
+    with words.lock:
+        counts, _, spans = words.tokens(tokenizer, texts)
+    return counts, spans
+
+
+def _words_of(tokenizer: Any) -> Words | None:
+    """The words remembered for a tokenizer; none are kept when it changes, or cannot be divided."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return None
+    parts = (backend.pre_tokenizer, backend.post_processor)
+    state = (
+        len(tokenizer),
+        tuple(tokenizer.model_input_names),
+        tokenizer.truncation_side,
+        tokenizer.split_special_tokens,
+        type(backend.model),
+        getattr(backend.model, "dropout", None),
+        *(None if part is None else part.__getstate__() for part in parts),
+        repr(backend.normalizer),
+        backend.encode_special_tokens,
+    )
+    kept = _KEPT.get(tokenizer)
+    if kept is not None and kept[0] == state:
+        words = kept[1]
+        # a word of the vocabulary may become an added token, and the vocabulary stay as large
+        if words is None or words.added == set(backend.get_added_tokens_decoder()):
+            return words
+    how = spaces(tokenizer)
+    words = None if how is None else Words(how, backend.get_added_tokens_decoder())
+    _KEPT[tokenizer] = (state, words)
+    return words
