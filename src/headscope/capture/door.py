@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -21,6 +22,7 @@ from headscope.capture.validity import Valid
 from headscope.errors import AttentionNotRead
 
 _PADDING = ("attention_mask", "decoder_attention_mask")
+_without_own_softmax: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
 
 class Door:
@@ -114,13 +116,18 @@ def capture(model: nn.Module, sink: Sink, *, lazy: bool = False) -> Generator[Do
         for handle in _watch_passes(model, door):
             undo.callback(handle.remove)
         undo.enter_context(families.taps(model))
-        if not any(isinstance(mode, SoftmaxTap) for mode in _active_modes()):
+        # the tap sees every operation, which costs time; where it can only find that there is
+        # nothing for it to see, it watches until the model has been through one pass
+        needed = not (door.implies_masks and model in _without_own_softmax)
+        if needed and not any(isinstance(mode, SoftmaxTap) for mode in _active_modes()):
             undo.enter_context(SoftmaxTap())
         active.stack.doors.append(door)
         undo.callback(active.stack.doors.remove, door)
         yield door
     if door.passes and not door.calls:
         raise AttentionNotRead(_nothing_seen(model))
+    if door.passes and door.implies_masks:
+        _without_own_softmax.add(model)
 
 
 def _active_modes() -> list[Any]:

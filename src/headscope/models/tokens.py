@@ -92,11 +92,16 @@ class Tokens:
     @property
     def is_cut(self) -> bool:
         """Whether a text goes on after the last of its tokens."""
-        inside = self.words >= 0
-        for number, text in enumerate(self.texts):
-            ends = self.spans[inside & (self.segments == number), 1]
-            if int(ends.max(initial=0)) < len(text.rstrip()):
+        end = len(self.words)
+        for number in range(len(self.texts) - 1, -1, -1):  # sentences stand in order
+            start = int(np.searchsorted(self.segments, number))
+            last = end - 1
+            while last >= start and self.words[last] < 0:
+                last -= 1
+            reached = int(self.spans[last, 1]) if last >= start else 0
+            if reached < len(self.texts[number].rstrip()):
                 return True
+            end = start
         return False
 
     def crop(self, length: int) -> Tokens:

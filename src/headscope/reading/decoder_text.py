@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,6 +11,9 @@ import torch
 from headscope.errors import BadInput
 from headscope.models.tokenise import Batch, Text, tokenise
 from headscope.models.tokens import TokenClass, Tokens
+
+if TYPE_CHECKING:
+    from headscope.reading.scope import Scope
 from headscope.models.vocabulary import labels_of
 
 
@@ -37,6 +41,27 @@ def decoder_batch(
         ids[row, : len(tokens)] = torch.from_numpy(tokens.ids)
         mask[row, : len(tokens)] = 1
     return Batch({"decoder_input_ids": ids, "decoder_attention_mask": mask}, batch)
+
+
+def encode_both(
+    scope: Scope,
+    texts: Sequence[Text],
+    targets: list[Text | None],
+    *,
+    truncate: bool = False,
+    max_length: int | None = None,
+) -> tuple[Batch, list[Tokens]]:
+    """What both stacks of an encoder–decoder model are given, and what its decoder reads."""
+    limits = [limit for limit in (max_length, scope.max_length) if limit is not None]
+    batch = scope.encode(texts, truncate=truncate, max_length=max_length)
+    decoder = decoder_batch(
+        scope.model,
+        scope.tokenizer,
+        targets,
+        max_length=min(limits, default=None),
+        truncate=truncate,
+    ).to(scope.device)
+    return Batch({**batch.inputs, **decoder.inputs}, batch.tokens), decoder.tokens
 
 
 def _start_token(model: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,13 +22,14 @@ from headscope.models.tokenise import Batch, Text, tokenise
 from headscope.models.tokens import Tokens
 from headscope.reading import predict
 from headscope.reading.collect import Collector, Keep
-from headscope.reading.decoder_text import decoder_batch
+from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
 from headscope.reading.generated import tokens_of_ids
 from headscope.reading.positions import names_of_positions
 from headscope.reading.reading import Reading
 
 Edit = Callable[[Call], "Tensor | None"]
+Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
 DEFAULT_KEEP: tuple[Keep, ...] = ("weights", "q", "k")
 
 
@@ -127,13 +128,25 @@ class Scope:
         **options: Any,
     ) -> Any:
         """Run the model under this scope's edits; the model's own output comes back."""
-        tensors = inputs.inputs if isinstance(inputs, Batch) else inputs
+        with self.passes(sink, lazy=lazy, gradients=gradients) as run:
+            return run(inputs, **options)
+
+    @contextlib.contextmanager
+    def passes(
+        self, sink: Sink | None = None, *, lazy: bool = False, gradients: bool = False
+    ) -> Generator[Run]:
+        """Run the model as `forward` does, any number of times, for the price of opening once."""
+
+        def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
+            tensors = inputs.inputs if isinstance(inputs, Batch) else inputs
+            return self.model(**self._accepted(tensors), **options)
+
         with contextlib.ExitStack() as stack:
             if not gradients:
                 stack.enter_context(torch.no_grad())
             if sink is not None or self.edits:
                 stack.enter_context(self.capture(sink or _see_nothing, lazy=lazy or sink is None))
-            return self.model(**self._accepted(tensors), **options)
+            yield run
 
     def _accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Tokenizers give token types to models that have none; those are left out."""
@@ -192,13 +205,8 @@ class Scope:
             return self._collect(batch.inputs, batch.tokens, batch.tokens, layers, keep)
         given = list(targets) if targets is not None else [None] * len(texts)
         spoken = [one if one is not None else pair for one, pair in zip(given, pairs, strict=True)]
-        batch = self.encode(texts, truncate=truncate)
-        decoder = decoder_batch(
-            self.model, self.tokenizer, spoken, max_length=self.max_length, truncate=truncate
-        ).to(self.device)
-        return self._collect(
-            {**batch.inputs, **decoder.inputs}, decoder.tokens, batch.tokens, layers, keep
-        )
+        batch, heard = encode_both(self, texts, spoken, truncate=truncate)
+        return self._collect(batch.inputs, heard, batch.tokens, layers, keep)
 
     def read_inputs(
         self,

@@ -48,12 +48,13 @@ class Moments:
 
     def add(self, documents: NDArray[np.int64], values: Array) -> None:
         part = Moments(len(self.mean))
-        defined = ~np.isnan(values)
-        if defined.all():  # as below, in a third of the time
+        total = values.sum(axis=0)
+        if not np.isnan(total).any():  # the same numbers as below, in a third of the time
             part.count = np.full(len(self.mean), len(values), dtype=np.int64)
-            part.mean = values.sum(axis=0) / max(1, len(values))
+            part.mean = total / max(1, len(values))
             apart = values - part.mean
         else:
+            defined = ~np.isnan(values)
             part.count = defined.sum(axis=0)
             filled = np.where(defined, values, 0.0)
             part.mean = filled.sum(axis=0) / np.maximum(part.count, 1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from headscope.capture import Kind
+from torch import Tensor
+
+from headscope.capture import Call, Output, Sink
 from headscope.corpus.batches import TextBatch, batches
 from headscope.corpus.segments import Segment
-from headscope.models.tokens import Tokens
 from headscope.reading import Scope
 from headscope.statistics.gradients import gradient_rows
-from headscope.statistics.grid import Grid
 from headscope.statistics.grids import grids
 from headscope.statistics.map_keeper import MapKeeper
 from headscope.statistics.recorder import Recorder
@@ -57,29 +57,15 @@ def text_batches(
 
 
 def measure_batches(scope: Scope, texts: Iterable[TextBatch], settings: Settings) -> Tally:
-    """All that the batches add to a survey.
-
-    A batch is added up when the next one has been given to the device, so that a GPU goes on
-    working while this process counts and prepares text.
-    """
+    """All that the batches add to a survey."""
     tally = new_tally(settings)
-    waiting: list[Measured] = []
+    if not settings.of("gradient"):
+        _read(scope, texts, settings, tally)
+        return tally
+    texts = list(texts)
+    _read(scope, texts, settings, tally)
     for batch in texts:
-        on = grids(scope, batch)
-        started, keeper = _start(scope, batch, on, settings)
-        _add_up(waiting, tally)
-        waiting = started
-        if keeper is not None:
-            _add_up(waiting, tally)
-            for kind, heads, sums, rows in keeper.distances():
-                tally.add_distances(kind, heads, sums, rows)
-        if settings.of("gradient"):
-            _add_up(waiting, tally)
-            _differentiate(scope, batch, on, settings, tally)
-        tally.documents += len(batch.documents)
-        tally.tokens += sum(len(tokens) for tokens in batch.tokens)
-        tally.truncated += sum(_was_cut(tokens) for tokens in batch.tokens)
-    _add_up(waiting, tally)
+        _differentiate(scope, batch, settings, tally)
     return tally
 
 
@@ -100,17 +86,45 @@ def new_tally(settings: Settings) -> Tally:
     return Tally(settings.statistics, settings.replicates, settings.seed)
 
 
-def _start(
-    scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings
-) -> tuple[list[Measured], MapKeeper | None]:
-    """One forward pass: what is measured of it, and its maps where heads are compared."""
+def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: Tally) -> None:
+    """One forward pass per batch.
+
+    A batch is added up when the next one has been given to the device, so that a GPU goes on
+    working while this process counts and prepares text.
+    """
     chosen = settings.of("corpus")
-    if not chosen and not settings.distances:
-        return [], None
-    recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
-    keeper = MapKeeper(on, recorder) if settings.distances else None
-    scope.forward(batch.inputs, keeper or recorder, lazy=True)
-    return [Measured(chosen, recorder.rows(kind), on[kind]) for kind in recorder.kinds], keeper
+    is_read = bool(chosen) or settings.distances
+    trusted, _ = trust(scope), scope.kinds  # both try the model, which is done before it is read
+    relay = _Relay()
+    waiting: list[Measured] = []
+    with scope.passes(relay if is_read else None, lazy=True) as run:
+        for batch in texts:
+            if is_read:
+                on = grids(scope, batch)
+                recorder = Recorder(on, features_for(chosen, on), trusted, settings.fused)
+                keeper = MapKeeper(on, recorder) if settings.distances else None
+                relay.sink = keeper or recorder
+                run(batch.inputs)
+                started = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
+                _add_up(waiting, tally)
+                waiting = started
+                if keeper is not None:
+                    _add_up(waiting, tally)
+                    for kind, heads, sums, rows in keeper.distances():
+                        tally.add_distances(kind, heads, sums, rows)
+            tally.documents += len(batch.documents)
+            tally.tokens += sum(len(tokens) for tokens in batch.tokens)
+            tally.truncated += sum(tokens.is_cut for tokens in batch.tokens)
+        _add_up(waiting, tally)
+
+
+class _Relay:
+    """Passes calls on to the sink of the batch that is read, so that one door serves them all."""
+
+    sink: Sink
+
+    def __call__(self, call: Call) -> Tensor | Output | None:
+        return self.sink(call)
 
 
 def _add_up(waiting: list[Measured], tally: Tally) -> None:
@@ -119,18 +133,8 @@ def _add_up(waiting: list[Measured], tally: Tally) -> None:
     waiting.clear()
 
 
-def _differentiate(
-    scope: Scope, batch: TextBatch, on: dict[Kind, Grid], settings: Settings, tally: Tally
-) -> None:
+def _differentiate(scope: Scope, batch: TextBatch, settings: Settings, tally: Tally) -> None:
     chosen = settings.of("gradient")
+    on = grids(scope, batch)
     for rows in gradient_rows(scope, batch, on, features_for(chosen, on), settings.seed):
         take(chosen, rows, rows.grid, tally)
-
-
-def _was_cut(tokens: Tokens) -> bool:
-    """Whether the text goes on after the last token that was read."""
-    reached = [0] * len(tokens.texts)
-    for (_, end), segment, word in zip(tokens.spans, tokens.segments, tokens.words, strict=True):
-        if word >= 0:
-            reached[segment] = max(reached[segment], int(end))
-    return any(end < len(text.rstrip()) for end, text in zip(reached, tokens.texts, strict=True))

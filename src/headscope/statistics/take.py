@@ -35,7 +35,8 @@ class Measured:
 
     def __init__(self, chosen: Sequence[Statistic], rows: Rows, grid: Grid) -> None:
         self._applying = [s for s in chosen if s.applies(grid.kind, grid.causal)]
-        self._kind, self._heads, self._documents = grid.kind, rows.heads, grid.documents
+        self._kind: Kind = grid.kind
+        self._heads, self._documents = rows.heads, grid.documents
         values = [statistic.measure(rows, grid) for statistic in self._applying]
         # one copy from the device for all plain statistics: each copy would wait for the device
         plain = [v.double() for v in values if v.dim() == 2]
