@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
-
-import numpy as np
 
 from headscope.corpus.documents import Document
 from headscope.corpus.sentences import split_sentences
@@ -96,7 +95,8 @@ def _spans(tokenizer: Any, texts: Sequence[str]) -> list[Any]:
     if not tokenizer.is_fast:
         return [_word_spans(tokenizer, text) for text in texts]
     counts, spans = token_spans(tokenizer, texts)
-    return np.split(spans, np.cumsum(counts)[:-1])
+    ends = list(itertools.accumulate(counts.tolist()))
+    return [spans[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 def _lengths(tokenizer: Any, texts: Sequence[str]) -> list[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -73,9 +72,8 @@ class Words:
         self._waiting: list[str] = []
         self._alone = _Numbers(self._waiting)
         self._spaced = _Numbers(self._waiting, before=" ")
-        self._sizes = _Growing(np.int64)  # characters of each word, spaces included
-        self._counts = _Growing(np.int64)  # its tokens
-        self._firsts = _Growing(np.int64)  # the place of the first of them below
+        # of each word its characters, spaces included, its tokens, and where below they begin
+        self._words = _Growing(np.int64, 3)
         self._ids = _Growing(np.int64)
         self._spans = _Growing(np.int32, 2)
 
@@ -98,16 +96,22 @@ class Words:
             ends.append(len(numbers))
         if self._waiting:
             self._learn(tokenizer)
-        word = np.array(numbers, dtype=np.int64)
-        bounds = np.array([0, *ends])
-        sizes, counts = self._sizes.array[word], self._counts.array[word]
-        before = np.concatenate([[0], np.cumsum(counts)])
-        place = np.cumsum(sizes) - sizes
-        place -= np.repeat(np.append(place, 0)[bounds[:-1]], np.diff(bounds))
-        at = np.repeat(self._firsts.array[word] - before[:-1], counts)
+        words = self._words.array[numbers]
+        counts = words[:, 1]
+        reached = words[:, :2].cumsum(axis=0)  # characters and tokens up to the end of each word
+        of_texts = reached[np.array(ends) - 1]
+        of_texts[1:] -= of_texts[:-1].copy()
+        place, before = (reached - words[:, :2]).T
+        if len(texts) > 1:
+            sizes = of_texts[:, 0]
+            word_counts = np.array(ends)
+            word_counts[1:] -= word_counts[:-1].copy()
+            place = place - (sizes.cumsum() - sizes).repeat(word_counts)
+        at = (words[:, 2] - before).repeat(counts)
         at += np.arange(len(at))
-        spans = self._spans.array[at] + np.repeat(place, counts)[:, None]
-        return np.diff(before[bounds]), self._ids.array[at], spans.astype(np.int32)
+        spans = self._spans.array[at]
+        spans += place.astype(np.int32).repeat(counts)[:, None]
+        return of_texts[:, 1], self._ids.array[at], spans
 
     def _numbers(self, text: str) -> Iterable[int]:
         if not self._kept:
@@ -124,23 +128,21 @@ class Words:
         backend.no_truncation()
         backend.no_padding()
         try:
-            read = backend.encode_batch(new, add_special_tokens=False)
+            # as the words of one text, each is read by itself, and many times faster than as texts
+            (read,) = backend.encode_batch([new], is_pretokenized=True, add_special_tokens=False)
         except BaseException:
             self.forget()  # numbers without tokens must not stay
             raise
-        ids = [one.ids for one in read]
-        counts = np.fromiter(map(len, ids), np.int64, len(ids))
-        offsets = chain.from_iterable(chain.from_iterable(one.offsets for one in read))
-        spans = np.fromiter(offsets, np.int32, 2 * int(counts.sum())).reshape(-1, 2)
+        counts = np.bincount(np.array(read.word_ids, dtype=np.int64), minlength=len(new))
+        spans = np.array(read.offsets, dtype=np.int32).reshape(-1, 2)
         # where spaces are dropped, the one after a word counts as part of it
         sizes = np.fromiter(map(len, new), np.int64, len(new)) + (not self._kept)
-        self._firsts.add(self._ids.used + np.cumsum(counts) - counts)
-        self._sizes.add(sizes)
-        self._counts.add(counts)
-        self._ids.add(np.fromiter(chain.from_iterable(ids), np.int64))
+        firsts = self._ids.used + np.cumsum(counts) - counts
+        self._words.add(np.stack([sizes, counts, firsts], axis=1))
+        self._ids.add(np.array(read.ids, dtype=np.int64))
         self._spans.add(spans)
         self._waiting.clear()
-        self._alone.known = self._spaced.known = self._sizes.used
+        self._alone.known = self._spaced.known = self._words.used
 
 
 _KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Words | None]] = WeakKeyDictionary()
