@@ -20,6 +20,8 @@ def work(tmp_path_factory):
     for name, architecture in (
         ("tuned", "BertForSequenceClassification"),
         ("base", "BertForPreTraining"),
+        ("writer", "GPT2LMHeadModel"),
+        ("pairs", "T5ForConditionalGeneration"),
     ):
         tiny_model(architecture).save_pretrained(folder / name)
         tiny_tokenizer().save_pretrained(folder / name)
@@ -30,6 +32,10 @@ def work(tmp_path_factory):
     )
     (folder / "task.tsv").write_text("text\tlabel\n" + rows)
     (folder / "texts.txt").write_text("\n".join(task.texts[:12]))
+    (folder / "wrong.tsv").write_text("review\tstars\n" + rows)
+    (folder / "unlabelled.tsv").write_text("text\tlabel\n" + rows + "the cat\t\n")
+    (folder / "alike.tsv").write_text("text\tlabel\nthe cat\tyes\nthe dog\tyes\n")
+    (folder / "latin.tsv").write_bytes("text\tlabel\ncafé\tyes\n".encode("latin-1"))
     return folder
 
 
@@ -87,16 +93,86 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
         (("ablate", "task.tsv", "--model", "tuned", "--mode", "loud"), "no mode 'loud'"),
         (("ablate", "task.tsv", "--model", "tuned", "--what", "neurons"), "--what is heads"),
         (("ablate", "task.tsv", "--model", "tuned", "--metric", "bleu"), "no metric 'bleu'"),
+        (("ablate", "wrong.tsv", "--model", "tuned"), "its columns are review, stars: name one"),
+        (("ablate", "unlabelled.tsv", "--model", "tuned"), "example 41 has no label"),
+        (("ablate", "latin.tsv", "--model", "tuned"), "save it as UTF-8"),
+        (("ablate", "task.tsv", "--model", "tuned", "--metric", "pearson"), "does not fit task"),
+        (("ablate", "task.tsv", "--model", "tuned", "--metric", "loss"), "does not fit task"),
+        (("ablate", "texts.txt", "--model", "base", "--metric", "f1"), "is marked by loss"),
+        (("ablate", "task.tsv", "--model", "tuned", "--batch-size", "0"), "at least 1 example"),
+        (("ablate", "task.tsv", "--model", "tuned", "--limit", "0"), "limit is at least 1"),
+        (("ablate", "task.tsv", "--model", "tuned", "--max-length", "2"), "at least 8 tokens"),
+        (("ablate", "task.tsv", "--model", "tuned", "--map", "m.gif"), "not as gif"),
+        (("ablate", "task.tsv", "--model", "tuned", "--device", "gpu"), "no such device"),
+        (("ablate", "texts.txt", "--model", "tuned"), "no head that predicts words"),
+        (("ablate", "texts.txt", "--model", "base", "--kind", "next"), "choose the kind masked"),
+        (("ablate", "texts.txt", "--model", "writer"), "choose the kind next"),
+        (("ablate", "texts.txt", "--model", "pairs"), "one text with another"),
         (("finetune", "texts.txt", "--model", "base"), "no labels to train on"),
+        (("finetune", "wrong.tsv", "--model", "base"), "name one with --text"),
+        (("finetune", "alike.tsv", "--model", "base"), "has the label 'yes'"),
+        (("finetune", "task.tsv", "--model", "base", "--metric", "pearson"), "does not fit"),
+        (("finetune", "task.tsv", "--model", "base", "--epochs", "0"), "at least 1 epoch"),
+        (("finetune", "task.tsv", "--model", "base", "--batch-size", "0"), "at least 1 example"),
+        (("finetune", "task.tsv", "--model", "base", "--learning-rate", "-1"), "above 0"),
+        (("finetune", "task.tsv", "--model", "base", "--warmup", "7"), "share of 0 to 1"),
+        (("finetune", "task.tsv", "--model", "base", "--dropout", "3"), "below 1"),
+        (("finetune", "task.tsv", "--model", "base", "--device", "gpu"), "no such device"),
+        (("finetune", "task.tsv", "--model", "task.tsv"), "is a file"),
         (("compare", "base", "tuned", "nowhere.txt"), "no file or folder"),
+        (("compare", "base", "writer", "texts.txt"), "differ in layers or heads"),
+        (("compare", "base", "tuned", "texts.txt", "--limit", "0"), "limit is at least 1"),
+        (("compare", "base", "tuned", "texts.txt", "--max-length", "2"), "at least 8 tokens"),
+        (("compare", "base", "tuned", "texts.txt", "--map", "m.gif"), "not as gif"),
     ],
 )
 def test_misuse_is_one_sentence_and_exit_code_2(
     work, tmp_path, monkeypatch, capsys, words, sentence
 ):
-    given = [work / word if word in ("task.tsv", "texts.txt", "tuned", "base") else word
-             for word in words]  # fmt: skip
+    given = [work / word if (work / word).exists() else word for word in words]
     assert run(monkeypatch, *given, "-o", tmp_path / "o.csv") == 2
     said = capsys.readouterr().err
     assert sentence in " ".join(said.split()) and "Traceback" not in said
     assert not (tmp_path / "o.csv").exists()
+
+
+@pytest.mark.parametrize("words", [("ablate", "task.tsv", "--model", "tuned"),
+                                   ("compare", "base", "tuned", "texts.txt")])  # fmt: skip
+def test_a_table_is_written_as_csv_or_not_at_all(work, tmp_path, monkeypatch, capsys, words):
+    given = [work / word if (work / word).exists() else word for word in words]
+    assert run(monkeypatch, *given, "-o", tmp_path / "o.parquet") == 2
+    assert "is written as .csv" in " ".join(capsys.readouterr().err.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_encoder_decoder_is_compared_with_itself(work, tmp_path, monkeypatch):
+    out = tmp_path / "c.csv"
+    assert run(monkeypatch, "compare", work / "pairs", work / "pairs", work / "texts.txt",
+               "-o", out) == 0  # fmt: skip
+    np.testing.assert_allclose(pd.read_csv(out)["cosine"], 1, atol=1e-5)
+
+
+def test_a_stopped_training_says_how_to_go_on(work, tmp_path, monkeypatch, capsys):
+    from headscope.edits import finetune as module
+
+    words = ("finetune", work / "task.tsv", "--model", work / "base", "-o", tmp_path / "f",
+             "--batch-size", 4, "--epochs", 1)  # fmt: skip
+    whole_keep = module._keep
+
+    def keep(*given):
+        whole_keep(*given)
+        raise KeyboardInterrupt
+
+    def stop(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(module, "_resume", stop)
+        assert run(stopping, *words) == 130
+    assert "starts again" in " ".join(capsys.readouterr().err.split())
+    with monkeypatch.context() as stopping:
+        stopping.setattr(module, "KEEP_SECONDS", -1)
+        stopping.setattr(module, "_keep", keep)
+        assert run(stopping, *words) == 130
+    assert "Run the same command to go on." in " ".join(capsys.readouterr().err.split())
+    assert run(monkeypatch, *words) == 0

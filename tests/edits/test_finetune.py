@@ -16,7 +16,8 @@ from headscope.edits.answers import answer, score
 from headscope.edits.exam import exam
 from headscope.edits.finetune import Recipe, finetune
 from headscope.edits.floor import floor
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
+from headscope.statistics.lock import only_writer
 from tests.tiny import tiny_model, tiny_tokenizer
 
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=2e-3, seed=1)
@@ -96,6 +97,38 @@ def test_going_on_with_other_settings_is_refused(source, tmp_path):
         finetune(source, task, tmp_path / "m", recipe=Recipe(epochs=2, batch_size=4))
 
 
+def test_going_on_with_another_model_or_changed_data_is_refused(source, tmp_path):
+    def stop(step, total, loss):
+        raise KeyboardInterrupt
+
+    def go(model, task, **more):
+        finetune(model, task, tmp_path / "m", recipe=Recipe(epochs=1, batch_size=4), **more)
+
+    task = colours(64, 0)
+    other = tiny_model("BertForPreTraining")
+    torch.nn.init.normal_(other.bert.encoder.layer[0].output.dense.weight)
+    other.save_pretrained(tmp_path / "other")
+    tiny_tokenizer().save_pretrained(tmp_path / "other")
+    with pytest.raises(KeyboardInterrupt):
+        go(source, task, keep_every=1, progress=stop)
+    for model, data in ((source, colours(64, 1)), (tmp_path / "other", task)):
+        with pytest.raises(BadInput, match="other settings, data or model"):
+            go(model, data)
+    with (
+        only_writer(tmp_path / "m" / module.CHECKPOINT),
+        pytest.raises(HeadscopeError, match="Another run is writing"),
+    ):
+        go(source, task)
+    go(source, task)
+
+
+def test_other_files_in_the_folder_are_not_lost(source, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match="holds other files"):
+        finetune(source, colours(8, 0), tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_a_folder_that_holds_a_model_is_not_overwritten(source):
     with pytest.raises(BadInput, match="already holds a model"):
         finetune(source, colours(8, 0), source)
@@ -128,7 +161,7 @@ def test_the_learning_rate_rises_and_falls():
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (["a", "b", "c"], "gives 2 outputs and t asks for 3 classes"),
+        (["a", "b", "c"], r"knows 2 classes \(no, yes\) and t has 3 classes \(a, b, c\)"),
         (["1.5", "2", "3"], "one number"),
     ],
 )
@@ -137,6 +170,19 @@ def test_labels_that_do_not_fit_the_head_are_refused(source, tmp_path, labels, s
     task = labelled_task("t", ["a", "b", "c"], None, labels)
     with pytest.raises(BadInput, match=sentence):
         exam(scope, task)
+
+
+def test_classes_are_matched_with_the_head_s_by_name(source, tmp_path):
+    """A file may lack a class, or a task number them otherwise; answers are marked alike."""
+    task = colours(40, 3)
+    scope = hs.load(finetune(source, task, tmp_path / "m", recipe=QUICK))
+    turned = labelled_task(
+        "t", task.texts, None, [task.classes[n] for n in task.labels], classes=task.classes[::-1]
+    )
+    assert score(scope, exam(scope, turned)) == score(scope, exam(scope, task))
+    chosen = np.flatnonzero(task.labels == 1)
+    alone = labelled_task("t", [task.texts[i] for i in chosen], None, ["yes"] * len(chosen))
+    assert score(scope, exam(scope, alone)) == score(scope, exam(scope, task.take(chosen)))
 
 
 def test_a_model_without_a_head_for_the_task_is_refused(tiny_bert):

@@ -115,6 +115,26 @@ def test_greedy_pruning_is_no_worse_than_random_where_it_chooses(bert, questions
     assert greedy.scores[1] >= random.scores[1]
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"order": "loud"}, "no order 'loud'"),
+        ({"mode": "loud"}, "no mode 'loud'"),
+        ({"step": 0}, "shares of 0 to 1"),
+        ({"until": 3}, "shares of 0 to 1"),
+        ({"kind": "cross"}, "no cross attention"),
+    ],
+)
+def test_misuse_of_pruning_is_one_sentence(bert, questions, options, sentence):
+    with pytest.raises(BadInput, match=sentence):
+        prune(bert, questions, **options)
+
+
+def test_importance_is_averaged_over_examples_or_tokens_only(bert, questions):
+    with pytest.raises(BadInput, match="per 'example' or per 'token'"):
+        importance(bert, questions, per="word")
+
+
 def test_switching_heads_off_changes_the_filled_in_word(tiny_bert):
     found = effect(tiny_bert, "the [MASK] sat on the mat", off=[(0, 1), (1, 2)], k=3)
     assert found.asked == "masked words" and found.places == (2,)

@@ -171,7 +171,7 @@ def test_ctrl_c_says_how_to_go_on_and_changed_runs_are_refused(
         assert made(place) == kept  # a refusal harms nothing
         return " ".join(capsys.readouterr().err.split())
 
-    assert "other settings or another model" in refused("--max-length", "6")
+    assert "other settings or another model" in refused("--max-length", "9")
     data = place / words[1 if words is ABLATE else 3]
     text = data.read_text()
     data.write_text(text.replace("\n", "\nthe ", 1))
@@ -190,7 +190,7 @@ def test_a_run_may_start_anew(place, monkeypatch, words, module, name):
     whole = made(place)
     with monkeypatch.context() as stopping:
         stop_after(stopping, module, name, 3)
-        assert run(stopping, *words, "--max-length", "6") == 130
+        assert run(stopping, *words, "--max-length", "9") == 130
     assert run(monkeypatch, *words, "--restart") == 0
     assert made(place) == whole
 

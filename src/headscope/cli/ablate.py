@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli.console import err, open_scope, out, say_written, stoppable
+from headscope.cli.console import (
+    check_csv,
+    check_figure,
+    err,
+    open_scope,
+    out,
+    say_written,
+    stoppable,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -84,6 +92,8 @@ def ablate(
     from headscope.files import atomic_path
     from headscope.statistics.lock import only_writer
 
+    check_csv(output, "An ablation")
+    check_figure(map_file)
     asked = {part.strip() for part in what.split(",")}
     if not asked <= {"heads", "layers"}:
         raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
@@ -151,22 +161,27 @@ def _summary(found: Ablation) -> None:
     if not found.shared:
         err.print("This model cannot be cut into layers: every head took a full pass.")
     table: Any = found.table
+    points, digits = (" points", 2) if found.scale != 1 else ("", 4)
+
+    def shown(difference: float) -> str:
+        return f"{found.scale * difference:+.{digits}f}"
+
     for what, halves in found.halves.items():
         rows = table[table["disabled"] == what.removesuffix("s")]
         ordered = rows.sort_values("difference", ascending=not found.higher_is_better)
         for name, row in (("best ", ordered.iloc[0]), ("worst", ordered.iloc[-1])):
             place = f"{row['layer']}-{row['head']}" if what == "heads" else f"{row['layer']}"
             out.print(
-                f"{name} {what.removesuffix('s')} {place:<6} {100 * row['difference']:+.2f} points "
-                f"[{100 * row['low']:+.2f}, {100 * row['high']:+.2f}], "
+                f"{name} {what.removesuffix('s')} {place:<6} {shown(row['difference'])}{points} "
+                f"[{shown(row['low'])}, {shown(row['high'])}], "
                 f"corrected p {row['p_holm']:.3f}",
                 highlight=False,
                 soft_wrap=True,
             )
         out.print(
-            f"chosen on one half and reported on the other: best {100 * halves.chosen_best:+.2f} "
-            f"becomes {100 * halves.reported_best:+.2f}, worst {100 * halves.chosen_worst:+.2f} "
-            f"becomes {100 * halves.reported_worst:+.2f}",
+            f"chosen on one half and reported on the other: best {shown(halves.chosen_best)} "
+            f"becomes {shown(halves.reported_best)}, worst {shown(halves.chosen_worst)} "
+            f"becomes {shown(halves.reported_worst)}",
             highlight=False,
             soft_wrap=True,
         )

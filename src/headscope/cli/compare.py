@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.console import open_scope, out, say_written, stoppable, told
+from headscope.cli.console import (
+    check_csv,
+    check_figure,
+    open_scope,
+    out,
+    say_written,
+    stoppable,
+    told,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +57,8 @@ def compare(
     from headscope.corpus.glue import is_glue, read_glue
     from headscope.edits.compare import compare as run
 
+    check_csv(output, "A comparison")
+    check_figure(map_file)
     texts: object = read_glue(corpus) if is_glue(Path(corpus)) else corpus
     a, b = open_scope(model_a, device), open_scope(model_b, device)
     with stoppable(), told(f"Comparing {a.name} and {b.name}") as tell:

@@ -52,14 +52,22 @@ def progress() -> Progress:
 
 
 @contextlib.contextmanager
-def stoppable() -> Generator[None]:
-    """Around a run that keeps what it has: when it is stopped, the user is told how to go on."""
+def stoppable(checkpoint: Path | None = None) -> Generator[None]:
+    """Around a run that keeps what it has: when it is stopped, the user is told how to go on.
+
+    Where a run keeps checkpoints from time to time, what counts is whether there is one.
+    """
     try:
         yield
     except KeyboardInterrupt:
         import typer
 
-        err.print("Stopped; what was done is kept. Run the same command to go on.")
+        if checkpoint is None:
+            err.print("Stopped; what was done is kept. Run the same command to go on.")
+        elif checkpoint.exists():
+            err.print("Stopped; the last checkpoint is kept. Run the same command to go on.")
+        else:
+            err.print("Stopped before the first checkpoint; the same command starts again.")
         raise typer.Exit(130) from None
 
 
@@ -74,6 +82,21 @@ def told(title: str) -> Generator[Tell]:
             bar.update(task, completed=report.done, total=report.total, description=words)
 
         yield tell
+
+
+def check_csv(output: Path, what: str) -> None:
+    """Said before the work is done, not when it is to be written."""
+    from headscope.errors import BadInput
+
+    if output.suffix != ".csv":
+        raise BadInput(f"{what} is written as .csv, not as {output}.")
+
+
+def check_figure(path: Path | None) -> None:
+    from headscope.figures.style import check_format
+
+    if path is not None:
+        check_format(path.suffix.lstrip(".").lower())
 
 
 def open_scope(model: str | None, device: str | None = None, dtype: str | None = None) -> Scope:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.console import out, progress, say_written
+from headscope.cli.console import out, progress, say_written, stoppable
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def finetune(
       headscope finetune train.tsv --text review --label stars --model bert-base-uncased -o model
     """
     from headscope.corpus.tasks import read_task
-    from headscope.edits.finetune import Recipe
+    from headscope.edits.finetune import CHECKPOINT, Recipe
     from headscope.edits.finetune import finetune as run
 
     columns = {"text": text, "pair": pair, "label": label, "metric": metric}
@@ -60,7 +60,7 @@ def finetune(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, warmup=warmup,
         max_length=max_length, dropout=dropout, seed=seed, from_scratch=from_scratch,
     )  # fmt: skip
-    with progress() as bar:
+    with stoppable(output / CHECKPOINT), progress() as bar:
         shown = bar.add_task(f"training on {task.name}", total=None)
 
         def advance(step: int, total: int, loss: float) -> None:
@@ -68,9 +68,9 @@ def finetune(
             bar.update(shown, completed=step, total=total, description=words)
 
         run(model, task, output, recipe=recipe, device=device, progress=advance)
+    say_written(output)
     if Path(task_data).is_dir():
         _score(task_data, output, task, columns, max_length, device)
-    say_written(output)
 
 
 def _score(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +35,10 @@ class Rows:
             asked = next((name for name in usual if name in self.columns), None)
         if asked is None or asked not in self.columns:
             missing = f"no column {asked!r}" if asked else f"no {what} column"
-            raise BadInput(f"{self.name} has {missing}; its columns are {self.names}.")
+            raise BadInput(
+                f"{self.name} has {missing}; its columns are {self.names}: name one with "
+                f"--{what} ({what}= in Python)."
+            )
         return self.columns[asked]
 
 
@@ -54,12 +58,25 @@ def read_rows(source: str | Path, split: str) -> Rows:
     return table_rows(path, "," if path.suffix == ".csv" else "\t")
 
 
+def file_text(path: Path) -> str:
+    try:
+        # opened with newline="", because line ends inside quoted cells are part of them
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path.name} is not UTF-8 text (byte {error.start}); save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror}).") from error
+
+
 def table_rows(path: Path, delimiter: str) -> Rows:
     """Rows of a delimited file; its first line is a header if no cell of it is a number or long."""
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        # tab-separated corpora hold bare quotation marks; only CSV quotes its cells
-        quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-        cells = [row for row in csv.reader(lines, delimiter=delimiter, quoting=quoting) if row]
+    # tab-separated corpora hold bare quotation marks; only CSV quotes its cells
+    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    lines = io.StringIO(file_text(path), newline="")
+    cells = [row for row in csv.reader(lines, delimiter=delimiter, quoting=quoting) if row]
     if not cells:
         raise BadInput(f"{path.name} is empty.")
     width = len(cells[0])
@@ -81,7 +98,7 @@ def _is_header(row: Sequence[str]) -> bool:
 
 def _json_rows(path: Path) -> Rows:
     columns: dict[str, list[str]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(file_text(path).splitlines(), start=1):
         if not line.strip():
             continue
         try:

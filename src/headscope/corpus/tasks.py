@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from headscope.corpus.rows import Rows, read_rows
+from headscope.corpus.rows import Rows, file_text, read_rows
 from headscope.errors import BadInput
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
@@ -54,6 +54,8 @@ class Task:
 
     def sample(self, limit: int | None, seed: int = 0) -> Task:
         """At most `limit` examples drawn at random, in their first order."""
+        if limit is not None and limit < 1:
+            raise BadInput(f"A limit is at least 1, not {limit}.")
         if limit is None or limit >= len(self):
             return self
         drawn = np.random.default_rng(seed).choice(len(self), size=limit, replace=False)
@@ -92,8 +94,7 @@ def read_task(
         task = read_glue(path, split)
         return task if metric is None else dataclasses.replace(task, metric=metric)
     if path.suffix == ".txt" and path.is_file() and label is None:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-        return language_task(path.stem, lines, known or "masked")
+        return language_task(path.stem, file_text(path).splitlines(), known or "masked")
     rows = read_rows(source, split)
     name = path.stem or str(source)
     texts = rows.column(text, TEXT, "text")
@@ -165,10 +166,16 @@ def _known_kind(kind: str | None) -> TaskKind | None:
 def _labels(rows: Rows, label: str | None) -> list[str]:
     if label is None and not rows.has(LABEL):
         raise BadInput(
-            f"{rows.name} has no column of labels among {rows.names}; name it, or choose the kind "
-            "masked or next to score the text itself."
+            f"{rows.name} has no column of labels among {rows.names}; name it with --label (label= "
+            "in Python), or choose the kind masked or next to score the text itself."
         )
-    return rows.column(label, LABEL, "label")
+    labels = rows.column(label, LABEL, "label")
+    for number, one in enumerate(labels, start=1):
+        if not one.strip():
+            raise BadInput(
+                f"{rows.name}: example {number} has no label; give it one or leave it out."
+            )
+    return labels
 
 
 def _class_names(labels: Sequence[str]) -> tuple[str, ...]:

@@ -81,6 +81,11 @@ class Ablation:
         )
 
     @property
+    def scale(self) -> float:
+        """What differences are shown times: points are hundredths of a share, a loss is none."""
+        return 1.0 if self.metric == "loss" else 100.0
+
+    @property
     def head_map(self) -> np.ndarray:
         """layer head: score minus baseline with that head disabled."""
         found = np.full((self.layers, self.heads), np.nan)
@@ -108,10 +113,11 @@ class Ablation:
             for edit, p in zip(self.edits, self.differences.p_holm, strict=True)
             if p < SURE and (len(edit.heads) == 1) == (what == "heads")
         ]
+        in_points = ", in points" if self.scale != 1 else ""
         return layer_head_map(
-            100 * values,
+            self.scale * values,
             f"{self.task}: one {what.removesuffix('s')} disabled ({self.mode})",
-            f"{self.metric} minus {self.baseline:.3f}, in points",
+            f"{self.metric} minus {self.baseline:.3f}{in_points}",
             diverging=True,
             mark=sure,
         )

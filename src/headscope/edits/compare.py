@@ -20,6 +20,7 @@ from headscope.corpus.tasks import Task
 from headscope.edits.change import Change, check_alike
 from headscope.edits.comparing import BATCH, Comparing, Texts, batch_of, by_length
 from headscope.edits.disable import chosen_kind
+from headscope.edits.fitting import room
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.statistics.lock import only_writer
@@ -115,6 +116,7 @@ def compare(
     """
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
+    room(max_length)
     chosen = [_chosen(scope, statistics) for scope in (a, b)]
     asked = [[one.name for one in ones] for ones in chosen]
     texts = text_pairs(corpus, limit)
@@ -162,6 +164,8 @@ def _table(found: Change, padded: bool) -> Any:
 
 def text_pairs(corpus: Any, limit: int | None) -> Texts:
     """The texts of a corpus, each with its second sentence if it has one."""
+    if limit is not None and limit < 1:
+        raise BadInput(f"A limit is at least 1, not {limit}.")
     if isinstance(corpus, Task):
         chosen = corpus.sample(limit)
         pairs: Sequence[str | None] = chosen.pairs or [None] * len(chosen)

@@ -16,12 +16,13 @@ from headscope._version import __version__
 from headscope.capture import Kind
 from headscope.corpus.segments import Segment
 from headscope.edits.change import Change, Sums, with_batch
+from headscope.reading.decoder_text import encode_both
 from headscope.statistics import Survey, partial, survey
 from headscope.statistics.identity import Fingerprint, scope_identity
 from headscope.statistics.progress import Report, Tell
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Batch
+    from headscope.models.tokenise import Batch, Text
     from headscope.reading import Scope
 
 Texts = list[tuple[str, str | None]]
@@ -126,6 +127,9 @@ def by_length(texts: Texts) -> Texts:
 def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
     """Texts as both models read them, cut to the longest allowed."""
     firsts, seconds = [text for text, _ in texts], [pair for _, pair in texts]
+    if scope.encoder_decoder:  # without a second sentence the decoder reads the text again
+        spoken: list[Text | None] = [pair or text for text, pair in texts]
+        return encode_both(scope, firsts, spoken, truncate=True, max_length=longest)[0]
     return scope.encode(firsts, seconds, truncate=True, max_length=longest)
 
 

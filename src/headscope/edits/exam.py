@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.corpus.tasks import Task
-from headscope.edits.metrics import Metric, find_metric
+from headscope.edits.fitting import fitting, metric_for, room
+from headscope.edits.metrics import Metric
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ def exam(
     seed: int = 0,
 ) -> Exam:
     """The task as this scope is asked it: tokenised, cut to `max_length`, batched by length."""
-    marks = metric if isinstance(metric, Metric) else find_metric(metric or task.metric)
-    longest = min(max_length, scope.max_length or max_length)
-    if task.kind in ("classification", "regression"):
-        _check_head(scope, task)
+    task = fitting(scope, task)
+    marks = metric if isinstance(metric, Metric) else metric_for(task, metric)
+    if batch_size < 1:
+        raise BadInput(f"A batch holds at least 1 example, not {batch_size}.")
+    longest = min(room(max_length), scope.max_length or max_length)
     order = _by_length(task)
     batches: list[tuple[Inputs, Tensor]] = []
     for start in range(0, len(order), batch_size):
@@ -118,24 +120,6 @@ _READERS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor
 }
 
 
-def _check_head(scope: Scope, task: Task) -> None:
-    """A model without a head for the task, or with another number of classes, cannot answer."""
-    name: str = type(scope.model).__name__
-    if "SequenceClassification" not in name:
-        raise BadInput(
-            f"{name} has no classification head to answer {task.name} with; make one with "
-            f"`headscope finetune`, or score its language loss with the kind masked or next."
-        )
-    outputs = int(scope.model.config.num_labels)
-    wanted = 1 if task.kind == "regression" else len(task.classes)
-    if outputs != wanted:
-        said = "one number" if task.kind == "regression" else f"{wanted} classes"
-        raise BadInput(
-            f"The model's head gives {outputs} outputs and {task.name} asks for {said}; "
-            "fine-tune the model on this task first."
-        )
-
-
 def _by_length(task: Task) -> np.ndarray:
     """Examples of like length side by side, so that little is padded."""
     pairs: Sequence[str] = task.pairs or [""] * len(task)
@@ -146,8 +130,6 @@ def _by_length(task: Task) -> np.ndarray:
 def _masked(scope: Scope, inputs: Inputs, seed: int) -> tuple[Inputs, Tensor]:
     """One word piece in seven hidden behind the mask token, at least one a text."""
     tokenizer: Any = scope.tokenizer
-    if tokenizer.mask_token_id is None:
-        raise BadInput(f"{scope.name} has no mask token; choose the kind next instead of masked.")
     ids = inputs["input_ids"]
     special = torch.zeros_like(ids, dtype=torch.bool)
     for number in tokenizer.all_special_ids:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import random
 import shutil
@@ -23,9 +24,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.corpus.tasks import Task
-from headscope.errors import BadInput, HeadscopeError
+from headscope.edits.fitting import check_trainable, room
+from headscope.errors import BadInput, HeadscopeError, UnknownModel
 from headscope.files import atomic_path
-from headscope.models.open import BUNDLED
+from headscope.models.open import BUNDLED, cannot_open, model_source, place
+from headscope.statistics.identity import model_fingerprint
+from headscope.statistics.lock import only_writer
 
 CHECKPOINT = "checkpoint.pt"
 CLIP = 1.0
@@ -47,6 +51,24 @@ class Recipe:
     seed: int = 42
     dropout: float | None = None  # None: what the model's own configuration says
     from_scratch: bool = False  # random weights instead of the pre-trained ones
+
+    def __post_init__(self) -> None:
+        room(self.max_length)
+        for wrong, sentence in (
+            (self.epochs < 1, f"Training takes at least 1 epoch, not {self.epochs}."),
+            (self.batch_size < 1, f"A batch holds at least 1 example, not {self.batch_size}."),
+            (
+                not self.learning_rate > 0,
+                f"A learning rate is above 0, such as 5e-5, not {self.learning_rate}.",
+            ),
+            (not 0 <= self.warmup <= 1, f"The warm-up is a share of 0 to 1, not {self.warmup}."),
+            (
+                not 0 <= (self.dropout or 0) < 1,
+                f"Dropout is a share from 0 to below 1, not {self.dropout}.",
+            ),
+        ):
+            if wrong:
+                raise BadInput(sentence)
 
 
 PROTOCOL = Recipe()
@@ -85,36 +107,48 @@ def finetune(
     progress: Progress | None = None,
 ) -> Path:
     """Train the model at `source` (None: the bundled one) on `task` and save it in `folder`."""
-    if task.kind not in ("classification", "regression"):
-        raise BadInput(f"{task.name} has no labels to train on; give a task with labels.")
-    folder = Path(folder)
-    if (folder / "config.json").exists():
-        raise BadInput(f"{folder} already holds a model; choose another folder or remove it.")
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    check_trainable(task)
+    folder = Path(folder).absolute()
+    _check_free(folder)
     model, tokenizer = new_classifier(source, task, recipe)
-    model.to(place)
+    model = place(model, device or ("cuda" if torch.cuda.is_available() else "cpu"), None)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise HeadscopeError(f"{folder} cannot be made ({error.strerror}).") from error
-    train(
-        model,
-        encode(tokenizer, task, recipe.max_length),
-        task,
-        recipe,
-        checkpoint=folder / CHECKPOINT,
-        keep_every=keep_every,
-        progress=progress,
-    )
+        raise BadInput(
+            f"The folder {folder} cannot be made ({error.strerror}); choose another."
+        ) from error
+    with only_writer(folder / CHECKPOINT):
+        train(
+            model,
+            encode(tokenizer, task, recipe.max_length),
+            task,
+            recipe,
+            checkpoint=folder / CHECKPOINT,
+            keep_every=keep_every,
+            progress=progress,
+        )
     save(model, tokenizer, task, recipe, folder)
     return folder
+
+
+def _check_free(folder: Path) -> None:
+    """The finished model takes the folder's place, so nothing else may be in it."""
+    if folder.is_file():
+        raise BadInput(f"{folder} is a file; give the name of a folder for the model.")
+    if (folder / "config.json").exists():
+        raise BadInput(f"{folder} already holds a model; choose another folder or remove it.")
+    ours = (CHECKPOINT, f".{CHECKPOINT}.")  # the checkpoint, its lock and one half written
+    others = [] if not folder.is_dir() else [path.name for path in folder.iterdir()]
+    if any(not name.startswith(ours) for name in others):
+        raise BadInput(f"{folder} holds other files; give a new or an empty folder for the model.")
 
 
 def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tuple[Any, Any]:
     """The model with a fresh head for the task, and its tokenizer."""
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
-    where = str(BUNDLED if source is None else source)
+    where = str(BUNDLED) if source is None else model_source(source)
     torch.manual_seed(recipe.seed)
     options: dict[str, Any] = {"num_labels": 1 if task.kind == "regression" else len(task.classes)}
     if task.classes:
@@ -136,9 +170,8 @@ def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tup
                 model = AutoModelForSequenceClassification.from_pretrained(
                     where, config=configuration, dtype=torch.float32
                 )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise BadInput(f"{where} cannot be opened to be fine-tuned ({reason}).") from error
+    except (OSError, ValueError, KeyError) as error:
+        raise UnknownModel(cannot_open(where, error)) from error
     if model.config.pad_token_id is None:
         model.config.pad_token_id = _pad_id(tokenizer)
     return model, tokenizer
@@ -172,7 +205,8 @@ def train(
         optimiser, lambda step: _rate(step, total, recipe.warmup)
     )
     _seed(recipe.seed)
-    done = _resume(checkpoint, model, optimiser, schedule, _digest(task, recipe))
+    digest = _digest(model, task, recipe)
+    done = _resume(checkpoint, model, optimiser, schedule, digest)
     losses: list[float] = []
     kept_at = time.monotonic()
     model.train()
@@ -192,7 +226,7 @@ def train(
         optimiser.zero_grad(set_to_none=True)
         due = (step + 1) % keep_every == 0 or time.monotonic() - kept_at > KEEP_SECONDS
         if checkpoint is not None and due and step + 1 < total:
-            _keep(checkpoint, model, optimiser, schedule, step + 1, _digest(task, recipe))
+            _keep(checkpoint, model, optimiser, schedule, step + 1, digest)
             kept_at = time.monotonic()
         if progress is not None and (step % 10 == 0 or step + 1 == total):
             losses.append(float(loss.detach()))
@@ -258,8 +292,12 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _digest(task: Task, recipe: Recipe) -> dict[str, Any]:
-    return {"task": task.name, "examples": len(task), **dataclasses.asdict(recipe)}
+def _digest(model: nn.Module, task: Task, recipe: Recipe) -> dict[str, Any]:
+    """What decides the trained model: where it starts from, every example, and the recipe."""
+    content = hashlib.sha256(repr((task.texts, task.pairs, task.classes)).encode())
+    content.update(task.labels.tobytes())
+    start = model_fingerprint(model)
+    return {"model": start, "task": content.hexdigest(), **dataclasses.asdict(recipe)}
 
 
 def _keep(
@@ -288,8 +326,8 @@ def _resume(path: Path | None, model: nn.Module, optimiser: Any, schedule: Any, 
         raise HeadscopeError(f"{path} cannot be read; remove it to start again.") from error
     if state["digest"] != json.dumps(digest, sort_keys=True):
         raise BadInput(
-            f"{path.parent} holds an unfinished run with other settings; go on with those, or "
-            "choose another folder."
+            f"{path.parent} holds an unfinished run with other settings, data or model; go on with "
+            "those, remove the folder, or choose another."
         )
     model.load_state_dict(state["model"])
     optimiser.load_state_dict(state["optimiser"])

@@ -19,6 +19,7 @@ from headscope.capture import Call, Kind
 from headscope.edits.answers import Track, untracked
 from headscope.edits.disable import chosen_kind
 from headscope.edits.exam import Exam
+from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,8 @@ def importance(
 ) -> Importance:
     """Gate slopes of every head over an exam; `per` says over what the size is averaged."""
     kind = chosen_kind(scope, kind)
+    if per not in ("example", "token"):
+        raise BadInput(f"Importance is averaged per 'example' or per 'token', not per {per!r}.")
     size = np.zeros((scope.layers[kind], scope.heads[kind]))
     slope = np.zeros_like(size)
     count = 0

@@ -13,7 +13,7 @@ from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
 from headscope.errors import BadInput
-from headscope.reading.decoder_text import decoder_batch
+from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, likeliest, word_logits
 
 if TYPE_CHECKING:
@@ -149,11 +149,8 @@ def _read(
     if not scope.encoder_decoder:
         batch = scope.encode([text], [text_pair], truncate=truncate)
         return dict(batch.inputs), batch.tokens[0]
-    batch = scope.encode([text], truncate=truncate)
-    decoder = decoder_batch(
-        scope.model, scope.tokenizer, [text_pair], max_length=scope.max_length, truncate=truncate
-    ).to(scope.device)
-    return {**batch.inputs, **decoder.inputs}, decoder.tokens[0]
+    batch, spoken = encode_both(scope, [text], [text_pair], truncate=truncate)
+    return dict(batch.inputs), spoken[0]
 
 
 def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:

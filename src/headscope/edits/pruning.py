@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from headscope.edits.answers import OneLayer, Track, answer, answer_each, untrac
 from headscope.edits.disable import chosen_kind
 from headscope.edits.exam import Exam
 from headscope.edits.importance import importance
+from headscope.edits.modes import mode as find_mode
+from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +68,9 @@ def prune(
     `choose_on` is the exam heads are chosen on; choosing on the one that is reported flatters.
     """
     kind = chosen_kind(scope, kind)
+    if order not in get_args(Order):
+        raise BadInput(f"There is no order {order!r}; choose one of {', '.join(get_args(Order))}.")
+    find_mode(mode)
     every = [
         (layer, head) for layer in range(scope.layers[kind]) for head in range(scope.heads[kind])
     ]
@@ -104,5 +109,7 @@ def _cheapest(
 
 
 def _stops(total: int, step: float, until: float) -> list[int]:
+    if not 0 < step <= 1 or not 0 < until <= 1:
+        raise BadInput(f"A step and an end are shares of 0 to 1, not {step} and {until}.")
     shares = np.arange(0, until + step / 2, step)
     return sorted({min(total, round(share * total)) for share in shares})

@@ -16,10 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from headscope.errors import BadInput
 from headscope.figures.colour import INK, PAPER, QUIET, RULE
 from headscope.figures.fonts import drawable, families
 
 DPI = 200
+FORMATS = ("svg", "png", "pdf")
 MOST_PIXELS = 30_000  # of a side: a very long text is drawn coarser rather than not at all
 BODY, SMALL, TINY = 8.0, 7.0, 6.0  # points
 
@@ -90,9 +92,15 @@ def bare(axes: Axes) -> None:
     axes.set_axis_off()
 
 
+def check_format(kind: str) -> None:
+    if kind not in FORMATS:
+        raise BadInput(f"A figure is written as {', '.join(FORMATS)}, not as {kind or 'nothing'}.")
+
+
 def save(figure: Figure, path: str | Path, file_format: str | None = None) -> None:
     """Write SVG, PNG or PDF by the path's ending, trimmed to what was drawn."""
     kind = file_format or Path(path).suffix.lstrip(".").lower()
+    check_format(kind)
     # without a date the same figure gives the same bytes
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     dots = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))

@@ -36,8 +36,7 @@ def open_model(
     elif name is None and len(options) == 1 and isinstance(options["dtype"], torch.dtype):
         model, tokenizer = open_bundled(options["dtype"])
     else:
-        folder = _checked_folder(path, str(source))
-        model, tokenizer = _open_pretrained(folder, options)
+        model, tokenizer = _open_pretrained(model_source(source), options)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return place(model, where, None).eval(), tokenizer, shown
 
@@ -50,9 +49,11 @@ def place(
         kind: torch.dtype | None = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         return model if device is None and kind is None else model.to(device=device, dtype=kind)
     except (RuntimeError, AssertionError, AttributeError, TypeError) as error:
+        kept = "" if dtype is None else f" with dtype {dtype!r}"
+        named = "at start of device string" in str(error)  # it lists every device there could be
+        reason = "there is no such device" if named else _first_line(error)
         raise BadInput(
-            f"The device {device!r} with dtype {dtype!r} cannot be used here "
-            f"({_first_line(error)}); try device='cpu'."
+            f"The device {str(device)!r}{kept} cannot be used here ({reason}); try device='cpu'."
         ) from error
 
 
@@ -73,12 +74,13 @@ def _shown(name: str | Path) -> str:
     return Path(text).name if Path(text).exists() else text
 
 
-def _checked_folder(path: Path, source: str) -> str:
+def model_source(source: str | Path) -> str:
     """The folder or hub name to open; a path that is there but holds no model is refused here."""
+    path = Path(source).expanduser()
     if path.is_file():
         raise BadInput(f"{source} is a file; give a model's folder, a GGUF file or a hub name.")
     if not path.is_dir():
-        return source
+        return str(source)
     configuration = path / "config.json"
     if not configuration.is_file():
         raise BadInput(
@@ -103,7 +105,7 @@ def _open_pretrained(source: str, options: dict[str, Any]) -> tuple[nn.Module, A
     try:
         configuration = AutoConfig.from_pretrained(source, **code)
     except (OSError, ValueError, KeyError) as error:
-        raise UnknownModel(_cannot_open(source, error)) from error
+        raise UnknownModel(cannot_open(source, error)) from error
     architecture = (configuration.architectures or [None])[0]
     # the class the model was saved as keeps its heads, so that it can fill in and continue text
     family = getattr(transformers, architecture or "", None) or AutoModel
@@ -150,7 +152,8 @@ def _open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
     return model, tokenizer
 
 
-def _cannot_open(source: str, error: Exception) -> str:
+def cannot_open(source: str, error: Exception) -> str:
+    """The sentence for a folder that is no model, or a name nobody knows."""
     if Path(source).is_dir():
         return f"The folder {source} is not a model transformers can open ({_first_line(error)})."
     return (

@@ -21,6 +21,7 @@ from headscope.patterns.scores import pattern_named, patterns
 from headscope.statistics.feature import Feature
 from headscope.statistics.grid import Grid
 from headscope.statistics.rows import Rows
+from headscope.statistics.selection import why_not
 from headscope.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic
 
 def _can_be_measured(measure: Statistic, scope: Scope) -> bool:
     applies = any(measure.applies(kind, kind == "decoder") for kind in scope.kinds)
-    return applies and measure.unavailable(scope) is None
+    return applies and why_not(scope, measure) is None
 
 
 # Surveys discover statistics by looking through modules; likeness needs a scope, so `measures`.

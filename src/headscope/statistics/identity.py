@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import torch
+from torch import nn
 
 from headscope._version import __version__
 from headscope.corpus.segments import Segment
@@ -16,10 +17,10 @@ from headscope.statistics.measure import Settings
 VALUES = 8  # numbers of each parameter that go into a model's fingerprint
 
 
-def model_fingerprint(scope: Scope) -> str:
+def model_fingerprint(model: nn.Module) -> str:
     """Tells apart models that have one name: names, shapes and some values of all parameters."""
     digest = hashlib.sha256()
-    for name, parameter in scope.model.named_parameters():
+    for name, parameter in model.named_parameters():
         some = parameter.detach().flatten()[:VALUES].to("cpu", torch.float32)
         digest.update(f"{name}{tuple(parameter.shape)}{some.tolist()}".encode())
     return digest.hexdigest()[:16]
@@ -29,7 +30,7 @@ def scope_identity(scope: Scope) -> dict[str, Any]:
     """The model and the edits under which it runs."""
     dtype = str(next(scope.model.parameters()).dtype)
     return {
-        "model": [scope.name, model_fingerprint(scope), dtype],
+        "model": [scope.name, model_fingerprint(scope.model), dtype],
         "edits": [repr(edit) for edit in scope.edits],
     }
 

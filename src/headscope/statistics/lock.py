@@ -14,6 +14,8 @@ from headscope.errors import BadInput, HeadscopeError
 @contextlib.contextmanager
 def only_writer(output: Path) -> Generator[None]:
     """Hold the output for this run; another run that wants it is told so at once."""
+    if output.is_dir():
+        raise BadInput(f"{output} is a folder; give the name of a file to write.")
     if not output.parent.is_dir():
         raise BadInput(f"The folder {output.parent} does not exist; create it or choose another.")
     path = output.with_name(f".{output.name}.lock")

@@ -29,7 +29,7 @@ def measurable(
                     f"attention of {scope.name}; leave it out."
                 )
             continue
-        reason = _why_not(scope, statistic)
+        reason = why_not(scope, statistic)
         if reason is None:
             taken.append(statistic)
         elif named:
@@ -39,7 +39,8 @@ def measurable(
     return taken, missing
 
 
-def _why_not(scope: Scope, statistic: Statistic) -> str | None:
+def why_not(scope: Scope, statistic: Statistic) -> str | None:
+    """What this model lacks for the statistic, in a sentence; None if it can be measured."""
     if statistic.source == "repeats" and (scope.encoder_decoder or not scope.causal):
         return f"{scope.name} does not continue text, so it has no {statistic.name}."
     return statistic.unavailable(scope)

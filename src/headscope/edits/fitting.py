@@ -1,0 +1,126 @@
+"""Whether a model, a task and a metric fit each other, asked before anything long is begun."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headscope.corpus.tasks import Task, TaskKind
+from headscope.edits.metrics import Metric, find_metric
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+FITTING: dict[TaskKind, tuple[str, ...]] = {
+    "classification": ("accuracy", "f1", "matthews"),
+    "regression": ("pearson", "spearman"),
+    "masked": ("loss",),
+    "next": ("loss",),
+}
+OF_TWO_CLASSES = ("f1", "matthews")
+LEAST_ROOM = 8  # tokens: special ones and a few words
+SHOWN = 5  # names of classes in a sentence
+
+
+def fitting(scope: Scope, task: Task) -> Task:
+    """The task with its classes numbered as the model's head numbers them; refused if none fit."""
+    if task.kind in ("masked", "next"):
+        _check_words(scope, task)
+        return task
+    name: str = type(scope.model).__name__
+    if "SequenceClassification" not in name:
+        raise BadInput(
+            f"{name} has no classification head to answer {task.name} with; make one with "
+            f"`headscope finetune`, or score its language loss with the kind masked or next."
+        )
+    outputs = int(scope.model.config.num_labels)
+    if task.kind == "regression":
+        if outputs != 1:
+            raise BadInput(
+                f"The model's head knows {outputs} classes and {task.name} asks for one number; "
+                "fine-tune the model on this task first."
+            )
+        return task
+    known = scope.model.config.id2label
+    names = [str(known.get(number, number)) for number in range(outputs)]
+    if set(task.classes) <= set(names):
+        # by name: a file may lack a class, or list them in another order
+        places = np.array([names.index(one) for one in task.classes], dtype=np.int64)
+        return dataclasses.replace(task, labels=places[task.labels], classes=tuple(names))
+    if outputs != len(task.classes):
+        head = "gives one number" if outputs == 1 else f"knows {_listed(names)}"
+        raise BadInput(
+            f"The model's head {head} and {task.name} has {_listed(task.classes)}; "
+            "fine-tune the model on this task first."
+        )
+    return task
+
+
+def metric_for(task: Task, name: str | None) -> Metric:
+    """The metric of that name, or the task's own, if it can mark such answers."""
+    metric = find_metric(name or task.metric)
+    usable = FITTING[task.kind]
+    if task.kind == "classification" and len(task.classes) != 2:
+        usable = tuple(one for one in usable if one not in OF_TWO_CLASSES)
+    if metric.name not in usable:
+        raise BadInput(
+            f"The metric {metric.name} does not fit {task.name} ({_said(task)}), which is marked "
+            f"by {', '.join(usable)}."
+        )
+    return metric
+
+
+def check_trainable(task: Task) -> None:
+    """Whether a classifier can learn the task, and be marked by its metric afterwards."""
+    if task.kind not in ("classification", "regression"):
+        raise BadInput(f"{task.name} has no labels to train on; give a task with labels.")
+    if len(task.classes) == 1:
+        raise BadInput(
+            f"All of {task.name} has the label {task.classes[0]!r}, so there is nothing to learn; "
+            "give a task with at least two."
+        )
+    metric_for(task, None)
+
+
+def room(max_length: int) -> int:
+    """A length that texts can be cut to."""
+    if max_length < LEAST_ROOM:
+        raise BadInput(f"Texts need room for at least {LEAST_ROOM} tokens, not {max_length}.")
+    return max_length
+
+
+def _check_words(scope: Scope, task: Task) -> None:
+    if scope.encoder_decoder:
+        raise BadInput(
+            f"{scope.name} answers one text with another, so a text by itself has no {task.kind} "
+            "loss; give an exam of your own (see Scoring a task in docs/edits.md)."
+        )
+    if scope.model.get_output_embeddings() is None:
+        raise BadInput(
+            f"{type(scope.model).__name__} has no head that predicts words to score {task.name} "
+            "with; load the model it was pretrained as, or give a task with labels."
+        )
+    if task.kind == "next" and not scope.causal:
+        raise BadInput(
+            f"{scope.name} reads both ways and so sees the next token; choose the kind masked."
+        )
+    if task.kind == "masked" and scope.tokenizer.mask_token_id is None:
+        raise BadInput(f"{scope.name} has no mask token; choose the kind next instead of masked.")
+    if task.kind == "masked" and scope.causal:
+        raise BadInput(f"{scope.name} continues text and fills in no words; choose the kind next.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > SHOWN else ""
+    word = "class" if len(names) == 1 else "classes"
+    return f"{len(names)} {word} ({', '.join(names[:SHOWN])}{more})"
+
+
+def _said(task: Task) -> str:
+    if task.kind == "classification":
+        return f"{len(task.classes)} classes"
+    return {"regression": "numbers", "masked": "masked words", "next": "next tokens"}[task.kind]
