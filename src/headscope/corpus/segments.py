@@ -11,7 +11,7 @@ from typing import Any, Literal
 from headscope.corpus.documents import Document
 from headscope.corpus.sentences import split_sentences
 from headscope.errors import BadInput
-from headscope.models.encode import token_spans
+from headscope.models.encode import token_counts, token_spans
 
 Cut = Literal["documents", "pairs"]
 
@@ -55,7 +55,7 @@ def _pairs(
     )
     if not sentences:
         return
-    lengths = _lengths(tokenizer, sentences)
+    lengths: list[int] = token_counts(tokenizer, sentences).tolist()
     gathered: list[str] = []
     filled = 0
     for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True)):
@@ -99,14 +99,6 @@ def _spans(tokenizer: Any, texts: Sequence[str]) -> list[Any]:
     return [spans[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
-def _lengths(tokenizer: Any, texts: Sequence[str]) -> list[int]:
-    """How many tokens each text has, without special ones."""
-    if tokenizer.is_fast:
-        return token_spans(tokenizer, texts)[0].tolist()
-    found = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-    return [len(ids) for ids in found]
-
-
 def _word_spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     place = 0
@@ -114,5 +106,5 @@ def _word_spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
         start = text.index(word, place)
         place = start + len(word)
         # every token of a word stands for the whole of it, so that lengths still agree
-        spans += [(start, place)] * max(1, _lengths(tokenizer, [word])[0])
+        spans += [(start, place)] * max(1, int(token_counts(tokenizer, [word])[0]))
     return spans

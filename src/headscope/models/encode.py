@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.models.encodings import Encodings, encode_batch, encode_singly
-from headscope.models.remembered import encode_remembered, remembered
+from headscope.models.remembered import (
+    encode_remembered,
+    remembered_counts,
+    remembered_spans,
+)
 
 
 def encode(
@@ -35,7 +39,7 @@ def token_spans(
     tokenizer: Any, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """How many tokens a fast tokenizer makes of each text, and the spans of all in a row."""
-    known = remembered(tokenizer, texts)
+    known = remembered_spans(tokenizer, texts)
     if known is not None:
         return known
     read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
@@ -43,3 +47,12 @@ def token_spans(
     counts = np.fromiter(map(len, offsets), np.int64, len(offsets))
     flat = chain.from_iterable(chain.from_iterable(offsets))
     return counts, np.fromiter(flat, np.int32, 2 * int(counts.sum())).reshape(-1, 2)
+
+
+def token_counts(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.int64]:
+    """How many tokens a tokenizer makes of each text, without special ones."""
+    known = remembered_counts(tokenizer, texts) if tokenizer.is_fast else None
+    if known is not None:
+        return known
+    read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
+    return np.fromiter(map(len, read["input_ids"]), np.int64, len(texts))

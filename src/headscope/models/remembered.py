@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from headscope.models.divisible import Spaces, spaces
 from headscope.models.encodings import Encodings
 from headscope.models.frames import Frame, frame_of, framed
+
+Ints = NDArray[np.int64]
 
 MOST = 2**21  # tokens remembered before all is forgotten and learnt anew, so that memory stays flat
 
@@ -55,6 +57,26 @@ class _Growing:
         self.used = end
 
 
+class Read(NamedTuple):
+    """Words of several texts in a row."""
+
+    words: Ints
+    ends: Ints  # where the words of each text end
+    counts: Ints  # tokens of each word
+    reached: Ints  # tokens up to the end of each word
+
+    @property
+    def tokens(self) -> Ints:
+        """How many tokens each text has."""
+        return _steps(self.reached.take(self.ends - 1))
+
+
+def _steps(ends: Ints) -> Ints:
+    steps = ends.copy()
+    steps[1:] -= ends[:-1]
+    return steps
+
+
 class Words:
     """The tokens of every word met so far, for one tokenizer (which it does not hold)."""
 
@@ -72,8 +94,9 @@ class Words:
         self._waiting: list[str] = []
         self._alone = _Numbers(self._waiting)
         self._spaced = _Numbers(self._waiting, before=" ")
-        # of each word its characters, spaces included, its tokens, and where below they begin
-        self._words = _Growing(np.int64, 3)
+        self._sizes = _Growing(np.int64)  # characters of each word, spaces included
+        self._counts = _Growing(np.int64)  # its tokens
+        self._firsts = _Growing(np.int64)  # where below they begin
         self._ids = _Growing(np.int64)
         self._spans = _Growing(np.int32, 2)
 
@@ -83,10 +106,8 @@ class Words:
             any(letter in text for letter in self._first_letters) and self._any_added.search(text)
         )
 
-    def tokens(
-        self, tokenizer: Any, texts: Sequence[str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-        """How many tokens each text has, and of all texts in a row the ids and spans."""
+    def read(self, tokenizer: Any, texts: Sequence[str]) -> Read:
+        """The words of the texts by number; good until the next texts are read."""
         if self._ids.used > MOST:
             self.forget()
         numbers: list[int] = []
@@ -96,22 +117,24 @@ class Words:
             ends.append(len(numbers))
         if self._waiting:
             self._learn(tokenizer)
-        words = self._words.array[numbers]
-        counts = words[:, 1]
-        reached = words[:, :2].cumsum(axis=0)  # characters and tokens up to the end of each word
-        of_texts = reached[np.array(ends) - 1]
-        of_texts[1:] -= of_texts[:-1].copy()
-        place, before = (reached - words[:, :2]).T
-        if len(texts) > 1:
-            sizes = of_texts[:, 0]
-            word_counts = np.array(ends)
-            word_counts[1:] -= word_counts[:-1].copy()
-            place = place - (sizes.cumsum() - sizes).repeat(word_counts)
-        at = (words[:, 2] - before).repeat(counts)
+        words = np.array(numbers, dtype=np.int64)
+        counts = self._counts.array.take(words)
+        return Read(words, np.array(ends, dtype=np.int64), counts, counts.cumsum())
+
+    def tokens(self, read: Read) -> tuple[Ints, NDArray[np.int32]]:
+        """The ids and spans of the tokens, those of all texts in a row."""
+        sizes = self._sizes.array.take(read.words)
+        reached = sizes.cumsum()
+        place = reached - sizes
+        if len(read.ends) > 1:
+            begins = np.zeros(len(read.ends), dtype=np.int64)
+            begins[1:] = reached.take(read.ends[:-1] - 1)
+            place -= begins.repeat(_steps(read.ends))
+        at = (self._firsts.array.take(read.words) - read.reached + read.counts).repeat(read.counts)
         at += np.arange(len(at))
-        spans = self._spans.array[at]
-        spans += place.astype(np.int32).repeat(counts)[:, None]
-        return of_texts[:, 1], self._ids.array[at], spans
+        spans = self._spans.array.take(at, axis=0)
+        spans += place.astype(np.int32).repeat(read.counts)[:, None]
+        return self._ids.array.take(at), spans
 
     def _numbers(self, text: str) -> Iterable[int]:
         if not self._kept:
@@ -137,12 +160,13 @@ class Words:
         spans = np.array(read.offsets, dtype=np.int32).reshape(-1, 2)
         # where spaces are dropped, the one after a word counts as part of it
         sizes = np.fromiter(map(len, new), np.int64, len(new)) + (not self._kept)
-        firsts = self._ids.used + np.cumsum(counts) - counts
-        self._words.add(np.stack([sizes, counts, firsts], axis=1))
+        self._sizes.add(sizes)
+        self._counts.add(counts)
+        self._firsts.add(self._ids.used + np.cumsum(counts) - counts)
         self._ids.add(np.array(read.ids, dtype=np.int64))
         self._spans.add(spans)
         self._waiting.clear()
-        self._alone.known = self._spaced.known = self._words.used
+        self._alone.known = self._spaced.known = self._sizes.used
 
 
 _KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Words | None]] = WeakKeyDictionary()
@@ -175,20 +199,28 @@ def encode_remembered(
             return None
         # every row has two texts here, the second empty where there is none
         flat = [text or "" for both in zip(firsts, seconds, strict=True) for text in both]
-        counts, ids, spans = words.tokens(tokenizer, flat)
-    return framed(frame, paired, counts.reshape(-1, 2), ids, spans, limit)
+        read = words.read(tokenizer, flat)
+        ids, spans = words.tokens(read)
+    return framed(frame, paired, read.tokens.reshape(-1, 2), ids, spans, limit)
 
 
-def remembered(
-    tokenizer: Any, texts: Sequence[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
-    """How many tokens each text has, and their spans in a row; None where that cannot be done."""
+def remembered_counts(tokenizer: Any, texts: Sequence[str]) -> Ints | None:
+    """How many tokens each text has, without special ones; None where that is not remembered."""
     words = _words_of(tokenizer)
     if words is None or not all(map(words.reads, texts)):
         return None
     with words.lock:
-        counts, _, spans = words.tokens(tokenizer, texts)
-    return counts, spans
+        return words.read(tokenizer, texts).tokens
+
+
+def remembered_spans(tokenizer: Any, texts: Sequence[str]) -> tuple[Ints, NDArray[np.int32]] | None:
+    """How many tokens each text has, and their spans in a row; None as above."""
+    words = _words_of(tokenizer)
+    if words is None or not all(map(words.reads, texts)):
+        return None
+    with words.lock:
+        read = words.read(tokenizer, texts)
+        return read.tokens, words.tokens(read)[1]
 
 
 def _words_of(tokenizer: Any) -> Words | None:
