@@ -17,7 +17,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics import partial
+from headscope.statistics import partial, run
 from headscope.statistics.lock import only_writer
 from headscope.statistics.partial import partial_path
 from tests.tiny import tiny_scope
@@ -93,6 +93,29 @@ def test_stopping_leaves_a_usable_table_and_going_on_the_whole(corpus, tmp_path)
     whole = survey(corpus, output)
     assert whole.complete and not partial_path(output).exists()
     pd.testing.assert_frame_equal(whole.table, survey(corpus).table, check_exact=True)
+
+
+@pytest.mark.parametrize("place", ["measure_repeats", "Tally.merge"])
+def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monkeypatch, place):
+    """Ctrl-C may fall while a portion is being added up; half of one is never kept."""
+    output, scope = tmp_path / "s.parquet", tiny_scope("GPT2LMHeadModel")
+    whole = survey(corpus, scope=scope)
+    calls = 0
+    merge = run.Tally.merge
+
+    def stopped(*given):
+        nonlocal calls
+        calls += 1
+        if place == "Tally.merge":
+            merge(*given)
+        if place == "measure_repeats" or calls == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(f"headscope.statistics.run.{place}", stopped)
+        assert not survey(corpus, output, scope=scope).complete
+    resumed = survey(corpus, output, scope=scope)
+    pd.testing.assert_frame_equal(resumed.table, whole.table, check_exact=True)
 
 
 def test_going_on_with_another_corpus_or_model_is_refused(corpus, tmp_path):

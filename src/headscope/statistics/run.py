@@ -166,6 +166,7 @@ class _Run:
         self.tally: Tally = new_tally(settings)
         self.progress = partial.Progress()
         self._resumed = False
+        self._whole = False  # whether what was counted is that of whole portions
 
     def go_on(self) -> None:
         """Take up what an earlier run kept."""
@@ -174,7 +175,7 @@ class _Run:
         if kept is not None:
             self.progress, arrays = kept
             self.tally.restore(arrays)
-            self._resumed = True
+            self._resumed = self._whole = True
 
     def through(self, engine: Engine, size: int, tell: Tell) -> bool:
         """Measure what is left; False when the user stopped it."""
@@ -189,6 +190,7 @@ class _Run:
         try:
             if not self._resumed:
                 self.tally.merge(measure_repeats(self._source_scope(), self._settings))
+                self._whole = True
             for portion, part in engine.run(chunks(stream, size)):
                 self._take(portion, part, fingerprint)
                 done = (
@@ -200,7 +202,8 @@ class _Run:
                 if self._goal is not None and pace.due():
                     self._keep()
         except KeyboardInterrupt:
-            if self._goal is not None:
+            # stopped amid a portion's sums, the run goes on from what was kept before it
+            if self._goal is not None and self._whole:
                 self._keep()
             return False
         if not self.progress.segments:
@@ -211,12 +214,14 @@ class _Run:
         return self._source._scope
 
     def _take(self, portion: Portion, part: Tally, fingerprint: Fingerprint) -> None:
+        self._whole = False
         self.tally.merge(part)
         for segment in portion:
             fingerprint.add(segment)
         self.progress.chunks += 1
         self.progress.segments += len(portion)
         self.progress.fingerprint = fingerprint.value
+        self._whole = True
 
     def _keep(self) -> None:
         assert self._goal is not None
