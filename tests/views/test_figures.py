@@ -10,7 +10,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import headscope as hs
-from headscope.figures import layer_head_map, save, scatter_by_layer
+from headscope.figures import layer_head_map, layer_head_maps, save, scatter_by_layer
 from headscope.figures.colour import head_colours, oklab_from_rgb, seen_by_all, sequential
 from headscope.figures.fonts import drawable
 
@@ -127,3 +127,14 @@ def test_maps_and_scatters_take_missing_numbers_and_any_size():
         layer_head_map(np.zeros(3), "t", "l")
     with pytest.raises(ValueError, match="layers × heads"):
         scatter_by_layer(np.zeros(3), "l")
+
+
+def test_maps_side_by_side_share_one_scale():
+    small, large = np.array([[0.0, 1.0]]), np.array([[0.0, 4.0], [2.0, 1.0]])
+    figure = layer_head_maps({"small": small, "large": large}, "points")
+    panels = [axes for axes in figure.axes if axes.images]
+    assert [axes.get_title() for axes in panels] == ["small", "large"]
+    limits = {axes.images[0].get_clim() for axes in panels}
+    assert limits == {(0.0, 4.0)}
+    signed = layer_head_maps({"one": small}, "points", diverging=True, limits=(-5, 5))
+    assert signed.axes[0].images[0].get_clim() == (-5.0, 5.0)

@@ -2,8 +2,9 @@
 
     PYTHONPATH=src:. python -m training.finetune_gpu.report RESULTS [RESULTS …] -o FOLDER
 
-RESULTS are folders (or folders of folders, one per seed). Writes tables.md and one map per task
-of what disabling each head does and of how far fine-tuning moved it, averaged over seeds.
+RESULTS are folders (or folders of folders, one per seed and learning rate). Writes tables.md, and
+for every learning rate one figure of what disabling each head does to each task and one of how far
+fine-tuning moved it, averaged over seeds.
 """
 
 from __future__ import annotations
@@ -17,21 +18,19 @@ from typing import Any
 import numpy as np
 
 from headscope.edits.ablate import Ablation, judged, single_edits
+from headscope.edits.agreement import agreement
 from headscope.edits.exam import Exam, class_losses, class_scores
 from headscope.edits.importance import Importance
 from headscope.edits.metrics import METRICS, ranks
-from headscope.figures import layer_head_map, save
+from headscope.figures import layer_head_maps, save
+
+SHOWN = 5.0  # points at the ends of the colours
 
 
 class Results:
-    """The runs of all folders together."""
+    """The runs of one learning rate together."""
 
-    def __init__(self, folders: list[Path]) -> None:
-        places = [
-            file.parent for folder in folders for file in sorted(folder.rglob("results.json"))
-        ]
-        if not places:
-            raise SystemExit(f"There is no results.json under {folders[0]}.")
+    def __init__(self, places: list[Path]) -> None:
         self.tasks: dict[str, Any] = {}
         self.runs: list[dict[str, Any]] = []
         self.arrays: dict[str, np.ndarray] = {}
@@ -43,6 +42,19 @@ class Results:
                 if (place / name).exists():
                     with np.load(place / name) as stored:
                         self.arrays |= {key: stored[key] for key in stored.files}
+
+    @staticmethod
+    def by_rate(folders: list[Path]) -> dict[float, Results]:
+        places = [
+            file.parent for folder in folders for file in sorted(folder.rglob("results.json"))
+        ]
+        if not places:
+            raise SystemExit(f"There is no results.json under {folders[0]}.")
+        of_rate: dict[float, list[Path]] = {}
+        for place in places:
+            recipe = json.loads((place / "results.json").read_text())["recipe"]
+            of_rate.setdefault(recipe["learning_rate"], []).append(place)
+        return {rate: Results(of_rate[rate]) for rate in sorted(of_rate)}
 
     def seeds(self, task: str) -> list[int]:
         return sorted(run["seed"] for run in self.runs if run["task"] == task)
@@ -75,38 +87,44 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    found = Results(options.results)
-    lines = [*score_table(found), "", *ablation_table(found, options.out), ""]
-    lines += change_table(found, options.out)
+    every = Results.by_rate(options.results)
+    lines = score_table(every)
+    for rate, found in every.items():
+        lines += ["", f"## Learning rate {rate:g}", ""]
+        lines += [*ablation_table(found, options.out, rate), "", *layer_table(found), ""]
+        lines += change_table(found, options.out, rate)
     (options.out / "tables.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 
 
-def score_table(found: Results) -> list[str]:
-    """Table 1 of the paper, with baselines."""
+def score_table(every: dict[float, Results]) -> list[str]:
+    """Table 1 of the paper, with baselines: of each rate from random weights, and fine-tuned."""
+    heads = [f"{what} at {rate:g}" for rate in every for what in ("random weights", "fine-tuned")]
     lines = [
-        "| task | metric | majority | bag of words "
-        "| before | from random weights | fine-tuned | rate ×6 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| task | metric | majority | bag of words | " + " | ".join(heads) + " |",
+        "|---" * (4 + len(heads)) + "|",
     ]
-    for task, about in found.tasks.items():
+    about = next(iter(every.values())).tasks
+    for task, known in about.items():
+        floor = [f"{100 * known['floor'][name]:.1f}" for name in ("majority", "bag_of_words")]
         cells = [
             _spread(found.scores(task, when))
-            for when in ("before", "from_scratch", "after", "faster")
+            for found in every.values()
+            for when in ("from_scratch", "after")
         ]
-        floor = [f"{100 * about['floor'][name]:.1f}" for name in ("majority", "bag_of_words")]
-        lines.append(f"| {task} | {about['metric']} | " + " | ".join([*floor, *cells]) + " |")
+        lines.append(f"| {task} | {known['metric']} | " + " | ".join([*floor, *cells]) + " |")
     return lines
 
 
-def ablation_table(found: Results, out: Path) -> list[str]:
+def ablation_table(found: Results, out: Path, rate: float) -> list[str]:
     """Best and worst heads of every seed, what survives, and whether seeds agree."""
     lines = [
         "| task | seed | best head | other half "
         "| worst head | other half | sure heads | sure layers |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    agreement: list[str] = []
+    agreeing: list[str] = []
+    drawn: dict[str, np.ndarray] = {}
     for task in found.tasks:
         ablations = [found.ablation(task, seed) for seed in found.seeds(task)]
         maps = [one.head_map for one in ablations]
@@ -114,26 +132,49 @@ def ablation_table(found: Results, out: Path) -> list[str]:
             _ablation_row(task, seed, one)
             for seed, one in zip(found.seeds(task), ablations, strict=True)
         ]
-        mean = 100 * np.mean(maps, axis=0)
-        title = f"{task}: one head disabled, mean of {len(maps)} seeds"
-        save(layer_head_map(mean, title, "points", diverging=True), out / f"disabled-{task}.svg")
+        drawn[f"{task}, {len(maps)} seeds"] = 100 * np.mean(maps, axis=0)
         pairs = [_rank_correlation(a, b) for a, b in itertools.combinations(maps, 2)]
         with_gates = [
             agreement(Importance("encoder", size, size), one)
             for size, one in zip(found.stacked(task, "importance"), ablations, strict=True)
         ]
         between = f"{np.mean(pairs):.2f}" if pairs else "one seed only"
-        agreement.append(f"| {task} | {between} | {np.mean(with_gates):.2f} |")
+        agreeing.append(f"| {task} | {between} | {np.mean(with_gates):.2f} |")
+    # one head of one task would leave the rest of the figure pale
+    shown = layer_head_maps(drawn, f"points (darkest: {SHOWN:g} or more)", True,
+                            limits=(-SHOWN, SHOWN))  # fmt: skip
+    save(shown, out / f"disabled-{rate:g}.svg")
     return [
         *lines, "",
         "| task | rank correlation of head maps between seeds | of importance with the drop |",
-        "|---|---|---|", *agreement,
+        "|---|---|---|", *agreeing,
     ]  # fmt: skip
 
 
-def change_table(found: Results, out: Path) -> list[str]:
+def layer_table(found: Results) -> list[str]:
+    """What disabling a whole layer does, and a head on average: the mean of all seeds."""
+    lines: list[str] = []
+    for task in found.tasks:
+        ablations = [found.ablation(task, seed) for seed in found.seeds(task)]
+        points = 100 * np.mean([one.layer_map for one in ablations], axis=0)
+        of_layer = np.array([len(edit.heads) > 1 for edit in ablations[0].edits])
+        sure = np.sum([one.differences.p_holm[of_layer] < 0.05 for one in ablations], axis=0)
+        if not lines:
+            numbers = " | ".join(f"layer {n}" for n in range(len(points)))
+            lines = [f"| task | any one head | {numbers} |", "|---" * (len(points) + 2) + "|"]
+        mean = 100 * np.mean([one.head_map for one in ablations])
+        cells = [
+            f"**{value:+.1f}**" if 2 * count > len(ablations) else f"{value:+.1f}"
+            for value, count in zip(points, sure, strict=True)
+        ]
+        lines.append(f"| {task} | {mean:+.2f} | " + " | ".join(cells) + " |")
+    return [*lines, "", "Bold: sure (corrected p < .05) in most seeds."]
+
+
+def change_table(found: Results, out: Path, rate: float) -> list[str]:
     """The mean cosine of every layer before and after."""
     lines: list[str] = []
+    drawn: dict[str, np.ndarray] = {}
     for task in found.tasks:
         cosine = found.stacked(task, "cosine").mean(axis=0)
         if not lines:
@@ -143,8 +184,8 @@ def change_table(found: Results, out: Path) -> list[str]:
         lines.append(
             f"| {task} | " + " | ".join(f"{value:.3f}" for value in cosine.mean(axis=1)) + " |"
         )
-        drawn = layer_head_map(cosine, f"{task}: before and after", "cosine", limits=(0.0, 1.0))
-        save(drawn, out / f"change-{task}.svg")
+        drawn[task] = cosine
+    save(layer_head_maps(drawn, "cosine", limits=(0.5, 1.0)), out / f"change-{rate:g}.svg")
     return lines
 
 

@@ -34,7 +34,7 @@ def layer_head_map(
     rows, columns = values.shape
     show_numbers = (rows * columns <= 200) if numbers is None else numbers
     cell = 0.30 if show_numbers else max(0.10, min(0.24, 4.6 / columns))
-    norm = _norm(values, diverging, limits)
+    norm = scale_of(values, diverging, limits)
     with style.drawing():
         figure = style.new_figure(cell * columns + 1.5, cell * rows + 0.9)
         axes = figure.add_axes(
@@ -54,8 +54,8 @@ def layer_head_map(
             aspect="auto",
             interpolation="nearest",
         )
-        _ticks(axes.xaxis, columns, range(columns), cell)
-        _ticks(axes.yaxis, rows, layers if layers is not None else range(rows), cell)
+        label_ticks(axes.xaxis, columns, range(columns), cell)
+        label_ticks(axes.yaxis, rows, layers if layers is not None else range(rows), cell)
         axes.set_xlabel("head")
         axes.set_ylabel("layer")
         axes.set_title(drawable(title), parse_math=False)
@@ -89,9 +89,10 @@ def layer_head_map(
     return figure
 
 
-def _norm(
+def scale_of(
     values: NDArray[np.floating], diverging: bool, limits: tuple[float, float] | None
 ) -> Normalize:
+    """Which number is which end of the colours."""
     finite = values[np.isfinite(values)]
     low, high = limits or (
         (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -104,7 +105,8 @@ def _norm(
     return Normalize(low, high if high > low else low + 1.0)
 
 
-def _ticks(axis, count: int, names: Sequence[int] | range, cell: float) -> None:  # pyright: ignore
+def label_ticks(axis, count: int, names: Sequence[int] | range, cell: float) -> None:  # pyright: ignore
+    """As many names along an axis as there is room for."""
     step = next(s for s in (1, 2, 4, 5, 8, 10, 16, 20, 50, 100) if s * cell >= 0.17 or s == 100)
     axis.set_ticks(range(0, count, step), [str(names[i]) for i in range(0, count, step)])
 
