@@ -44,9 +44,9 @@ TILES = [
     Tile(64, 64, 4, 2), Tile(64, 64, 4, 3), Tile(64, 64, 4, 2, 168), Tile(64, 64, 4, 3, 168),
     Tile(64, 32, 4, 3), Tile(128, 32, 4, 3), Tile(128, 64, 8, 2), Tile(128, 64, 8, 3),
 ]  # fmt: skip
-STREAM = 8  # batches in a row
-ROUNDS = 5
-CORPUS = 4  # times the stream that is read from text
+STREAM = 16  # batches in a row
+ROUNDS = 9
+CORPUS = 2  # times the stream that is read from text
 results: dict[str, object] = {}
 
 
@@ -168,7 +168,7 @@ def bert(batch: int, n: int, peers: bool) -> None:
         b.append(timed(measured, 1, warm=1))
     bare = stats.median(a) / STREAM
     ratios = sorted(y / x for x, y in zip(a, b, strict=True))
-    whole = timed(from_text, 1, warm=0)
+    whole = timed(from_text, 3, warm=1)
     rows = {
         "plain sdpa forward ms": bare,
         "survey ms": stats.median(b) / STREAM,

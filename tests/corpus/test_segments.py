@@ -45,6 +45,13 @@ def test_a_document_of_one_sentence_makes_no_pair():
     assert pairs([Document("")]) == []
 
 
+def test_a_sentence_that_makes_no_tokens_is_in_no_pair():
+    nothing = "\x01\x02"
+    made = pairs([Document("", sentences=(nothing, SENTENCES[0], nothing, SENTENCES[1]))])
+    assert [(s.text, s.pair) for s in made] == [SENTENCES[:2]]
+    assert pairs([Document("", sentences=(nothing, nothing))]) == []
+
+
 def test_documents_stay_whole_and_given_pairs_stay_pairs():
     given = [Document("one"), Document("two", "three")]
     for cut in ("documents", "pairs"):

@@ -133,7 +133,7 @@ def test_maps_side_by_side_share_one_scale():
     small, large = np.array([[0.0, 1.0]]), np.array([[0.0, 4.0], [2.0, 1.0]])
     figure = layer_head_maps({"small": small, "large": large}, "points")
     panels = [axes for axes in figure.axes if axes.images]
-    assert [axes.get_title() for axes in panels] == ["small", "large"]
+    assert [axes.get_title(loc="left") for axes in panels] == ["small", "large"]
     limits = {axes.images[0].get_clim() for axes in panels}
     assert limits == {(0.0, 4.0)}
     signed = layer_head_maps({"one": small}, "points", diverging=True, limits=(-5, 5))

@@ -55,13 +55,15 @@ def _pairs(
     )
     if not sentences:
         return
-    lengths: list[int] = token_counts(tokenizer, sentences).tolist()
+    counts: list[int] = token_counts(tokenizer, sentences).tolist()
+    # tokenizers make nothing of some sentences (control characters alone), which fill no side
+    counted = [(text, count) for text, count in zip(sentences, counts, strict=True) if count]
     gathered: list[str] = []
     filled = 0
-    for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True)):
+    for place, (sentence, length) in enumerate(counted):
         gathered.append(sentence)
         filled += length
-        if filled < room and place + 1 < len(sentences):
+        if filled < room and place + 1 < len(counted):
             continue
         if len(gathered) >= 2:  # one sentence alone makes no pair
             split = chance.randint(1, len(gathered) - 1)

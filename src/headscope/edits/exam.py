@@ -134,8 +134,9 @@ def _masked(scope: Scope, inputs: Inputs, seed: int) -> tuple[Inputs, Tensor]:
     special = torch.zeros_like(ids, dtype=torch.bool)
     for number in tokenizer.all_special_ids:
         special |= ids == number
-    generator = torch.Generator().manual_seed(seed)
-    luck = torch.rand(ids.shape, generator=generator).masked_fill(special, 2.0)
+    # drawn by the processor, so that a GPU hides the same words
+    chance = torch.rand(ids.shape, generator=torch.Generator().manual_seed(seed))
+    luck = chance.to(ids.device).masked_fill(special, 2.0)
     hidden = (luck < MASKED_SHARE) | ((luck == luck.min(dim=1, keepdim=True).values) & ~special)
     targets = ids.masked_fill(~hidden, -100)
     return {**inputs, "input_ids": ids.masked_fill(hidden, tokenizer.mask_token_id)}, targets

@@ -89,7 +89,7 @@ class Tokens:
         """True for full stops and commas."""
         return np.array([label in STOPS for label in self.labels], dtype=bool)
 
-    @property
+    @cached_property
     def is_cut(self) -> bool:
         """Whether a text goes on after the last of its tokens."""
         end = len(self.words)
@@ -109,7 +109,7 @@ class Tokens:
         for name, value in self.__dict__.items():
             if name in _PER_TOKEN:
                 made.__dict__[name] = value[:length]
-            elif name != "continues":
+            elif name not in ("continues", "is_cut"):
                 made.__dict__[name] = value
         return made
 

@@ -1,0 +1,174 @@
+"""Everything that runs a model gives on an NVIDIA GPU what it gives on the processor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope import patterns
+from headscope.corpus.tasks import labelled_task, language_task
+from headscope.edits.ablate import ablate
+from headscope.edits.exam import exam
+from headscope.edits.finetune import Recipe, encode, new_classifier, train
+from headscope.edits.importance import importance
+from headscope.edits.live import effect, important_heads
+from headscope.edits.pruning import prune
+from headscope.probes.dependency import probe_dependency
+from tests.edits.test_sweep import PAIRS, TEXTS
+from tests.probes.conftest import SENTENCES
+from tests.tiny import tiny_scope
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+
+FAMILIES = {
+    "bert": ("BertForPreTraining", {}),
+    "gpt2": ("GPT2LMHeadModel", {}),
+    "llama": ("LlamaForCausalLM", {"num_key_value_heads": 2}),
+    "t5": ("T5ForConditionalGeneration", {"num_layers": 2, "num_decoder_layers": 3}),
+    "deberta": (
+        "DebertaV2ForMaskedLM",
+        {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    ),
+}
+DEVICES = ("cpu", "cuda")
+
+
+def scope_of(family: str, device: str) -> hs.Scope:
+    architecture, options = FAMILIES[family]
+    scope = tiny_scope(architecture, **options)
+    scope.model.to(device)
+    return scope
+
+
+@pytest.fixture(params=FAMILIES)
+def both(request):
+    return [scope_of(request.param, device) for device in DEVICES]
+
+
+def test_readings(both):
+    one, two = (scope.read(TEXTS[1], TEXTS[0]) for scope in both)
+    for kind in one.kinds:
+        mine, its = (r.part(kind).attention.values for r in (one, two))
+        np.testing.assert_allclose(mine, its, atol=1e-5)
+
+
+def test_views_open(both):
+    for scope in both:
+        reading = scope.read(TEXTS[1], TEXTS[0])
+        for view in (hs.head_view, hs.model_view, hs.matrix_view, hs.head_map):
+            assert view(reading) is not None
+        if scope.rung == "interface":
+            assert hs.neuron_view(reading) is not None
+
+
+def test_surveys_of_every_statistic(both):
+    tables = []
+    for scope in both:
+        found = hs.survey(scope, TEXTS * 3, "all", distances=True, chunk=4, progress=False)
+        tables.append((found.table, found.distances().values if scope.rung else None))
+    (one, apart), (two, apart_too) = tables
+    assert list(one["statistic"]) == list(two["statistic"])
+    np.testing.assert_allclose(one["value"], two["value"], atol=2e-4, rtol=1e-3)
+    np.testing.assert_array_equal(one["count"], two["count"])
+    np.testing.assert_allclose(apart, apart_too, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_the_fused_kernel_in_a_survey(family):
+    """Heads wide enough for the kernel; single precision, so that shares come in two terms."""
+    architecture, options = FAMILIES[family]
+    tables = []
+    for device in DEVICES:
+        scope = tiny_scope(architecture, **options, hidden_size=64)
+        scope.model.to(device)
+        tables.append(hs.survey(scope, TEXTS * 5, progress=False).table)
+    np.testing.assert_allclose(tables[0]["value"], tables[1]["value"], atol=1e-4, rtol=1e-4)
+
+
+def test_edits_and_what_they_do(both):
+    lines = []
+    for scope in both:
+        kind = scope.kinds[0]
+        edited = scope.without(heads=[(0, 1), (1, 0)], kind=kind)
+        lines.append(edited.read(TEXTS[0]).part(kind).attention.values)
+    np.testing.assert_allclose(lines[0], lines[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_predictions_with_heads_off_and_the_heads_that_matter(family):
+    text = "the cat sat on the [MASK]" if family == "bert" else "the cat sat on the"
+    found = []
+    for device in DEVICES:
+        scope = scope_of(family, device)
+        changed = effect(scope, text, off=[(0, 1)])
+        ranked = important_heads(scope, text)
+        found.append((changed.divergence, [head.importance for head in ranked.heads]))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-5)
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-4)
+
+
+def test_tasks_ablations_importance_and_pruning():
+    maps = []
+    for device in DEVICES:
+        scope = tiny_scope("BertForSequenceClassification", num_labels=2)
+        scope.model.to(device)
+        task = labelled_task("toy", TEXTS * 4, PAIRS * 4, ["a", "b", "a", "b", "b"] * 4)
+        questions = exam(scope, task, batch_size=8)
+        disabled = ablate(scope, questions, draws=50)
+        weighed = importance(scope, questions)
+        pruned = prune(scope, questions)
+        maps.append((disabled.head_map, disabled.layer_map, weighed.size, pruned.scores))
+    for mine, its in zip(*maps, strict=True):
+        np.testing.assert_allclose(mine, its, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_language_tasks(family):
+    maps = []
+    for device in DEVICES:
+        scope = scope_of(family, device)
+        kind = "masked" if family == "bert" else "next"
+        questions = exam(scope, language_task("toy", TEXTS, kind), batch_size=2)
+        maps.append(ablate(scope, questions, draws=20).head_map)
+    np.testing.assert_allclose(maps[0], maps[1], atol=1e-4)
+
+
+def test_comparisons():
+    tables = []
+    for device in DEVICES:
+        one, two = scope_of("bert", device), scope_of("bert", device)
+        with torch.no_grad():
+            two.model.bert.encoder.layer[1].attention.self.key.weight.mul_(1.5)
+        tables.append(hs.compare(one, two, TEXTS).table)
+    np.testing.assert_allclose(tables[0]["cosine"], tables[1]["cosine"], atol=1e-4)
+    np.testing.assert_allclose(tables[0]["divergence"], tables[1]["divergence"], atol=1e-4)
+
+
+def test_patterns_and_probes():
+    found = []
+    for device in DEVICES:
+        scope = scope_of("bert", device)
+        labelled = hs.survey(scope, list(zip(TEXTS, PAIRS, strict=True)),
+                             patterns.measures(scope), progress=False)  # fmt: skip
+        heads = probe_dependency(scope, SENTENCES * 4, minimum=1).heads["accuracy"]
+        found.append((labelled.table["value"], heads))
+    for mine, its in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, its, atol=1e-3)
+
+
+def test_training(tmp_path):
+    task = labelled_task("toy", TEXTS * 4, None, ["a", "b", "a", "b", "b"] * 4)
+    scope_of("bert", "cpu").model.save_pretrained(tmp_path)
+    tiny_scope("BertForPreTraining").tokenizer.save_pretrained(tmp_path)
+    losses = []
+    for device in DEVICES:
+        recipe = Recipe(dropout=0.0, learning_rate=1e-3)
+        model, tokenizer = new_classifier(tmp_path, task, recipe)
+        model.to(device)
+        told: list[float] = []
+        train(model, encode(tokenizer, task, 32), task, recipe,
+              progress=lambda step, total, loss, told=told: told.append(loss))  # fmt: skip
+        losses.append(told)
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
