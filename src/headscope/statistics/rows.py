@@ -32,7 +32,7 @@ class Rows:
         self._place = {name: place for place, name in enumerate(names)}
         self._values = values
         self._wide = wide
-        self._sums: Tensor | None = None
+        self._means: Tensor | None = None
 
     def __getitem__(self, name: str) -> Tensor:
         """b H t, or b H t' width for a wide feature. Rows of padded queries mean nothing."""
@@ -46,12 +46,11 @@ class Rows:
         `queries` names a selection (all, cls, sep, not_sep, content) or is a b t mask of weights.
         """
         if isinstance(queries, str):
-            if self._sums is None:  # every feature over every selection: one matrix product
+            if self._means is None:  # every feature over every selection: one matrix product
                 chosen = torch.stack([self.grid.select(s) for s in SELECTIONS], dim=-1)
-                self._sums = _sum_over_queries(self._values, chosen.to(self._values.dtype))
-            total = self._sums[:, :, self._place[name], SELECTIONS.index(queries)]
-            count = self.grid.select(queries).sum(1)
-            return total / count[:, None].double()  # 0 / 0 is the nan we want
+                sums = _sum_over_queries(self._values, chosen.to(self._values.dtype))
+                self._means = sums / chosen.sum(1)[:, None, None].double()  # 0 / 0 is nan
+            return self._means[:, :, self._place[name], SELECTIONS.index(queries)]
         return self.mean_of(self[name], queries)
 
     def mean_of(self, values: Tensor, queries: str | Tensor = "all") -> Tensor:
