@@ -35,7 +35,7 @@ BUDGET = 0.5
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--all", action="store_true", help="time all 144 full passes")
-    options.add_argument("--copies", type=int, default=4, help="edits run side by side")
+    options.add_argument("--copies", type=int, default=1, help="edits run side by side")
     options.add_argument("--threads", type=int, default=None)
     given = options.parse_args()
     if given.threads:

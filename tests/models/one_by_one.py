@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput, TextTooLong
+from headscope.models.search import search
 from headscope.models.spelling import is_punctuation, readable, spells_bytes
 from headscope.models.tokenise import Batch, Text
 from headscope.models.tokens import TokenClass, Tokens
@@ -241,7 +242,7 @@ def _places(
         sentence = np.array(of, dtype=np.int8)
         spans = np.array(encoding["offset_mapping"], dtype=np.int32).reshape(-1, 2)
     else:
-        sentence, spans = _search(tokenizer, spelled, ids, texts)
+        sentence, spans = search(tokenizer, ids, texts)
     spans[sentence < 0] = -1
     for place in np.flatnonzero(sentence >= 0):
         start, end = spans[place]
@@ -250,42 +251,6 @@ def _places(
             start += 1
         spans[place] = start, end
     return sentence, spans
-
-
-def _search(
-    tokenizer: Any, spelled: Sequence[str], ids: list[int], texts: tuple[str, ...]
-) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """Spans for tokenizers that report none: each token is looked for after the one before."""
-    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-    sentence = np.full(len(ids), -1, dtype=np.int8)
-    spans = np.full((len(ids), 2), -1, dtype=np.int32)
-    number, place = 0, 0
-    labels = labels_of(tokenizer, spelled)
-    for at, (token, label, token_id) in enumerate(zip(spelled, labels, ids, strict=True)):
-        if token_id in special:
-            written = texts[number].find(token, place)
-            if written >= 0:  # somebody wrote it in the text
-                place = written + len(token)
-            elif at > 0 and sentence[at - 1] >= 0 and number + 1 < len(texts):
-                number, place = number + 1, 0
-            continue
-        text = _lowered(texts[number])
-        spelled_out = label.removeprefix("##").lower()
-        start = text.find(spelled_out, place)
-        if start >= 0:
-            place = start + len(spelled_out)
-            spans[at] = start, place
-        else:  # part of a character, or unknown: what comes next is looked for from here again
-            start = min(place, max(len(text) - 1, 0))
-            spans[at] = start, min(start + 1, len(text))
-        sentence[at] = number
-    return sentence, spans
-
-
-def _lowered(text: str) -> str:
-    """In lower case, unless that changes its length (İ becomes two characters)."""
-    lowered = text.lower()
-    return lowered if len(lowered) == len(text) else text
 
 
 def _segments(sentence: NDArray[np.int8]) -> NDArray[np.int8]:

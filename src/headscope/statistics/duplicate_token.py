@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from headscope.statistics.feature import Feature, PairFeature
-from headscope.statistics.grid import Grid
-from headscope.statistics.repeats import earlier_copy, has_copy
-from headscope.statistics.rows import Rows
-from headscope.statistics.statistic import Statistic
-
-PAIRS = PairFeature("duplicate_token", lambda grid, queries: earlier_copy(grid, queries, shift=0))
+from headscope.statistics.feature import PairFeature
+from headscope.statistics.on_repeats import OnRepeats
+from headscope.statistics.repeats import earlier_copy
 
 
-class DuplicateToken(Statistic):
+class DuplicateToken(OnRepeats):
     """On repeated random tokens, attention to an earlier copy of the query's token.
 
     Wang et al. 2022: duplicate-token heads; a query with several earlier copies may look at any.
@@ -22,13 +16,6 @@ class DuplicateToken(Statistic):
     """
 
     name = "duplicate_token"
-    unit = "share"
-    kinds = ("decoder",)
-    source = "repeats"
-    standard = False
-
-    def features(self) -> tuple[str | Feature, ...]:
-        return (PAIRS,)
-
-    def measure(self, rows: Rows, grid: Grid) -> Tensor:
-        return rows.mean(PAIRS.name, queries=has_copy(grid))
+    feature = PairFeature(
+        "duplicate_token", lambda grid, queries: earlier_copy(grid, queries, shift=0)
+    )
