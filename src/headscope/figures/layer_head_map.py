@@ -120,6 +120,7 @@ def _write_numbers(axes, values, image) -> None:  # pyright: ignore
         red, green, blue, _ = image.cmap(image.norm(value))
         dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
         text = pattern.format(value)
+        text = text.removeprefix("-") if not text.strip("-0.") else text  # no minus before nothing
         text = text.replace("0.", ".", 1) if largest < 1.0 else text
         axes.text(
             head,
