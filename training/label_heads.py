@@ -1,6 +1,6 @@
 """Label the bundled model's heads over a corpus, so that they have names when the app opens.
 
-    python -m training.label_heads CORPUS [--limit 60]
+    python -m training.label_heads CORPUS [--limit 400]
 
 Writes `labels.json` beside the bundled model: what `headscope patterns` finds, labels alone.
 """
@@ -20,7 +20,7 @@ from headscope.patterns.bundled import FILE
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus")
-    parser.add_argument("--limit", type=int, default=60)
+    parser.add_argument("--limit", type=int, default=400)
     chosen = parser.parse_args()
     scope = hs.load()
     found = hs.survey(
