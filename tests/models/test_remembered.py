@@ -52,7 +52,7 @@ def test_remembered_words_equal_whole_texts(sort, monkeypatch):
         np.testing.assert_array_equal(found.spans[inside], wanted.spans[inside])
 
 
-@pytest.mark.parametrize("sort", set(SORTS) - {"bytes, in Python", "characters, in Python"})
+@pytest.mark.parametrize("sort", [s for s in SORTS if "in Python" not in s])
 def test_counts_and_spans_equal_the_tokenizers_own(sort):
     tokenizer, given = SORTS[sort](), texts(random.Random(1), 400)
     counts, spans = token_spans(tokenizer, given)
@@ -61,7 +61,7 @@ def test_counts_and_spans_equal_the_tokenizers_own(sort):
     assert spans.tolist() == [list(span) for of_text in own for span in of_text]
 
 
-@pytest.mark.parametrize("sort", set(SORTS) - set(DIVISIBLE))
+@pytest.mark.parametrize("sort", [s for s in SORTS if s not in DIVISIBLE])
 def test_tokenizers_that_may_join_words_are_left_alone(sort):
     assert encode_remembered(SORTS[sort](), ["the cat"], [None]) is None
 
