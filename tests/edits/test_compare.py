@@ -152,3 +152,16 @@ def test_a_real_model_before_and_after_fine_tuning(rxnfp_folder):
     # fine-tuning moves the upper half more than the lower, as the paper says of its own models
     assert layers[6:].mean() < layers[:6].mean()
     assert found.statistics["change"].abs().max() > 0.1
+
+
+def test_a_table_is_read_by_its_columns_and_not_by_its_lines(tmp_path):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("sentence1\tsentence2\tlabel\nthe cat sat\ta dog ran\t1\nred house\ttree\t0\n")
+    assert text_pairs(table, None) == [("the cat sat", "a dog ran"), ("red house", "tree")]
+    assert text_pairs(str(table), 1) == [("the cat sat", "a dog ran")]
+    alone = tmp_path / "alone.csv"
+    alone.write_text("label,text\n1,the cat sat\n")
+    assert text_pairs(alone, None) == [("the cat sat", None)]
+    alone.write_text("label,words\n1,the cat sat\n")
+    with pytest.raises(BadInput, match="no text column"):
+        text_pairs(alone, None)

@@ -54,16 +54,14 @@ def compare(
 
       headscope compare bert-base-uncased my-model reviews.txt -o change.csv --map change.svg
     """
-    from headscope.corpus.glue import is_glue, read_glue
     from headscope.edits.compare import compare as run
 
     check_csv(output, "A comparison")
     check_figure(map_file)
-    texts: object = read_glue(corpus) if is_glue(Path(corpus)) else corpus
     a, b = open_scope(model_a, device), open_scope(model_b, device)
     with stoppable(), told(f"Comparing {a.name} and {b.name}") as tell:
         found = run(
-            a, b, texts, padded=padded, limit=limit, max_length=max_length, labels=statistics,
+            a, b, corpus, padded=padded, limit=limit, max_length=max_length, labels=statistics,
             statistics=None if statistics else [], output=output, restart=restart, progress=tell,
         )  # fmt: skip
     if map_file is not None:

@@ -112,6 +112,15 @@ def read_task(
     )
 
 
+def table_texts(source: str | Path) -> list[str | tuple[str, str]]:
+    """The texts of a .tsv or .csv file, in pairs where it has them; labels do not matter here."""
+    rows = read_rows(source, "dev")
+    texts = rows.column(None, TEXT, "text")
+    if not rows.has(PAIR):
+        return list(texts)
+    return list(zip(texts, rows.column(None, PAIR, "pair"), strict=True))
+
+
 def labelled_task(
     name: str,
     texts: Sequence[str],

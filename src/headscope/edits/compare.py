@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.corpus.tasks import Task
+from headscope.corpus.glue import is_glue, read_glue
+from headscope.corpus.tasks import Task, table_texts
 from headscope.edits.change import Change, check_alike
 from headscope.edits.comparing import BATCH, Comparing, Texts, batch_of, by_length
 from headscope.edits.disable import chosen_kind
@@ -166,6 +167,12 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
     """The texts of a corpus, each with its second sentence if it has one."""
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least 1, not {limit}.")
+    if isinstance(corpus, (str, Path)):
+        path = Path(corpus)
+        if is_glue(path):
+            corpus = read_glue(path)
+        elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would bring their labels
+            corpus = table_texts(path)
     if isinstance(corpus, Task):
         chosen = corpus.sample(limit)
         pairs: Sequence[str | None] = chosen.pairs or [None] * len(chosen)
