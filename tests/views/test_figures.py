@@ -138,3 +138,14 @@ def test_maps_side_by_side_share_one_scale():
     assert limits == {(0.0, 4.0)}
     signed = layer_head_maps({"one": small}, "points", diverging=True, limits=(-5, 5))
     assert signed.axes[0].images[0].get_clim() == (-5.0, 5.0)
+
+
+def test_harm_has_one_colour_whether_more_or_less_is_better():
+    values = np.array([[-1.0, 1.0]])
+    scores, losses = (
+        layer_head_map(values, "t", "l", True, less_is_better=less).axes[0].images[0]
+        for less in (False, True)
+    )
+    worse_score, worse_loss = scores.cmap(scores.norm(-1.0)), losses.cmap(losses.norm(1.0))
+    np.testing.assert_allclose(worse_score, worse_loss, atol=0.01)
+    assert worse_score[0] > worse_score[2]  # orange, not blue

@@ -104,7 +104,7 @@ class Ablation:
         return found
 
     def plot(self, what: What = "heads") -> Figure:
-        """The map of differences in points, those that survive Holm's correction outlined."""
+        """The map of differences, harm in orange; those that survive Holm's correction outlined."""
         from headscope.figures import layer_head_map
 
         values = self.head_map if what == "heads" else self.layer_map[:, None]
@@ -120,6 +120,7 @@ class Ablation:
             f"{self.metric} minus {self.baseline:.3f}{in_points}",
             diverging=True,
             mark=sure,
+            less_is_better=not self.higher_is_better,
         )
 
 

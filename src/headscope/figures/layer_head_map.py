@@ -24,6 +24,7 @@ def layer_head_map(
     numbers: bool | None = None,  # print the value in each cell; None: when the map is small
     limits: tuple[float, float] | None = None,
     layers: Sequence[int] | None = None,  # row labels when not 0, 1, 2, …
+    less_is_better: bool = False,  # turns a diverging scale round, so that orange stays the worse
 ) -> Figure:
     """Draw the map with its colour scale; `diverging` centres the scale on zero."""
     values = np.asarray(values, dtype=float)
@@ -46,6 +47,7 @@ def layer_head_map(
             )
         )
         scale = colour.diverging() if diverging else colour.sequential()
+        scale = scale.reversed() if diverging and less_is_better else scale
         axes.set_facecolor("#ececef")  # shows through where a value is missing
         image = axes.imshow(
             np.ma.masked_invalid(values),

@@ -156,8 +156,8 @@ def _figure(section: Any, name: str, table: Any) -> None:
         f"disabled_{name.replace(' ', '_')}",
         layer_head_map(
             100 * values, f"{name}: one head disabled", f"{metric} minus {baseline:.3f}, ×100",
-            diverging=True, mark=mark,
+            diverging=True, mark=mark, less_is_better=not heads["higher_is_better"].iloc[0],
         ),
-        f"{name}: change of the score with each head disabled; outlined where it survives "
-        "correction for all heads.",
+        f"{name}: change of the score with each head disabled, harm in orange; outlined where it "
+        "survives correction for all heads.",
     )  # fmt: skip
