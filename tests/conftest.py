@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -16,6 +17,15 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 from tests.tiny import tiny_scope
 
 SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """As many threads as a process started by a test has: sums come out the same to the bit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

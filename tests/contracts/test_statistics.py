@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
 import headscope as hs
 from headscope.corpus.segments import Segment
@@ -28,14 +27,6 @@ TEXTS = [
 ]
 SEGMENTS = [Segment(number, number, *pair) for number, pair in enumerate(TEXTS)]
 OURS = [s for s in discover().values() if type(s).__module__.startswith("headscope.statistics.")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=FAMILIES)

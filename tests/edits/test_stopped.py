@@ -23,14 +23,7 @@ from tests.edits.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
@@ -23,16 +22,9 @@ from headscope.statistics.partial import partial_path
 from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.usefixtures("one_thread")
 ROOT = HERE.parents[1]
 WORDS = "the cat sat on a mat and he ran to one red house . she said it was blue ,".split()
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,9 +24,9 @@ class _GradientImportance(Statistic):
     source = "gradient"
     standard = False
 
+    @abstractmethod
     def keys(self, grid: Grid) -> Tensor:
         """b s bool: the keys that count."""
-        raise NotImplementedError
 
     def features(self) -> tuple[str | Feature, ...]:
         return (KeyFeature(self.name, self.keys),)
