@@ -8,7 +8,7 @@ import time
 import torch
 
 from headscope import cli
-from headscope.statistics import partial
+from headscope.runs import checkpoint as partial
 
 torch.set_num_threads(1)
 partial.KEEP_EVERY = -1.0

@@ -17,7 +17,7 @@ from headscope.edits.exam import exam
 from headscope.edits.finetune import Recipe, finetune
 from headscope.edits.floor import floor
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics.lock import only_writer
+from headscope.runs.lock import only_writer
 from tests.tiny import tiny_model, tiny_tokenizer
 
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=2e-3, seed=1)

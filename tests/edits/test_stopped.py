@@ -17,8 +17,8 @@ import torch
 
 from headscope import cli
 from headscope.edits import answers, comparing
-from headscope.statistics import partial
-from headscope.statistics.lock import only_writer
+from headscope.runs import checkpoint as partial
+from headscope.runs.lock import only_writer
 from tests.edits.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 

@@ -8,7 +8,7 @@ import time
 import torch
 
 import headscope as hs
-from headscope.statistics import partial
+from headscope.runs import checkpoint as partial
 from tests.tiny import tiny_scope
 
 torch.set_num_threads(1)

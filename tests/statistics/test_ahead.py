@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.runs.work_ahead import ahead
 from headscope.statistics import engines, run
-from headscope.statistics.ahead import ahead
 
 
 def test_items_come_in_order_and_at_most_so_many_are_made_early():

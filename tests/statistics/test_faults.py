@@ -16,9 +16,10 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics import partial, run
-from headscope.statistics.lock import only_writer
-from headscope.statistics.partial import partial_path
+from headscope.runs import checkpoint as partial
+from headscope.runs.checkpoint import partial_path
+from headscope.runs.lock import only_writer
+from headscope.statistics import run
 from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent

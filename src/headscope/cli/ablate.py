@@ -90,7 +90,7 @@ def ablate(
     from headscope.edits.kept import Kept
     from headscope.errors import BadInput
     from headscope.files import atomic_path
-    from headscope.statistics.lock import only_writer
+    from headscope.runs.lock import only_writer
 
     check_csv(output, "An ablation")
     check_figure(map_file)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from headscope.reading import Scope
-    from headscope.statistics.progress import Report, Tell
+    from headscope.runs.progress import Report, Tell
 
 out = Console()
 err = Console(stderr=True)

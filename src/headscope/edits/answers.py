@@ -19,7 +19,7 @@ from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.stack import Stack, find_stack
 from headscope.edits.sweep import Sweep
-from headscope.statistics.partial import Pace
+from headscope.runs.checkpoint import Pace
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

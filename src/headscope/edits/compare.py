@@ -24,8 +24,8 @@ from headscope.edits.disable import chosen_kind
 from headscope.edits.fitting import room
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.statistics.lock import only_writer
-from headscope.statistics.progress import Tell, telling
+from headscope.runs.lock import only_writer
+from headscope.runs.progress import Tell, telling
 from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Statistic
 

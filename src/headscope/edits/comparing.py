@@ -17,9 +17,10 @@ from headscope.capture import Kind
 from headscope.corpus.segments import Segment
 from headscope.edits.change import Change, Sums, with_batch
 from headscope.reading.decoder_text import encode_both
-from headscope.statistics import Survey, partial, survey
+from headscope.runs import checkpoint as partial
+from headscope.runs.progress import Report, Tell
+from headscope.statistics import Survey, survey
 from headscope.statistics.identity import Fingerprint, scope_identity
-from headscope.statistics.progress import Report, Tell
 
 if TYPE_CHECKING:
     from headscope.models.tokenise import Batch, Text

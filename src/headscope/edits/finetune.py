@@ -28,8 +28,8 @@ from headscope.edits.fitting import check_trainable, room
 from headscope.errors import BadInput, HeadscopeError, UnknownModel
 from headscope.files import atomic_path
 from headscope.models.open import BUNDLED, cannot_open, model_source, place
+from headscope.runs.lock import only_writer
 from headscope.statistics.identity import model_fingerprint
-from headscope.statistics.lock import only_writer
 
 CHECKPOINT = "checkpoint.pt"
 CLIP = 1.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope._version import __version__
-from headscope.statistics import partial
+from headscope.runs import checkpoint as partial
 from headscope.statistics.identity import scope_identity
 
 if TYPE_CHECKING:

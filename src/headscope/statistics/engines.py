@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headscope.corpus.segments import Segment
 from headscope.errors import HeadscopeError
 from headscope.reading import Scope
-from headscope.statistics.ahead import ahead
+from headscope.runs.work_ahead import ahead
 from headscope.statistics.measure import Settings, measure_batches, measure_chunk, text_batches
 from headscope.statistics.tally import Tally
 

@@ -16,13 +16,13 @@ from headscope.corpus.documents import Layout, Reader
 from headscope.corpus.segments import Cut, Segment, segments
 from headscope.errors import BadInput
 from headscope.reading import Scope
-from headscope.statistics import partial
+from headscope.runs import checkpoint as partial
+from headscope.runs.lock import only_writer
+from headscope.runs.progress import Report, Tell, telling
 from headscope.statistics.discovery import Wanted
 from headscope.statistics.engines import Engine, Local, Portion, Ray
 from headscope.statistics.identity import Fingerprint, identity
-from headscope.statistics.lock import only_writer
 from headscope.statistics.measure import Settings, measure_repeats, new_tally
-from headscope.statistics.progress import Report, Tell, telling
 from headscope.statistics.selection import measurable
 from headscope.statistics.survey_table import Survey, from_tally
 from headscope.statistics.tally import Tally
