@@ -239,7 +239,7 @@ def long_decoder(bench: Bench, tokens: int = 2048) -> None:
 
 
 def read_lean(scope: Any, ids: Any) -> Any:
-    from headscope.models.tokens import Tokens
+    from headscope.text.tokens import Tokens
 
     tokens = Tokens.plain([f"token{i}" for i in range(ids.shape[1])])
     return scope._collect({"input_ids": ids}, [tokens], [tokens], None, ("q", "k"))[0]

@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.models.search import search
-from headscope.models.spelling import is_punctuation, readable, spells_bytes
-from headscope.models.tokenise import Batch, Text
-from headscope.models.tokens import TokenClass, Tokens
+from headscope.text.search import search
+from headscope.text.spelling import is_punctuation, readable, spells_bytes
+from headscope.text.tokenise import Batch, Text
+from headscope.text.tokens import TokenClass, Tokens
 
 _APOSTROPHES = "'’"
 _JOINER = "\u200d"

@@ -10,11 +10,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from headscope.errors import BadInput
-from headscope.models.tokenise import tokenise
-from headscope.models.tokens import TokenClass, Tokens
-from headscope.models.words import word_spans
 from headscope.reading.generated import tokens_of_ids
 from headscope.reading.word_level import word_starts, words_of
+from headscope.text.tokenise import tokenise
+from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.words import word_spans
 from tests.models.tokenizers import TOKENIZERS, byte_level, sentence_piece
 
 PIECES = st.one_of(

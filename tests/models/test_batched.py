@@ -16,9 +16,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import PreTrainedTokenizerFast
 
 from headscope.errors import BadInput, HeadscopeError, TextTooLong
-from headscope.models.tokenise import Batch, tokenise
-from headscope.models.tokens import Tokens
-from headscope.models.words import word_spans
+from headscope.text.tokenise import Batch, tokenise
+from headscope.text.tokens import Tokens
+from headscope.text.words import word_spans
 from tests.models import one_by_one
 from tests.models.test_alignment import PIECES, TEXTS
 from tests.models.tokenizers import LINES, TOKENIZERS, byte_level

@@ -9,10 +9,10 @@ import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from headscope.models import remembered
-from headscope.models.encode import token_spans
-from headscope.models.encodings import encode_batch
-from headscope.models.remembered import encode_remembered
+from headscope.text import word_cache as remembered
+from headscope.text.encode import token_spans
+from headscope.text.encodings import encode_batch
+from headscope.text.word_cache import encode_remembered
 from tests.models.test_batched import SORTS
 from tests.models.tokenizers import byte_level
 from tests.tiny import tiny_tokenizer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headscope.models.spelling import readable, spells_bytes
-from headscope.models.tokenise import tokenise
+from headscope.text.spelling import readable, spells_bytes
+from headscope.text.tokenise import tokenise
 from tests.models.tokenizers import TOKENIZERS, byte_level
 
 

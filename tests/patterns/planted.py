@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.models.tokens import TokenClass, Tokens
 from headscope.patterns.likeness import Likeness
 from headscope.patterns.mass import MassPattern
 from headscope.patterns.pattern import Pattern
@@ -14,6 +13,7 @@ from headscope.patterns.rank import RankPattern
 from headscope.patterns.scores import patterns
 from headscope.patterns.sheet import Sheet, grid_of
 from headscope.statistics.grid import Grid
+from headscope.text.tokens import TokenClass, Tokens
 
 IDS: dict[str, int] = {}  # token ids are given out as tokens come
 

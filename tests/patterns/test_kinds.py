@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.models.tokens import Tokens
 from headscope.patterns.kinds import KINDS, classify, map_kinds, shares
 from headscope.patterns.kinds.network import MapClassifier
 from headscope.patterns.kinds.picture import CHANNELS, SIZE, picture
 from headscope.patterns.kinds.rules import masses, rule
+from headscope.text.tokens import Tokens
 
 LABELS = Path(__file__).parents[2] / "training" / "kinds"
 

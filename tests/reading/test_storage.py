@@ -12,8 +12,8 @@ from safetensors.numpy import load_file, save_file
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.models.tokens import Tokens
 from headscope.reading import Reading
+from headscope.text.tokens import Tokens
 
 EMOJI = "the cat 😀 sat ."
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from headscope.models.tokens import TokenClass, Tokens
 from headscope.reading.decoder_text import decoder_batch
+from headscope.text.tokens import TokenClass, Tokens
 
 
 @dataclass

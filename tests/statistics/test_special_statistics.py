@@ -10,11 +10,11 @@ import headscope as hs
 from headscope.corpus.batches import batches
 from headscope.corpus.segments import Segment
 from headscope.errors import BadInput
-from headscope.models.tokens import TokenClass
 from headscope.statistics import rollout
 from headscope.statistics.gradients import _masked, _next_tokens
 from headscope.statistics.grids import grids
 from headscope.statistics.repeats import repeated_batch
+from headscope.text.tokens import TokenClass
 from tests.statistics.plain import eager_copy, maps_of
 
 TEXT = "I went to the store. The cat sat on the mat, and the dog ran to the red house."

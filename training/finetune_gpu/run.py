@@ -30,8 +30,8 @@ from headscope.edits.finetune import Recipe, encode, new_classifier, train
 from headscope.edits.floor import floor
 from headscope.edits.importance import importance
 from headscope.edits.metrics import METRICS
-from headscope.models.tokenise import Batch, tokenise
 from headscope.reading.scope import Scope
+from headscope.text.tokenise import Batch, tokenise
 
 TASKS = ("RTE", "MRPC", "STS-B", "SST-2", "CoLA")
 ALSO = {"MRPC": ("accuracy",), "STS-B": ("spearman",), "CoLA": ("accuracy",)}

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import headscope as hs
-from headscope.models.tokens import Tokens
+from headscope.text.tokens import Tokens
 from training.kinds.texts import text
 
 SMILES = (

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
 from headscope.reading import Reading
+from headscope.text.tokens import Tokens
 
 _NONE = (
     "The attention holds None in place of weights: the model ran a fast attention that keeps none; "

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from headscope.corpus.segments import Segment
 from headscope.errors import BadInput
-from headscope.models.tokenise import Batch
-from headscope.models.tokens import Tokens
 from headscope.reading import Scope
 from headscope.reading.decoder_text import decoder_batch
+from headscope.text.tokenise import Batch
+from headscope.text.tokens import Tokens
 
 
 @dataclass(frozen=True)

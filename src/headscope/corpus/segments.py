@@ -11,7 +11,7 @@ from typing import Any, Literal
 from headscope.corpus.documents import Document
 from headscope.corpus.sentences import split_sentences
 from headscope.errors import BadInput
-from headscope.models.encode import token_counts, token_spans
+from headscope.text.encode import token_counts, token_spans
 
 Cut = Literal["documents", "pairs"]
 

@@ -15,8 +15,8 @@ from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Batch
     from headscope.reading import Scope
+    from headscope.text.tokenise import Batch
 
 TINY = 1e-12
 MEASURES = ("cosine", "cosine_padded", "divergence")

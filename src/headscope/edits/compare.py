@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from headscope.models.tokenise import Batch
     from headscope.reading import Scope
+    from headscope.text.tokenise import Batch
 
 MOST_TEXTS = 1000  # as in the paper
 MAX_LENGTH = 128

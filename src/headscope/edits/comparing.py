@@ -23,8 +23,8 @@ from headscope.statistics import Survey, survey
 from headscope.statistics.identity import Fingerprint, scope_identity
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Batch, Text
     from headscope.reading import Scope
+    from headscope.text.tokenise import Batch, Text
 
 Texts = list[tuple[str, str | None]]
 SIDES = ("before", "after")

@@ -17,9 +17,9 @@ from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, likeliest, word_logits
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Text
-    from headscope.models.tokens import Tokens
     from headscope.reading import Scope
+    from headscope.text.tokenise import Text
+    from headscope.text.tokens import Tokens
 
 Asked = Literal["masked words", "next token", "classes", "next sentence", "nothing"]
 Head = tuple[int, int] | tuple[Kind, int, int]  # (layer, head), where it matters with its kind

@@ -1,6 +1,6 @@
 """Load a model, tokenise text for it, and say what it can read."""
 
-from headscope.models.tokenise import Batch, tokenise
-from headscope.models.tokens import TokenClass, Tokens
+from headscope.text.tokenise import Batch, tokenise
+from headscope.text.tokens import TokenClass, Tokens
 
 __all__ = ["Batch", "TokenClass", "Tokens", "tokenise"]

@@ -21,8 +21,8 @@ from headscope.statistics.accumulator import Moments
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.models.tokenise import Batch
     from headscope.reading import Scope
+    from headscope.text.tokenise import Batch
 
 AT_ONCE = 64
 MOST_TOKENS = 40  # a longer text would take over 800 readings; it is cut

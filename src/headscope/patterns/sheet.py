@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
-from headscope.models.tokens import Tokens
 from headscope.statistics.features import places
 from headscope.statistics.grid import PADDING, PUNCTUATION, WORD, Grid, Side
+from headscope.text.tokens import Tokens
 
 
 class Sheet:

@@ -10,8 +10,8 @@ import numpy as np
 
 from headscope.corpus.coreference import Document, Mention
 from headscope.corpus.mentions import Kind
-from headscope.models.tokenise import tokenise
 from headscope.probes.coreference_rules import RULES
+from headscope.text.tokenise import tokenise
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -20,7 +20,6 @@ from torch import Tensor
 from headscope.capture import Call
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.conllu import Sentence
-from headscope.models.tokens import TokenClass, Tokens
 from headscope.probes.feature_sets import (
     FEATURES,
     SPECIALS,
@@ -35,6 +34,7 @@ from headscope.probes.passes import (
     self_attention,
     word_batches,
 )
+from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -18,11 +18,11 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Faults
 from headscope.errors import BadInput
-from headscope.models.tokenise import Batch, tokenise
-from headscope.models.tokens import TokenClass, Tokens
 from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.word_level import Mode, WordIndex, word_index
 from headscope.reading.decoder_text import decoder_batch
+from headscope.text.tokenise import Batch, tokenise
+from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

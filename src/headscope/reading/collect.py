@@ -13,9 +13,9 @@ from torch import Tensor
 
 from headscope.capture.call import Call, Kind, allowed
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
 from headscope.reading.part import Array, LayerAttention, Part
 from headscope.reading.reading import Reading
+from headscope.text.tokens import Tokens
 
 Keep = Literal["weights", "q", "k", "v"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from headscope.errors import BadInput
-from headscope.models.tokenise import Batch, Text, tokenise
-from headscope.models.tokens import TokenClass, Tokens
+from headscope.text.tokenise import Batch, Text, tokenise
+from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope
-from headscope.models.vocabulary import labels_of
+from headscope.text.vocabulary import labels_of
 
 
 def decoder_batch(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.tokens import TokenClass, Tokens
-from headscope.models.vocabulary import vocabulary_of
-from headscope.models.words import word_spans, words_of_spans
+from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.vocabulary import vocabulary_of
+from headscope.text.words import word_spans, words_of_spans
 
 
 def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
 from headscope.reading.part import LayerAttention, Part
 from headscope.reading.reading import Reading
+from headscope.text.tokens import Tokens
 
 _EMPTY = (
     "The attention is empty: current transformers returns none unless the model was loaded with "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
+from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import xarray as xr

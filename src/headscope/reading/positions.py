@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
+from headscope.text.tokens import Tokens
 
 
 def names_of_positions(

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
-from headscope.models.vocabulary import labels_of, spelling_of
+from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Text
     from headscope.reading.scope import Scope
+    from headscope.text.tokenise import Text
 
 
 class Prediction(NamedTuple):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
 from headscope.reading.part import Part
+from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import xarray as xr

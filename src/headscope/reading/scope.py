@@ -18,8 +18,6 @@ from headscope.capture import Call, Kind, Output, Sink, capture
 from headscope.errors import BadInput
 from headscope.models.limits import max_length
 from headscope.models.open import check_fit, open_model, place
-from headscope.models.tokenise import Batch, Text, tokenise
-from headscope.models.tokens import Tokens
 from headscope.reading import predict
 from headscope.reading.collect import Collector, Keep
 from headscope.reading.decoder_text import encode_both
@@ -27,6 +25,8 @@ from headscope.reading.describe import Description, describe
 from headscope.reading.generated import tokens_of_ids
 from headscope.reading.positions import names_of_positions
 from headscope.reading.reading import Reading
+from headscope.text.tokenise import Batch, Text, tokenise
+from headscope.text.tokens import Tokens
 
 Edit = Callable[[Call], "Tensor | None"]
 Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out

@@ -12,9 +12,9 @@ import numpy as np
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.models.tokens import Tokens
 from headscope.reading.part import LayerAttention, Part
 from headscope.reading.reading import Reading
+from headscope.text.tokens import Tokens
 
 _FORMAT = 1
 _ARRAYS = ("weights", "q", "k", "v", "bias", "mask", "sinks")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.tokens import TokenClass, Tokens
 from headscope.reading.part import LayerAttention, Part
+from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
     from headscope.reading.reading import Reading

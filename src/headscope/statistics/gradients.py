@@ -12,12 +12,12 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.corpus.batches import TextBatch
 from headscope.errors import BadInput
-from headscope.models.tokenise import Batch
 from headscope.reading import Scope
 from headscope.statistics.feature import Feature
 from headscope.statistics.grid import PUNCTUATION, Grid, Side
 from headscope.statistics.recorder import Recorder
 from headscope.statistics.rows import Rows
+from headscope.text.tokenise import Batch
 
 SHARE = 0.15  # of the words, as BERT was trained
 AS_MASK, AS_RANDOM = 0.8, 0.1  # of those, shown as the mask, as another token, as they are

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.models.tokens import TokenClass
+from headscope.text.tokens import TokenClass
 
 PADDING = -1  # class, segment and word of a position that holds no token
 CLS, SEP, SPECIAL, PUNCTUATION, WORD = (int(token_class) for token_class in TokenClass)

@@ -9,9 +9,9 @@ import torch
 
 from headscope.capture import Kind
 from headscope.corpus.batches import TextBatch
-from headscope.models.tokens import Tokens
 from headscope.reading import Scope
 from headscope.statistics.grid import PADDING, Grid, Side
+from headscope.text.tokens import Tokens
 
 
 def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
-from headscope.models.tokenise import Batch
 from headscope.reading import Scope
 from headscope.reading.generated import tokens_of_ids
 from headscope.statistics.grid import Grid
 from headscope.statistics.grids import side
+from headscope.text.tokenise import Batch
 
 SEQUENCES = 10
 PERIOD = 25  # random tokens …

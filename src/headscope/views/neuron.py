@@ -10,8 +10,8 @@ import numpy as np
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.models.tokens import TokenClass, Tokens
 from headscope.reading import Reading
+from headscope.text.tokens import TokenClass, Tokens
 from headscope.views.caption import caption, heading
 from headscope.views.container import ViewData
 from headscope.views.frame import Sending, frame

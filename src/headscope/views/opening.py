@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.tokens import TokenClass
 from headscope.reading import LayerAttention, Part
+from headscope.text.tokens import TokenClass
 from headscope.views.encoding import sample
 from headscope.views.labels import Label, best
 from headscope.views.part import check_seen

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.models.tokens import Tokens
 from headscope.reading import LayerAttention, Part
+from headscope.text.tokens import Tokens
 from headscope.views import encoding
 from headscope.views.container import Buffers
 from headscope.views.labels import Label

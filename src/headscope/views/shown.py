@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.figures.tokens import TokenLine
-from headscope.models.tokens import Tokens
 from headscope.reading import Part
 from headscope.reading.word_level import join_pieces, word_starts, words_of
+from headscope.text.tokens import Tokens
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from headscope.models.tokenise import Batch
     from headscope.reading import Reading, Scope
+    from headscope.text.tokenise import Batch
 
 
 def accepts(scope: Scope, name: str) -> bool:

@@ -23,8 +23,8 @@ from headscope.patterns.single import score_maps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.models.tokens import Tokens
     from headscope.reading import Scope
+    from headscope.text.tokens import Tokens
 
 LEAST = 3  # rows a position or a token needs to count as a group
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.tokens import Tokens
+from headscope.text.tokens import Tokens
 
 KINDS = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 EVEN = 0.7  # of the largest entropy within a sentence

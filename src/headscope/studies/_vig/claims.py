@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.errors import HeadscopeError
-from headscope.models.tokens import TokenClass
 from headscope.patterns.explain import position_aware, sentence_sign
 from headscope.studies._vig.posts import SEVEN
 from headscope.studies._vig.texts import SENTENCE_A, SENTENCE_B
+from headscope.text.tokens import TokenClass
 
 if TYPE_CHECKING:
     import pandas as pd

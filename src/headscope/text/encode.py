@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.encodings import Encodings, encode_batch, encode_singly
-from headscope.models.remembered import (
+from headscope.text.encodings import Encodings, encode_batch, encode_singly
+from headscope.text.word_cache import (
     encode_remembered,
     remembered_counts,
     remembered_spans,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.vocabulary import labels_of, spelling_of
+from headscope.text.vocabulary import labels_of, spelling_of
 
 
 def search(

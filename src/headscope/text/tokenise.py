@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.models.encode import encode
-from headscope.models.encodings import Encodings
-from headscope.models.tokens import Tokens
-from headscope.models.vocabulary import Vocabulary, vocabulary_of
-from headscope.models.words import Characters, Spans, word_spans
+from headscope.text.encode import encode
+from headscope.text.encodings import Encodings
+from headscope.text.tokens import Tokens
+from headscope.text.vocabulary import Vocabulary, vocabulary_of
+from headscope.text.words import Characters, Spans, word_spans
 
 Text = str | Sequence[str]
 

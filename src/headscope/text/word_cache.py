@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.divisible import Spaces, spaces
-from headscope.models.encodings import Encodings
-from headscope.models.frames import Frame, frame_of, framed
+from headscope.text.encodings import Encodings
+from headscope.text.special_tokens import Frame, frame_of, framed
+from headscope.text.word_by_word import Spaces, spaces
 
 Ints = NDArray[np.int64]
 

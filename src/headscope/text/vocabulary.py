@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.spelling import is_punctuation, readable, spells_bytes
-from headscope.models.tokens import STOPS, TokenClass
+from headscope.text.spelling import is_punctuation, readable, spells_bytes
+from headscope.text.tokens import STOPS, TokenClass
 
 _UNMET = -1
 # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends

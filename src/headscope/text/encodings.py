@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.search import search
+from headscope.text.search import search
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.tokens import TokenClass
+from headscope.text.tokens import TokenClass
 
 _BOUNDARIES = ("Ġ", "▁", "Ċ")
 _BYTE_MARKS = ("Ġ", "Ċ", "ĉ", "â", "Ã", "ð")

@@ -116,7 +116,7 @@ class Tokens:
     @staticmethod
     def plain(text: list[str] | tuple[str, ...], sentence_b_start: int | None = None) -> Tokens:
         """Tokens known by their strings alone, as BertViz users hold them."""
-        from headscope.models.spelling import class_by_spelling, readable, word_numbers
+        from headscope.text.spelling import class_by_spelling, readable, word_numbers
 
         n = len(text)
         segments = np.zeros(n, dtype=np.int8)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.models.encodings import Encodings, encode_batch
+from headscope.text.encodings import Encodings, encode_batch
 
 Ints = NDArray[np.int64]
 
