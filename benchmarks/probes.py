@@ -22,8 +22,8 @@ import torch
 
 import headscope as hs
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.conllu import Treebank
 from headscope.corpus.sample import STORIES
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.attention_probe import AttentionProbe
 from headscope.probes.dependency_tally import DependencyTally
 from headscope.probes.maps import store_maps

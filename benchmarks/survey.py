@@ -55,8 +55,8 @@ def texts(count: int) -> list[tuple[str, str]]:
 
 
 def speed(rounds: int) -> dict[str, float]:
-    from headscope.corpus.batches import batches
-    from headscope.corpus.segments import Segment
+    from headscope.corpus.text.batches import batches
+    from headscope.corpus.text.segments import Segment
     from headscope.statistics.measure import Settings, measure_chunk
     from headscope.statistics.selection import measurable
 
@@ -108,9 +108,9 @@ def speed(rounds: int) -> dict[str, float]:
 def preparation() -> float:
     """Tokens a core reads, cuts into sentence pairs and tokenises in a second."""
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.batches import batches
-    from headscope.corpus.documents import Reader
-    from headscope.corpus.segments import segments
+    from headscope.corpus.text.batches import batches
+    from headscope.corpus.text.documents import Reader
+    from headscope.corpus.text.segments import segments
     from headscope.statistics.grids import grids
 
     scope = bert_base()

@@ -25,8 +25,8 @@ from gpu_truth import DEVICE, check, make_call, make_grid, standard_statistics
 from transformers import AutoTokenizer
 
 from headscope.capture import capture
-from headscope.corpus.batches import batches
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.batches import batches
+from headscope.corpus.text.segments import Segment
 from headscope.models.open import BUNDLED
 from headscope.reading.scope import Scope
 from headscope.statistics.grid import CLS, PUNCTUATION, SEP, Grid

@@ -54,7 +54,7 @@ def made_up(words: int, seed: int = 0) -> list[str]:
 
 def measure(scope: Any, corpus: Any, cut: str, longest: int) -> None:
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.documents import Document, Reader
+    from headscope.corpus.text.documents import Document, Reader
 
     def read() -> list[Document]:
         found = list(Reader().documents(corpus, Faults()))
@@ -84,8 +84,8 @@ def measure(scope: Any, corpus: Any, cut: str, longest: int) -> None:
 
 def _stages(scope: Any, documents: list[Any], cut: Any, longest: int) -> dict[str, float]:
     """Seconds of each stage for these documents, and how many tokens they make."""
-    from headscope.corpus.batches import batches
-    from headscope.corpus.segments import segments
+    from headscope.corpus.text.batches import batches
+    from headscope.corpus.text.segments import segments
     from headscope.statistics.grids import grids
 
     cutting, made = timed(lambda: list(segments(documents, cut, scope.tokenizer, longest=longest)))

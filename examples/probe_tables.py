@@ -18,9 +18,9 @@ from pathlib import Path
 import pandas as pd
 
 import headscope as hs
-from headscope.corpus.conllu import Treebank
-from headscope.corpus.coreference import CoreferenceCorpus
-from headscope.corpus.relations import Relations
+from headscope.corpus.coreference.documents import CoreferenceCorpus
+from headscope.corpus.relations.examples import Relations
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.all_heads import probe_all_heads
 from headscope.probes.coreference import probe_coreference
 from headscope.probes.dependency import probe_dependency

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.segments import Segment
 from headscope.statistics.discovery import discover, gather
 from headscope.statistics.measure import Settings, measure_chunk, measure_repeats
 from headscope.statistics.selection import measurable

@@ -9,7 +9,7 @@ import tarfile
 import pytest
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.conllu import Treebank, read_conllu
+from headscope.corpus.treebanks.conllu import Treebank, read_conllu
 from headscope.errors import BadInput
 
 

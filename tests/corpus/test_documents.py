@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.documents import Document, Reader
-from headscope.corpus.sentences import split_sentences
-from headscope.corpus.wikitext import ordinary
+from headscope.corpus.text.documents import Document, Reader
+from headscope.corpus.text.sentences import split_sentences
+from headscope.corpus.text.wikitext import ordinary
 from headscope.errors import BadInput
 
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from headscope.corpus.documents import Document
-from headscope.corpus.segments import segments
+from headscope.corpus.text.documents import Document
+from headscope.corpus.text.segments import segments
 from tests.models.test_batched import SORTS
 from tests.models.tokenizers import LINES
 

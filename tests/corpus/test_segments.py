@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from headscope.corpus.batches import batches, chunks
-from headscope.corpus.documents import Document
-from headscope.corpus.segments import Segment, segments
+from headscope.corpus.text.batches import batches, chunks
+from headscope.corpus.text.documents import Document
+from headscope.corpus.text.segments import Segment, segments
 from tests.tiny import tiny_tokenizer
 
 SENTENCES = tuple(

@@ -10,7 +10,7 @@ pytest.importorskip("spacy")
 
 
 def test_raw_text_becomes_sentences_with_trees():
-    from headscope.corpus.spacy_parse import parse_texts
+    from headscope.corpus.treebanks.spacy_parse import parse_texts
 
     try:
         found = list(parse_texts(["The cat didn't see  Ann's dog. It left."]))
@@ -24,7 +24,7 @@ def test_raw_text_becomes_sentences_with_trees():
 
 
 def test_a_model_that_is_not_there_is_said_with_what_to_do():
-    from headscope.corpus.spacy_parse import open_parser
+    from headscope.corpus.treebanks.spacy_parse import open_parser
 
     with pytest.raises(HeadscopeError, match="python -m spacy download"):
         open_parser("xx_no_such_model")

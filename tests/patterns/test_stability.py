@@ -13,8 +13,8 @@ from headscope import patterns
 def halves(scope: hs.Scope, corpus: Path, each: int) -> tuple[hs.Survey, hs.Survey]:
     """Surveys of the patterns over two disjoint halves of a corpus."""
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.documents import Reader
-    from headscope.corpus.segments import segments
+    from headscope.corpus.text.documents import Reader
+    from headscope.corpus.text.segments import segments
 
     documents = Reader().documents(corpus, Faults("skip"))
     texts = []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.conllu import Treebank
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.errors import BadInput
 from headscope.probes.all_heads import probe_all_heads
 from headscope.probes.attention_probe import AttentionProbe

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.coreference import Document, Mention
+from headscope.corpus.coreference.documents import Document, Mention
 from headscope.probes.coreference import probe_coreference
 from headscope.probes.coreference_cases import windows
 from headscope.probes.coreference_rules import head_match, nearest, sieves

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.conllu import Treebank
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.errors import BadInput
 from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.dependency import probe_dependency

@@ -7,10 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli import build
-from headscope.corpus.conllu import Treebank
-from headscope.corpus.coreference import CoreferenceCorpus
-from headscope.corpus.relations import Relations
+from headscope.corpus.coreference.documents import CoreferenceCorpus
+from headscope.corpus.relations.examples import Relations
 from headscope.corpus.sample import PARAGRAPHS, RELATIONS, STORIES
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.errors import BadInput
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.corpus.relations import Relation
+from headscope.corpus.relations.examples import Relation
 from headscope.errors import BadInput
 from headscope.probes.feature_sets import subject_verb_pairs, words_with
 from headscope.probes.features import compare_features, probe_features

@@ -188,7 +188,7 @@ def test_memory_does_not_grow_with_the_corpus():
     scope = tiny_scope("BertForPreTraining")
     settings = Settings(tuple(measurable(scope, "all")[0]), distances=True)
     tally, sizes = new_tally(settings), []
-    from headscope.corpus.segments import Segment
+    from headscope.corpus.text.segments import Segment
 
     text = "the cat sat on the mat and he ran to one red house"
     for start in range(0, 1200, 300):

@@ -8,8 +8,8 @@ import torch
 
 import headscope as hs
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.documents import Reader
-from headscope.corpus.segments import segments
+from headscope.corpus.text.documents import Reader
+from headscope.corpus.text.segments import segments
 from tests.statistics.plain import FORMULAS, Maps, eager_copy
 
 pytestmark = pytest.mark.slow

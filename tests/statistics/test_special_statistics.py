@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.corpus.batches import batches
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.batches import batches
+from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
 from headscope.statistics import rollout
 from headscope.statistics.gradients import _masked, _next_tokens

@@ -138,8 +138,8 @@ def _texts(scope: Scope, corpus: str, cut: Any, longest: int, limit: int) -> Any
     from itertools import islice
 
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.documents import Reader
-    from headscope.corpus.segments import segments
+    from headscope.corpus.text.documents import Reader
+    from headscope.corpus.text.segments import segments
 
     every = segments(Reader().documents(corpus, Faults("skip")), cut, scope.tokenizer,
                      longest=longest)  # fmt: skip

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.conllu import Sentence
+    from headscope.corpus.treebanks.conllu import Sentence
 
 Data = Annotated[str, typer.Argument(help="The data, or `sample` for the one that is shipped.")]
 Model = Annotated[str | None, typer.Option(help="A hub name or a folder; else the bundled one.")]
@@ -152,7 +152,7 @@ def coreference(
 
       headscope probe coreference ontogum.tar.xz -o coreference.csv
     """
-    from headscope.corpus.coreference import CoreferenceCorpus
+    from headscope.corpus.coreference.documents import CoreferenceCorpus
     from headscope.corpus.sample import STORIES
     from headscope.probes.checkpoint import Checkpoint
     from headscope.probes.coreference import probe_coreference
@@ -199,7 +199,7 @@ def relations(
 
       headscope probe relations framenet.jsonl -o relations.csv --map relations.svg
     """
-    from headscope.corpus.relations import Relations
+    from headscope.corpus.relations.examples import Relations
     from headscope.corpus.sample import RELATIONS
     from headscope.probes.relations import probe_relations
 
@@ -269,14 +269,14 @@ def features(
 
 
 def _sentences(data: str, limit: int | None, bad: str) -> Iterable[Sentence]:
-    from headscope.corpus.conllu import Treebank
     from headscope.corpus.sample import STORIES
+    from headscope.corpus.treebanks.conllu import Treebank
 
     choice = _one_of("bad", bad, "skip", "refuse")
     if data.endswith(".txt"):
         from itertools import islice
 
-        from headscope.corpus.spacy_parse import parse_file
+        from headscope.corpus.treebanks.spacy_parse import parse_file
 
         err.print("Parsing plain text with spaCy; its labels are ClearNLP's.", highlight=False)
         return list(islice(parse_file(data), limit))

@@ -178,7 +178,7 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
         pairs: Sequence[str | None] = chosen.pairs or [None] * len(chosen)
         return list(zip(chosen.texts, pairs, strict=True))
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.documents import Reader
+    from headscope.corpus.text.documents import Reader
 
     found: Texts = []
     for document in Reader().documents(corpus, Faults()):

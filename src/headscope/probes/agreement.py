@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.corpus.coreference import Document, Mention
+from headscope.corpus.coreference.documents import Document, Mention
 
 Attributes = tuple[str | None, str | None, str | None]  # number, gender, person
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.attention_probe import AttentionProbe
 from headscope.probes.distances_probe import DistancesProbe

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.coreference import Document
+from headscope.corpus.coreference.documents import Document
 from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.coreference_cases import KINDS, Windows, windows
 from headscope.probes.coreference_rules import RULES

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from headscope.corpus.coreference import Document, Mention
-from headscope.corpus.mentions import Kind
+from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.mentions import Kind
 from headscope.probes.coreference_rules import RULES
 from headscope.text.tokenise import tokenise
 

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
 from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.dependency_tally import DIRECTIONS, Chosen, DependencyTally

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 from headscope.probes.bootstrap import Bootstrap
 from headscope.probes.gold import Gold, Possessive, gold_trees
 from headscope.probes.offsets import OFFSETS, offset_hits

@@ -15,8 +15,8 @@ from headscope.figures.head_lines import head_lines
 from headscope.figures.tokens import TokenLine
 
 if TYPE_CHECKING:
-    from headscope.corpus.conllu import Sentence
-    from headscope.corpus.relations import Relation
+    from headscope.corpus.relations.examples import Relation
+    from headscope.corpus.treebanks.conllu import Sentence
     from headscope.probes.dependency import DependencyResult
     from headscope.reading import Reading, Scope
 

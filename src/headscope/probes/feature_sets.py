@@ -6,7 +6,7 @@ ClearNLP and universal relations alike.
 
 from __future__ import annotations
 
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 
 FEATURES = ("noun", "verb", "pronoun", "subject", "object", "negation")
 SPECIALS = ("opening", "separator")  # [CLS] and [SEP], by their role

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 from headscope.probes.feature_sets import (
     FEATURES,
     SPECIALS,

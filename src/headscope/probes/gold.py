@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.corpus.conllu import Sentence
+from headscope.corpus.treebanks.conllu import Sentence
 
 Possessive = Literal["word", "marker"]  # who speaks for a possessor: itself, or its 's
 POSSESSIVE = ("poss", "nmod:poss")

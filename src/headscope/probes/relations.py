@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.capture import Call
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.relations import Relation, Span
+from headscope.corpus.relations.examples import Relation, Span
 from headscope.probes.passes import check_nonempty, length_limit, model_inputs, self_attention
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.segments import Segment
 from headscope.errors import HeadscopeError
 from headscope.reading import Scope
 from headscope.runs.work_ahead import ahead

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind
-from headscope.corpus.batches import TextBatch
+from headscope.corpus.text.batches import TextBatch
 from headscope.errors import BadInput
 from headscope.reading import Scope
 from headscope.statistics.feature import Feature

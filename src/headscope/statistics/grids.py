@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from headscope.capture import Kind
-from headscope.corpus.batches import TextBatch
+from headscope.corpus.text.batches import TextBatch
 from headscope.reading import Scope
 from headscope.statistics.grid import PADDING, Grid, Side
 from headscope.text.tokens import Tokens

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from headscope._version import __version__
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.measure import Settings
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from headscope.capture import Call, Output, Sink
-from headscope.corpus.batches import TextBatch, batches
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.batches import TextBatch, batches
+from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.gradients import gradient_rows
 from headscope.statistics.grids import grids

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from headscope._version import __version__
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.batches import chunks
-from headscope.corpus.documents import Layout, Reader
-from headscope.corpus.segments import Cut, Segment, segments
+from headscope.corpus.text.batches import chunks
+from headscope.corpus.text.documents import Layout, Reader
+from headscope.corpus.text.segments import Cut, Segment, segments
 from headscope.errors import BadInput
 from headscope.reading import Scope
 from headscope.runs import checkpoint as partial

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from headscope.capture import Call, Kind
-from headscope.corpus.batches import batches
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.batches import batches
+from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.grids import grids
 from headscope.statistics.kernels.scores import block_weights, can_rebuild

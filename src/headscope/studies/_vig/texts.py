@@ -52,8 +52,8 @@ def _own():
 
 def _cut(scope: Scope, path: Path):
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.documents import Reader
-    from headscope.corpus.segments import segments
+    from headscope.corpus.text.documents import Reader
+    from headscope.corpus.text.segments import segments
 
     documents = Reader().documents(path, Faults("skip"))
     for segment in segments(documents, "pairs", scope.tokenizer, longest=LONGEST):

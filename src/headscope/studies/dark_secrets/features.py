@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.studies.dark_secrets.material import Material
 
 if TYPE_CHECKING:
-    from headscope.corpus.conllu import Sentence
+    from headscope.corpus.treebanks.conllu import Sentence
     from headscope.studies.report import Report
     from headscope.studies.steps import Steps
 
@@ -82,11 +82,11 @@ def sentences(material: Material) -> tuple[str, Iterable[Sentence]] | None:
     path = material.folder("ud_english_ewt", "en_ewt-ud-dev.conllu")
     count = min(material.limit, SENTENCES)
     if path is not None:
-        from headscope.corpus.conllu import Treebank
+        from headscope.corpus.treebanks.conllu import Treebank
 
         return f"{count} sentences of UD English EWT", Treebank(path, limit=count)
     try:
-        from headscope.corpus.spacy_parse import parse_texts
+        from headscope.corpus.treebanks.spacy_parse import parse_texts
 
         name, pairs = material.texts
         texts = [text for pair in pairs[:count] for text in pair]

@@ -56,7 +56,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
 
 
 def _probe(material: Material, path: Any, steps: Steps) -> Any:
-    from headscope.corpus.relations import Relations
+    from headscope.corpus.relations.examples import Relations
     from headscope.probes.relations import probe_relations
 
     relations = Relations(path, limit=material.limit)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from headscope.corpus.conllu import Treebank
 from headscope.corpus.sample import STORIES
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.all_heads import probe_all_heads
 from headscope.studies.looks_at.material import Material, printed, reference
 from headscope.studies.report import Section

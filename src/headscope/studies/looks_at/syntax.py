@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from headscope.corpus.conllu import Treebank
 from headscope.corpus.sample import STORIES
+from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.dependency import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
 from headscope.studies.looks_at.counting import counting

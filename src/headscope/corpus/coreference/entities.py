@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import IO
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.brackets import Brackets
-from headscope.corpus.conllu import Sentence, sentences
-from headscope.corpus.coreference import Document, Mention
-from headscope.corpus.mentions import head_in_tree
+from headscope.corpus.coreference.brackets import Brackets
+from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.mentions import head_in_tree
+from headscope.corpus.treebanks.conllu import Sentence, sentences
 
 
 def documents(name: str, lines: IO[str], faults: Faults) -> Iterator[Document]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.mentions import Kind, kind_of
+from headscope.corpus.coreference.mentions import Kind, kind_of
 from headscope.corpus.sources import texts
 from headscope.errors import BadInput
 
@@ -61,7 +61,7 @@ LAYOUTS: dict[str, Layout] = {"conllu": "conllu", "tsv": "gap"}  # by the ending
 
 
 def _reader(name: str, layout: Layout | None) -> Reader:
-    from headscope.corpus import conll2012, entities, gap
+    from headscope.corpus.coreference.documents import conll2012, entities, gap
 
     if layout is None:
         plain = name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headscope.corpus.documents import Document
-from headscope.corpus.sentences import split_sentences
+from headscope.corpus.text.documents import Document
+from headscope.corpus.text.sentences import split_sentences
 from headscope.errors import BadInput
 from headscope.text.encode import token_counts, token_spans
 

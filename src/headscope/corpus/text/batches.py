@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.corpus.segments import Segment
+from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
 from headscope.reading import Scope
 from headscope.reading.decoder_text import decoder_batch

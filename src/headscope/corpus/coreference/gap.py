@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.coreference import Document, Mention
+from headscope.corpus.coreference.documents import Document, Mention
 
 WORDS = re.compile(r"\w+|[^\w\s]")
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset")

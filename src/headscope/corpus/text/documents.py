@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from headscope.corpus import wikitext
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.sources import texts
+from headscope.corpus.text import wikitext
 from headscope.errors import BadInput
 
 Layout = Literal["auto", "lines", "paragraphs", "file", "wikitext"]
@@ -193,7 +193,7 @@ def _paragraphs(name: str, lines: Iterable[str]) -> Iterator[Document]:
 
 def _treebank(path: Path, faults: Faults) -> Iterator[Document]:
     """The documents of a treebank: its sentences, gathered by their `newdoc` marks."""
-    from headscope.corpus.conllu import Sentence, read_conllu
+    from headscope.corpus.treebanks.conllu import Sentence, read_conllu
 
     def text(sentence: Sentence) -> str:
         return sentence.text or " ".join(sentence.words)

@@ -35,7 +35,7 @@ class Relations(Iterable[Relation]):
         self.faults = Faults(bad)
 
     def __iter__(self) -> Iterator[Relation]:
-        from headscope.corpus.framenet import is_framenet, read_framenet
+        from headscope.corpus.relations.framenet import is_framenet, read_framenet
 
         self.faults = Faults(self.faults.choice)  # a second pass must not count twice
         found = (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import IO
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.brackets import Brackets
-from headscope.corpus.coreference import Document, Mention
-from headscope.corpus.mentions import head_without_tree
+from headscope.corpus.coreference.brackets import Brackets
+from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.mentions import head_without_tree
 
 WORD, TAG = 3, 4
 SHORTEST = 5  # document, part, number, word, coreference

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.relations import Relation, Span
+from headscope.corpus.relations.examples import Relation, Span
 
 SENTENCE_WORDS = 12
 ELEMENT_WORDS = 3

