@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from headscope.capture.call import Call, Lazy
-from headscope.statistics.grid import CLS, PADDING, PUNCTUATION, SEP, WORD, Grid, Side
+from headscope.statistics.features.grid import CLS, PADDING, PUNCTUATION, SEP, WORD, Grid, Side
 from headscope.statistics.kernels import fused
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.take import features_for
+from headscope.statistics.survey.batch_values import features_for
 
 DEVICE = "cuda"
 

@@ -57,8 +57,8 @@ def texts(count: int) -> list[tuple[str, str]]:
 def speed(rounds: int) -> dict[str, float]:
     from headscope.corpus.text.batches import batches
     from headscope.corpus.text.segments import Segment
-    from headscope.statistics.measure import Settings, measure_chunk
-    from headscope.statistics.selection import measurable
+    from headscope.statistics.survey.portion import Settings, measure_chunk
+    from headscope.statistics.survey.selection import measurable
 
     scope = bert_base()
     segments = [Segment(n, n, *pair) for n, pair in enumerate(texts(BATCH))]
@@ -111,7 +111,7 @@ def preparation() -> float:
     from headscope.corpus.text.batches import batches
     from headscope.corpus.text.documents import Reader
     from headscope.corpus.text.segments import segments
-    from headscope.statistics.grids import grids
+    from headscope.statistics.features.grids import grids
 
     scope = bert_base()
     corpus = [f"{first} {second}" * 4 for first, second in texts(200)]

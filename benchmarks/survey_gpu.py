@@ -29,16 +29,16 @@ from headscope.corpus.text.batches import batches
 from headscope.corpus.text.segments import Segment
 from headscope.models.open import BUNDLED
 from headscope.reading.scope import Scope
-from headscope.statistics.grid import CLS, PUNCTUATION, SEP, Grid
+from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP, Grid
 from headscope.statistics.kernels import fused
 from headscope.statistics.kernels.fused import Tile
 from headscope.statistics.kernels.plan import Plan
-from headscope.statistics.measure import Settings, measure_batches
-from headscope.statistics.recorder import Recorder
-from headscope.statistics.run import survey
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.take import features_for, take
-from headscope.statistics.tally import Tally
+from headscope.statistics.survey.batch_values import features_for, take
+from headscope.statistics.survey.portion import Settings, measure_batches
+from headscope.statistics.survey.recorder import Recorder
+from headscope.statistics.survey.run import survey
+from headscope.statistics.survey.tally import Tally
 
 TILES = [
     Tile(64, 64, 4, 2), Tile(64, 64, 4, 3), Tile(64, 64, 4, 2, 168), Tile(64, 64, 4, 3, 168),

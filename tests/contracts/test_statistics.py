@@ -11,10 +11,10 @@ import pytest
 import headscope as hs
 from headscope.corpus.text.segments import Segment
 from headscope.statistics.discovery import discover, gather
-from headscope.statistics.measure import Settings, measure_chunk, measure_repeats
-from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey_table import from_tally
+from headscope.statistics.survey.portion import Settings, measure_chunk, measure_repeats
+from headscope.statistics.survey.selection import measurable
+from headscope.statistics.survey.table import from_tally
 from tests.statistics.plain import ELSEWHERE, FORMULAS, eager_copy, maps_of
 
 FAMILIES = ["tiny_bert", "tiny_gpt2", "tiny_llama", "tiny_t5", "tiny_deberta"]
@@ -130,7 +130,7 @@ def test_a_statistic_survives_being_kept_and_recalled(scope):
     settings = settings_for(scope)
     tally = measure_chunk(scope, SEGMENTS, settings)
     tally.merge(measure_repeats(scope, settings))
-    from headscope.statistics.measure import new_tally
+    from headscope.statistics.survey.portion import new_tally
 
     again = new_tally(settings)
     again.restore(tally.arrays())

@@ -12,7 +12,7 @@ from headscope.patterns.pattern import Pattern
 from headscope.patterns.rank import RankPattern
 from headscope.patterns.scores import patterns
 from headscope.patterns.sheet import Sheet, grid_of
-from headscope.statistics.grid import Grid
+from headscope.statistics.features.grid import Grid
 from headscope.text.tokens import TokenClass, Tokens
 
 IDS: dict[str, int] = {}  # token ids are given out as tokens come

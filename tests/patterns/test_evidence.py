@@ -11,7 +11,7 @@ from headscope.patterns.evidence import ERROR_RATE, holm, table
 from headscope.patterns.measures import PARTS
 from headscope.patterns.scores import patterns
 from headscope.patterns.single import score_maps
-from headscope.statistics.accumulator import Moments
+from headscope.statistics.survey.accumulator import Moments
 
 HEADS = 8
 

@@ -8,7 +8,7 @@ import pytest
 
 import headscope as hs
 from headscope.runs.work_ahead import ahead
-from headscope.statistics import engines, run
+from headscope.statistics.survey import engines, run
 
 
 def test_items_come_in_order_and_at_most_so_many_are_made_early():

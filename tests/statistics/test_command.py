@@ -68,7 +68,7 @@ def test_misuse_is_told_before_a_model_is_opened(arguments, sentence):
 def test_stopping_says_how_to_go_on(folder, tmp_path, monkeypatch):
     corpus = tmp_path / "c.txt"
     corpus.write_text("the cat sat .\n" * 200)
-    from headscope.statistics import engines
+    from headscope.statistics.survey import engines
 
     real, count = engines.measure_chunk, iter(range(9))
 

@@ -8,7 +8,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.statistics.clusters import cluster, group, layers_apart, scale
+from headscope.statistics.distances.clusters import cluster, group, layers_apart, scale
 from headscope.statistics.kernels.jensen_shannon import divergences
 from tests.statistics.plain import eager_copy, maps_of
 

@@ -19,7 +19,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import checkpoint as partial
 from headscope.runs.checkpoint import partial_path
 from headscope.runs.lock import only_writer
-from headscope.statistics import run
+from headscope.statistics.survey import run
 from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent
@@ -105,7 +105,7 @@ def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(f"headscope.statistics.run.{place}", stopped)
+        stopping.setattr(f"headscope.statistics.survey.run.{place}", stopped)
         assert not survey(corpus, output, scope=scope).complete
     resumed = survey(corpus, output, scope=scope)
     pd.testing.assert_frame_equal(resumed.table, whole.table, check_exact=True)
@@ -182,8 +182,8 @@ def test_a_corpus_without_text_is_told():
 
 def test_memory_does_not_grow_with_the_corpus():
     """What a run holds after many documents is what it holds after few."""
-    from headscope.statistics.measure import Settings, measure_chunk, new_tally
-    from headscope.statistics.selection import measurable
+    from headscope.statistics.survey.portion import Settings, measure_chunk, new_tally
+    from headscope.statistics.survey.selection import measurable
 
     scope = tiny_scope("BertForPreTraining")
     settings = Settings(tuple(measurable(scope, "all")[0]), distances=True)

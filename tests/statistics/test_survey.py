@@ -11,8 +11,8 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics.accumulator import Moments
-from headscope.statistics.bootstrap import Bootstrap
+from headscope.statistics.survey.accumulator import Moments
+from headscope.statistics.survey.bootstrap import Bootstrap
 
 TEXTS = [
     "I went to the store. The cat sat on the mat.",

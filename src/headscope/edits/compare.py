@@ -26,8 +26,8 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.runs.lock import only_writer
 from headscope.runs.progress import Tell, telling
-from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Statistic
+from headscope.statistics.survey.selection import measurable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from headscope.reading.decoder_text import encode_both
 from headscope.runs import checkpoint as partial
 from headscope.runs.progress import Report, Tell
 from headscope.statistics import Survey, survey
-from headscope.statistics.identity import Fingerprint, scope_identity
+from headscope.statistics.survey.identity import Fingerprint, scope_identity
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -29,7 +29,7 @@ from headscope.errors import BadInput, HeadscopeError, UnknownModel
 from headscope.files import atomic_path
 from headscope.models.open import BUNDLED, cannot_open, model_source, place
 from headscope.runs.lock import only_writer
-from headscope.statistics.identity import model_fingerprint
+from headscope.statistics.survey.identity import model_fingerprint
 
 CHECKPOINT = "checkpoint.pt"
 CLIP = 1.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from headscope._version import __version__
 from headscope.runs import checkpoint as partial
-from headscope.statistics.identity import scope_identity
+from headscope.statistics.survey.identity import scope_identity
 
 if TYPE_CHECKING:
     from headscope.edits.exam import Exam

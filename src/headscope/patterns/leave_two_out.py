@@ -16,7 +16,7 @@ from headscope.patterns.scores import pattern_named
 from headscope.patterns.sheet import grid_of
 from headscope.patterns.single import score_maps
 from headscope.reading.predict import word_logits
-from headscope.statistics.accumulator import Moments
+from headscope.statistics.survey.accumulator import Moments
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from headscope.statistics.grid import Grid
+from headscope.statistics.features.grid import Grid
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

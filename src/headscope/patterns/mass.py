@@ -11,9 +11,9 @@ from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.sheet import Sheet
-from headscope.statistics.feature import Feature, PairFeature, RowFeature
-from headscope.statistics.grid import Grid
-from headscope.statistics.rows import Rows
+from headscope.statistics.features.feature import Feature, PairFeature, RowFeature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
 
 Relation = Callable[[Sheet], Tensor]  # -> b tq s bool
 SPAN = 512  # queries counted at a time, so that no whole map of relations is needed

@@ -18,11 +18,11 @@ from headscope.capture import Kind
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.rank import RankPattern
 from headscope.patterns.scores import pattern_named, patterns
-from headscope.statistics.feature import Feature
-from headscope.statistics.grid import Grid
-from headscope.statistics.rows import Rows
-from headscope.statistics.selection import why_not
+from headscope.statistics.features.feature import Feature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Statistic
+from headscope.statistics.survey.selection import why_not
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from headscope.statistics.feature import Feature
-from headscope.statistics.grid import Grid
-from headscope.statistics.rows import Rows
+from headscope.statistics.features.feature import Feature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Source
 
 

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.sheet import Sheet
-from headscope.statistics.feature import Feature, RowFeature
-from headscope.statistics.grid import Grid
-from headscope.statistics.rows import Rows
+from headscope.statistics.features.feature import Feature, RowFeature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
 
 LEAST = 4  # keys a query must choose from for a rank correlation to say anything
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
-from headscope.statistics.features import places
-from headscope.statistics.grid import PADDING, PUNCTUATION, WORD, Grid, Side
+from headscope.statistics.features.grid import PADDING, PUNCTUATION, WORD, Grid, Side
+from headscope.statistics.features.named import places
 from headscope.text.tokens import Tokens
 
 

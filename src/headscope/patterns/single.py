@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.statistics.feature import PairFeature, RowFeature
-from headscope.statistics.grid import Grid
-from headscope.statistics.rows import Rows
+from headscope.statistics.features.feature import PairFeature, RowFeature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
 
 
 def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:

@@ -6,11 +6,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headscope.statistics.attention_rollout import rollout as rollout
     from headscope.statistics.discovery import discover as discover
-    from headscope.statistics.run import survey as survey
+    from headscope.statistics.rollout import rollout as rollout
     from headscope.statistics.statistic import Statistic as Statistic
-    from headscope.statistics.survey_table import Survey as Survey
+    from headscope.statistics.survey.run import survey as survey
+    from headscope.statistics.survey.table import Survey as Survey
 
 _HOMES = {
     "Statistic": "statistic",

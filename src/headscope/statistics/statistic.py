@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
-from headscope.statistics.accumulator import Accumulator, Moments
-from headscope.statistics.feature import Feature
-from headscope.statistics.grid import Grid
-from headscope.statistics.rows import Rows
+from headscope.statistics.features.feature import Feature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
+from headscope.statistics.survey.accumulator import Accumulator, Moments
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headscope.patterns.explain.contributors import Contributors, Values
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.single import score_maps
-from headscope.statistics.grid import Grid
+from headscope.statistics.features.grid import Grid
 
 
 @dataclass(frozen=True)

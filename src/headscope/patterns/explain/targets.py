@@ -9,7 +9,7 @@ from headscope.errors import BadInput
 from headscope.patterns.mass import MassPattern
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.sheet import Sheet
-from headscope.statistics.grid import PUNCTUATION, Grid
+from headscope.statistics.features.grid import PUNCTUATION, Grid
 
 
 def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.sheet import Sheet
-from headscope.statistics.feature import Feature, RowFeature
-from headscope.statistics.grid import PUNCTUATION, Grid
-from headscope.statistics.rows import Rows
+from headscope.statistics.features.feature import Feature, RowFeature
+from headscope.statistics.features.grid import PUNCTUATION, Grid
+from headscope.statistics.features.rows import Rows
 
 TINY = 1e-30
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from headscope.patterns.mass import MassPattern
 from headscope.patterns.pools import everything
 from headscope.patterns.sheet import Sheet
-from headscope.statistics.grid import PUNCTUATION
+from headscope.statistics.features.grid import PUNCTUATION
 
 
 def targets(sheet: Sheet) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 from headscope.patterns.mass import MassPattern
 from headscope.patterns.pools import everything
 from headscope.patterns.sheet import Sheet
-from headscope.statistics.grid import SEP
+from headscope.statistics.features.grid import SEP
 
 
 def targets(sheet: Sheet) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.statistics.grid import Grid
+from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.plan import Plan, blocks
 from headscope.statistics.kernels.scores import block_output, block_weights
 

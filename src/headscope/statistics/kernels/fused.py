@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.statistics.grid import PUNCTUATION, Grid
+from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
 

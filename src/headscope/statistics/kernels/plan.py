@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.statistics.feature import (
+from headscope.statistics.features.feature import (
     Feature,
     KeyFeature,
     PairFeature,
     RowFeature,
     ValueFeature,
 )
-from headscope.statistics.grid import Grid
+from headscope.statistics.features.grid import Grid
 
 PAIR_BYTES = 2**26  # pair features of a batch are kept for its other layers up to this size
 

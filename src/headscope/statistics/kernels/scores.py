@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.statistics.grid import Grid
+from headscope.statistics.features.grid import Grid
 
 
 def can_rebuild(call: Call) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from headscope.statistics.clusters import cluster
+from headscope.statistics.distances.clusters import cluster
 from headscope.studies.looks_at.drawing import heads_in_plane
 from headscope.studies.looks_at.material import Material, printed, reference
 from headscope.studies.looks_at.surface import Maps

@@ -1,0 +1,86 @@
+"""Gradient importance: whether looking at a token changes what the model says."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from headscope.statistics.features.feature import Feature, KeyFeature
+from headscope.statistics.features.grid import SEP, SPECIAL, Grid
+from headscope.statistics.features.rows import Rows
+from headscope.statistics.statistic import Statistic
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+
+class _GradientImportance(Statistic):
+    unit = "loss per unit of attention"
+    bounds = (0.0, float("inf"))
+    kinds = ("encoder", "decoder", "cross")
+    source = "gradient"
+    standard = False
+
+    @abstractmethod
+    def keys(self, grid: Grid) -> Tensor:
+        """b s bool: the keys that count."""
+
+    def features(self) -> tuple[str | Feature, ...]:
+        return (KeyFeature(self.name, self.keys),)
+
+    def measure(self, rows: Rows, grid: Grid) -> Tensor:
+        count = self.keys(grid).sum(1).double()
+        return rows.mean(self.name) / torch.where(count > 0, count, torch.nan)[:, None]
+
+    def unavailable(self, scope: Scope) -> str | None:
+        from headscope.errors import BadInput
+        from headscope.statistics.features.gradients import word_logits
+
+        try:
+            tokens = torch.tensor([[1, 2, 3, 2]], device=scope.device)
+            extra = {"decoder_input_ids": tokens} if scope.encoder_decoder else {}
+            word_logits(scope, scope.forward({"input_ids": tokens, **extra}))
+        except BadInput as error:
+            return str(error)
+        return None
+
+
+class GradientSep(_GradientImportance):
+    """Mean of |∂L/∂α_ij| over all queries i and the keys j that are `[SEP]`.
+
+    L is the masked-word loss of encoders (15 % of the words masked as in BERT's training), the
+    next-token loss of decoders. Clark et al. 2019, section 3.2 (their figure 3): it collapses
+    where heads rest on `[SEP]` to do nothing. They state no scale; compare ratios.
+    """
+
+    name = "gradient_sep"
+
+    def keys(self, grid: Grid) -> Tensor:
+        return grid.key.classes == SEP
+
+
+class GradientPunctuation(_GradientImportance):
+    """Mean of |∂L/∂α_ij| over all queries i and the keys j that are full stops or commas.
+
+    Clark et al. 2019, section 3.2; see `gradient_sep` for the loss.
+    """
+
+    name = "gradient_punctuation"
+
+    def keys(self, grid: Grid) -> Tensor:
+        return grid.key.stops
+
+
+class GradientAll(_GradientImportance):
+    """Mean of |∂L/∂α_ij| over all queries i and all keys j that are not masked.
+
+    Clark et al. 2019, section 3.2; see `gradient_sep` for the loss.
+    """
+
+    name = "gradient_all"
+
+    def keys(self, grid: Grid) -> Tensor:
+        return grid.key.valid & (grid.key.classes != SPECIAL)

@@ -1,0 +1,26 @@
+"""Attention from all other tokens to `[SEP]`."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from headscope.statistics.features.grid import SEP, Grid
+from headscope.statistics.features.rows import Rows
+from headscope.statistics.statistic import Statistic, undefined_unless
+
+
+class RestToSep(Statistic):
+    """Share of the attention of all other tokens that goes to `[SEP]` tokens.
+
+    Mean over queries i ∉ [SEP] of Σ_(j ∈ [SEP]) α_ij (Clark et al. 2019, section 3.2). Undefined
+    for texts without a `[SEP]`.
+    """
+
+    name = "rest_sep"
+    unit = "share"
+    feature = "sep"
+
+    def measure(self, rows: Rows, grid: Grid) -> Tensor:
+        return undefined_unless(
+            (grid.key.classes == SEP).any(1), rows.mean("sep", queries="not_sep")
+        )

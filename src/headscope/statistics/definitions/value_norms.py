@@ -1,0 +1,99 @@
+"""Attention weighted by what the values carry: whether a head uses what it looks at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.errors import HeadscopeError
+from headscope.statistics.features.feature import ValueFeature
+from headscope.statistics.features.grid import CLS, SEP, Grid
+from headscope.statistics.features.output_projection import head_norms, output_projection
+from headscope.statistics.statistic import Statistic
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+
+def norms(grid: Grid, call: Call) -> Tensor:
+    """b h s: ‖f_h(x_j)‖, how long the vector is that a head would move from each key."""
+    assert call.v is not None and grid.model is not None
+    width = call.heads * call.v.shape[-1]
+    weight = output_projection(grid.model, call.module, width)
+    if weight is None:
+        raise HeadscopeError(
+            f"The output projection of {type(call.module).__name__} could not be found, so value "
+            "norms cannot be measured; leave the norm statistics out."
+        )
+    return head_norms(weight, call.v, call.heads)
+
+
+class _ValueNorm(Statistic):
+    unit = "norm"
+    bounds = (0.0, float("inf"))
+    standard = False
+
+    def unavailable(self, scope: Scope) -> str | None:
+        if scope.rung == "tap":
+            return f"The values of {scope.name} cannot be read, so value norms are not measured."
+        return None
+
+
+class NormAll(_ValueNorm):
+    """Mean over queries of Σ_j ‖α_ij f_h(x_j)‖, with f_h(x) = (x W_V + b_V) W_O for head h.
+
+    Kobayashi et al. 2020: how much a head moves in all, the measure the other norms are read by.
+    """
+
+    name = "norm_all"
+    feature = ValueFeature("norm_all", norms)
+
+
+class NormCls(_ValueNorm):
+    """Mean over queries of Σ_(j ∈ [CLS]) ‖α_ij f_h(x_j)‖ (Kobayashi et al. 2020)."""
+
+    name = "norm_cls"
+    feature = ValueFeature(
+        "norm_cls", lambda grid, call: norms(grid, call) * (grid.key.classes == CLS)[:, None]
+    )
+
+
+class NormSep(_ValueNorm):
+    """Mean over queries of Σ_(j ∈ [SEP]) ‖α_ij f_h(x_j)‖ (Kobayashi et al. 2020).
+
+    A head with a large `sep` and a small `norm_sep` rests on `[SEP]`: it looks and takes nothing.
+    """
+
+    name = "norm_sep"
+    feature = ValueFeature(
+        "norm_sep", lambda grid, call: norms(grid, call) * (grid.key.classes == SEP)[:, None]
+    )
+
+
+class NormPunctuation(_ValueNorm):
+    """Mean over queries of Σ_(j ∈ {. ,}) ‖α_ij f_h(x_j)‖ (Kobayashi et al. 2020)."""
+
+    name = "norm_punctuation"
+    feature = ValueFeature(
+        "norm_punctuation", lambda grid, call: norms(grid, call) * grid.key.stops[:, None]
+    )
+
+
+class NormFirst(_ValueNorm):
+    """Mean over queries of ‖α_i0 f_h(x_0)‖: what a head takes from the first token.
+
+    The decoder's counterpart of `norm_sep` (Kobayashi et al. 2020): sinks have a large `first` and
+    a small `norm_first`.
+    """
+
+    name = "norm_first"
+    feature = ValueFeature("norm_first", lambda grid, call: _first(grid, call))
+
+
+def _first(grid: Grid, call: Call) -> Tensor:
+    made = norms(grid, call)
+    first = made.new_zeros(made.shape[0], made.shape[2])
+    first.scatter_(1, grid.key.start[:, None], 1.0)
+    return made * first[:, None]

@@ -1,0 +1,72 @@
+"""A sink that keeps what is needed to compare the maps of all layers once a pass is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.capture import Call, Kind, Output
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.kernels.jensen_shannon import divergences
+from headscope.statistics.kernels.scores import block_weights
+from headscope.statistics.survey.recorder import Recorder
+
+MOST = 2**23  # weights of all heads held at once
+
+Heads = tuple[tuple[int, int], ...]
+
+
+class MapKeeper:
+    """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot."""
+
+    def __init__(self, grids: Mapping[Kind, Grid], recorder: Recorder) -> None:
+        self._grids = grids
+        self._recorder = recorder
+        self._kept: dict[Kind, list[tuple[Call, Tensor | None]]] = {}
+
+    def __call__(self, call: Call) -> Output | None:
+        if call.kind != "cross":
+            rebuilds = self._recorder.rebuilds(call)
+            weights = None if rebuilds else call.weights.detach().float()
+            self._kept.setdefault(call.kind, []).append((call, weights))
+        return self._recorder(call)
+
+    def distances(self) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
+        """For each kind: its heads, the sums of divergences between them, the rows compared."""
+        for kind, kept in self._kept.items():
+            grid = self._grids[kind]
+            counts = [(call.q if weights is None else weights).shape[1] for call, weights in kept]  # pyright: ignore[reportOptionalMemberAccess]
+            heads = tuple(
+                (call.layer, head)
+                for (call, _), count in zip(kept, counts, strict=True)
+                for head in range(count)
+            )
+            sums = np.zeros((len(heads), len(heads)))
+            lengths = grid.query.lengths.tolist()
+            for row, length in enumerate(lengths):
+                for maps in _maps(kept, grid, row, length, len(heads)):
+                    sums += divergences(maps, length)
+            yield kind, heads, sums, sum(lengths)
+
+
+def _maps(
+    kept: list[tuple[Call, Tensor | None]], grid: Grid, row: int, length: int, heads: int
+) -> Iterator[Tensor]:
+    """heads × some queries × length: the maps of one document, without its padding."""
+    span = max(1, min(length, MOST // (heads * length)))
+    document = slice(row, row + 1)
+    for start in range(0, length, span):
+        queries = slice(start, min(length, start + span))
+        parts = [
+            (
+                weights[row, :, queries, :length]
+                if weights is not None
+                else block_weights(call, grid, document, queries)[0, :, :, :length]
+            )
+            for call, weights in kept
+        ]
+        yield torch.cat(parts)

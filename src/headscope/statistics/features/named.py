@@ -1,0 +1,111 @@
+"""The features with names of their own, which every kernel knows how to compute."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from headscope.errors import BadInput
+from headscope.statistics.features.feature import Feature, KeyFeature, PairFeature, RowFeature
+from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP, SPECIAL, WORD, Grid
+
+
+def _of_class(token_class: int) -> KeyFeature:
+    names = {CLS: "cls", SEP: "sep", SPECIAL: "special", PUNCTUATION: "punctuation", WORD: "word"}
+    return KeyFeature(names[token_class], lambda grid: grid.key.classes == token_class, True)
+
+
+def _first(grid: Grid) -> Tensor:
+    positions = torch.arange(grid.key.ids.shape[1], device=grid.key.ids.device)
+    return positions == grid.key.start[:, None]
+
+
+def _entropy(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
+    # a weight of 0 has log -inf; the smallest normal number leaves 0 · log finite and exactly 0
+    logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
+    return -logs.mul_(weights).sum(-1)
+
+
+def _largest(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
+    return weights.amax(-1)
+
+
+def at_offset(weights: Tensor, grid: Grid, queries: slice, offset: int) -> Tensor:
+    """b h tq: the weight from each query to the key `offset` places after it, 0 where none is."""
+    _, _, count, keys = weights.shape
+    place = torch.arange(queries.start, queries.start + count, device=weights.device)
+    place = place + grid.offset + offset
+    inside = (place >= 0) & (place < keys)
+    place = place.clamp(0, keys - 1)
+    found = weights.gather(3, place.view(1, 1, -1, 1).expand(*weights.shape[:2], -1, 1))[..., 0]
+    real = inside & grid.key.valid[:, place]  # b tq
+    return found * real[:, None]
+
+
+def _at(name: str, offset: int) -> RowFeature:
+    return RowFeature(name, lambda weights, grid, q: at_offset(weights, grid, q, offset))
+
+
+def places(grid: Grid, queries: slice) -> tuple[Tensor, Tensor]:
+    """The positions of the queries (tq 1) and of the keys (1 s), on the keys' axis."""
+    device = grid.key.ids.device
+    query = torch.arange(queries.start, queries.stop, device=device) + grid.offset
+    return query[:, None], torch.arange(grid.key.ids.shape[1], device=device)[None, :]
+
+
+def _distance(grid: Grid, queries: slice) -> Tensor:
+    query, key = places(grid, queries)
+    return (query - key).abs().float()[None]
+
+
+def _distance_squared(grid: Grid, queries: slice) -> Tensor:
+    return _distance(grid, queries).square()
+
+
+def same_token(grid: Grid, queries: slice) -> Tensor:
+    """b tq s bool: another place where the query's own token stands; never a special token."""
+    query, key = places(grid, queries)
+    same = grid.query.ids[:, queries, None] == grid.key.ids[:, None, :]
+    content = (grid.query.classes[:, queries, None] >= PUNCTUATION) & (
+        grid.key.classes[:, None, :] >= PUNCTUATION
+    )
+    return same & content & (query != key)[None]
+
+
+def other_sentence(grid: Grid, queries: slice) -> Tensor:
+    """b tq s bool: the key stands in the other sentence of the pair."""
+    return grid.query.segments[:, queries, None] != grid.key.segments[:, None, :]
+
+
+def _same_token_other(grid: Grid, queries: slice) -> Tensor:
+    return same_token(grid, queries) & other_sentence(grid, queries)
+
+
+NAMED: dict[str, Feature] = {
+    feature.name: feature
+    for feature in (
+        RowFeature("entropy", _entropy),
+        RowFeature("largest", _largest),
+        _at("self", 0),
+        _at("previous", -1),
+        _at("next", 1),
+        KeyFeature("first", _first, True),
+        *(_of_class(token_class) for token_class in (CLS, SEP, SPECIAL, PUNCTUATION, WORD)),
+        KeyFeature("stops", lambda grid: grid.key.stops, True),
+        KeyFeature("sentence_a", lambda grid: grid.key.segments == 0, True),
+        KeyFeature("sentence_b", lambda grid: grid.key.segments == 1, True),
+        PairFeature("distance", _distance),
+        PairFeature("distance_squared", _distance_squared),
+        PairFeature("same_token", same_token),
+        PairFeature("same_token_other", _same_token_other),
+    )
+}
+
+
+def resolve(wanted: str | Feature) -> Feature:
+    """The feature of that name, or the feature itself."""
+    if not isinstance(wanted, str):
+        return wanted
+    if wanted not in NAMED:
+        raise BadInput(f"No feature is called {wanted!r}; there are {', '.join(NAMED)}.")
+    return NAMED[wanted]

@@ -1,0 +1,76 @@
+"""Repeated random tokens: text in which only copying helps, to find the heads that copy."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.capture import Kind
+from headscope.reading import Scope
+from headscope.reading.generated import tokens_of_ids
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.grids import side
+from headscope.text.tokenise import Batch
+
+SEQUENCES = 10
+PERIOD = 25  # random tokens …
+TIMES = 4  # … that many times over, after a begin-of-text token
+
+
+def repeated_batch(scope: Scope, seed: int) -> tuple[Batch, dict[Kind, Grid]]:
+    """Sequences of a begin-of-text token and random tokens repeated, and their grid."""
+    chance = np.random.default_rng(seed)
+    special = set(scope.tokenizer.all_special_ids)
+    rows = scope.model.get_input_embeddings().num_embeddings
+    ordinary = [token for token in range(min(len(scope.tokenizer), rows)) if token not in special]
+    period, times = _fitting(scope, len(ordinary))
+    sequences: list[list[int]] = []
+    for _ in range(SEQUENCES):
+        once = chance.choice(ordinary, size=period, replace=len(ordinary) < period).tolist()
+        sequences.append([_start(scope), *(once * times)])
+    ids = torch.tensor(sequences, device=scope.device)
+    tokens = [tokens_of_ids(scope.tokenizer, row) for row in sequences]
+    read = side(tokens, ids.shape[1], scope.device)
+    # random tokens that happen to be spelled like special ones are read as words all the same
+    read = dataclasses.replace(read, ids=ids)
+    numbers = np.arange(SEQUENCES, dtype=np.int64)
+    grid = Grid("decoder", True, read, read, numbers, period=period, model=scope.model)
+    return Batch({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, tokens), {
+        "decoder": grid
+    }
+
+
+def earlier_copy(grid: Grid, queries: slice, shift: int) -> Tensor:
+    """1 tq s bool: keys `shift` places after an earlier copy of the query's token."""
+    assert grid.period is not None
+    device = grid.key.ids.device
+    query = torch.arange(queries.start, queries.stop, device=device)[:, None]
+    key = torch.arange(grid.key.ids.shape[1], device=device)[None, :]
+    back = query - key + shift
+    # place 0 holds the begin-of-text token, which is not repeated
+    return ((back % grid.period == 0) & (back > 0) & (key - shift > 0) & (query > 0))[None]
+
+
+def has_copy(grid: Grid) -> Tensor:
+    """b t bool: queries whose token stood there one period before."""
+    assert grid.period is not None
+    place = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
+    return (place > grid.period)[None].expand_as(grid.query.ids)
+
+
+def _fitting(scope: Scope, vocabulary: int) -> tuple[int, int]:
+    """The usual sizes, smaller for models that read little or know few tokens."""
+    room = (scope.max_length or 10**9) - 1
+    period = min(PERIOD, vocabulary, max(2, room // 2))
+    return period, max(2, min(TIMES, room // period))
+
+
+def _start(scope: Scope) -> int:
+    for name in ("bos_token_id", "cls_token_id", "eos_token_id"):
+        token = getattr(scope.tokenizer, name, None)
+        if token is not None:
+            return int(token)
+    return 0

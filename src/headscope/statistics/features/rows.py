@@ -1,0 +1,76 @@
+"""Rows: the features of every query of a batch, for all heads of one kind of attention."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from headscope.statistics.features.grid import SELECTIONS, Grid
+
+SPAN = 2048  # queries summed in single precision before the sums go on in double
+
+
+class Rows:
+    """Row features by name, and their means over a document's queries.
+
+    The heads of all layers stand side by side (layer-major), so that a statistic is one
+    computation per batch, not one per layer; `heads` says which is which.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        heads: Sequence[tuple[int, int]],  # (layer, head)
+        names: Sequence[str],
+        values: Tensor,  # b H F t
+        wide: dict[str, Tensor],  # b H t' width
+    ) -> None:
+        self.grid = grid
+        self.heads = tuple(heads)
+        self._place = {name: place for place, name in enumerate(names)}
+        self._values = values
+        self._wide = wide
+        self._means: Tensor | None = None
+
+    def __getitem__(self, name: str) -> Tensor:
+        """b H t, or b H t' width for a wide feature. Rows of padded queries mean nothing."""
+        if name in self._wide:
+            return self._wide[name]
+        return self._values[:, :, self._place[name]]
+
+    def mean(self, name: str, queries: str | Tensor = "all") -> Tensor:
+        """b H float64: the feature's mean over some queries; nan where there are none.
+
+        `queries` names a selection (all, cls, sep, not_sep, content) or is a b t mask of weights.
+        """
+        if isinstance(queries, str):
+            if self._means is None:  # every feature over every selection: one matrix product
+                chosen = torch.stack([self.grid.select(s) for s in SELECTIONS], dim=-1)
+                sums = _sum_over_queries(self._values, chosen.to(self._values.dtype))
+                self._means = sums / chosen.sum(1)[:, None, None].double()  # 0 / 0 is nan
+            return self._means[:, :, self._place[name], SELECTIONS.index(queries)]
+        return self.mean_of(self[name], queries)
+
+    def mean_of(self, values: Tensor, queries: str | Tensor = "all") -> Tensor:
+        """b H float64: the same mean of values (b H t) that a statistic made of features."""
+        chosen = self.grid.select(queries) if isinstance(queries, str) else queries
+        weights = (chosen & self.grid.query.valid if chosen.dtype == torch.bool else chosen).to(
+            values.dtype
+        )
+        total = _sum_over_queries(values[:, :, None], weights[..., None])[:, :, 0, 0]
+        return total / weights.sum(1)[:, None].double()
+
+
+def _sum_over_queries(values: Tensor, weights: Tensor) -> Tensor:
+    """b H F t, b t S -> b H F S in double precision."""
+    batch, heads, features, queries = values.shape
+    flat = values.reshape(batch, heads * features, queries)
+    total = torch.zeros(
+        batch, heads * features, weights.shape[-1], dtype=torch.float64, device=values.device
+    )
+    for start in range(0, queries, SPAN):
+        part = slice(start, start + SPAN)
+        total += torch.bmm(flat[:, :, part], weights[:, part])
+    return total.view(batch, heads, features, -1)

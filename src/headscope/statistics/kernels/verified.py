@@ -1,0 +1,72 @@
+"""Which calls a kernel may rebuild: those where its weights came out as the model's own.
+
+Kernels make weights from q, k and what is known of the batch. Whether that is all a family does
+is not read from its configuration but tried, once per model: two short texts, one of them padded,
+and the model's own weights beside the rebuilt ones. A layer that disagrees is measured on the
+model's own weights instead, which is always right and takes more memory.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from headscope.capture import Call, Kind
+from headscope.corpus.text.batches import batches
+from headscope.corpus.text.segments import Segment
+from headscope.reading import Scope
+from headscope.statistics.features.grids import grids
+from headscope.statistics.kernels.scores import block_weights, can_rebuild
+
+TEXTS = ("The cat sat on the mat, and the dog ran to the house.", "It was one of two.")
+
+_known: WeakKeyDictionary[nn.Module, frozenset[tuple[Kind, int]]] = WeakKeyDictionary()
+
+
+class Trust:
+    """Says of a call whether its layer's weights can be rebuilt."""
+
+    def __init__(self, layers: frozenset[tuple[Kind, int]]) -> None:
+        self.layers = layers
+
+    def __call__(self, call: Call) -> bool:
+        return (call.kind, call.layer) in self.layers
+
+
+def trust(scope: Scope) -> Trust:
+    """Try the model of a scope (its edits play no part), or recall what was found before."""
+    known = _known.get(scope.model)
+    if known is None:
+        known = _known[scope.model] = _try(scope)
+    return Trust(known)
+
+
+def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
+    agreed: set[tuple[Kind, int]] = set()
+    pairs = [Segment(number, number, text, text) for number, text in enumerate(TEXTS)]
+    plain = Scope(scope.model, scope.tokenizer, scope.name)
+    batch = next(batches(plain, pairs, most_tokens=10**6, longest=None))
+    on = grids(plain, batch)
+
+    def compare(call: Call) -> None:
+        if not can_rebuild(call):
+            return
+        grid = on[call.kind]
+        every, queries = slice(0, len(batch.documents)), slice(0, grid.query.ids.shape[1])
+        rebuilt = block_weights(call, grid, every, queries)
+        own = call.weights.float()
+        if rebuilt.shape != own.shape:
+            return
+        apart = ((rebuilt - own).abs().amax((1, 3)) * grid.query.valid).max()
+        if float(apart) < _tolerance(own=call.weights.dtype):
+            agreed.add((call.kind, call.layer))
+
+    plain.forward(batch.inputs, compare, lazy=True)
+    return frozenset(agreed)
+
+
+def _tolerance(own: torch.dtype) -> float:
+    """Half precision rounds its own weights; a mask or a bias gone wrong moves far more."""
+    return 2e-4 if own == torch.float32 else 3e-2

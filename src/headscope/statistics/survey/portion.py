@@ -1,0 +1,140 @@
+"""Measure a portion of a corpus: forward passes in, a tally out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from headscope.capture import Call, Output, Sink
+from headscope.corpus.text.batches import TextBatch, batches
+from headscope.corpus.text.segments import Segment
+from headscope.reading import Scope
+from headscope.statistics.distances.map_keeper import MapKeeper
+from headscope.statistics.features.gradients import gradient_rows
+from headscope.statistics.features.grids import grids
+from headscope.statistics.features.repeats import repeated_batch
+from headscope.statistics.kernels.verified import trust
+from headscope.statistics.statistic import Source, Statistic
+from headscope.statistics.survey.batch_values import Measured, features_for, take
+from headscope.statistics.survey.recorder import Recorder
+from headscope.statistics.survey.tally import Tally
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and how; two runs with equal settings and corpus give equal tables."""
+
+    statistics: tuple[Statistic, ...]
+    distances: bool = False
+    longest: int | None = None  # tokens a segment is cut to
+    most_tokens: int = 2048  # tokens of a batch, padding included
+    token_types: str = "proper"
+    replicates: int = 0
+    seed: int = 0
+    fused: bool | None = field(default=None, compare=False)
+
+    def of(self, source: Source) -> list[Statistic]:
+        return [statistic for statistic in self.statistics if statistic.source == source]
+
+
+def measure_chunk(scope: Scope, segments: Sequence[Segment], settings: Settings) -> Tally:
+    """All that the segments add to a survey."""
+    return measure_batches(scope, text_batches(scope, segments, settings), settings)
+
+
+def text_batches(
+    scope: Scope, segments: Sequence[Segment], settings: Settings
+) -> Iterator[TextBatch]:
+    return batches(
+        scope,
+        segments,
+        most_tokens=settings.most_tokens,
+        longest=settings.longest,
+        token_types=settings.token_types,
+    )
+
+
+def measure_batches(scope: Scope, texts: Iterable[TextBatch], settings: Settings) -> Tally:
+    """All that the batches add to a survey."""
+    tally = new_tally(settings)
+    if not settings.of("gradient"):
+        _read(scope, texts, settings, tally)
+        return tally
+    texts = list(texts)
+    _read(scope, texts, settings, tally)
+    for batch in texts:
+        _differentiate(scope, batch, settings, tally)
+    return tally
+
+
+def measure_repeats(scope: Scope, settings: Settings) -> Tally:
+    """What repeated random tokens add to a survey; they are no part of its corpus."""
+    tally = new_tally(settings)
+    chosen = settings.of("repeats")
+    if chosen:
+        inputs, on = repeated_batch(scope, settings.seed)
+        recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
+        scope.forward(inputs, recorder, lazy=True)
+        for kind in recorder.kinds:
+            take(chosen, recorder.rows(kind), on[kind], tally)
+    return tally
+
+
+def new_tally(settings: Settings) -> Tally:
+    return Tally(settings.statistics, settings.replicates, settings.seed)
+
+
+def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: Tally) -> None:
+    """One forward pass per batch.
+
+    A batch is added up when the next one has been given to the device, so that a GPU goes on
+    working while this process counts and prepares text.
+    """
+    chosen = settings.of("corpus")
+    is_read = bool(chosen) or settings.distances
+    trusted, _ = trust(scope), scope.kinds  # both try the model, which is done before it is read
+    relay = _Relay()
+    waiting: list[Measured] = []
+    with scope.passes(relay if is_read else None, lazy=True) as run:
+        for batch in texts:
+            if is_read:
+                on = grids(scope, batch)
+                recorder = Recorder(on, features_for(chosen, on), trusted, settings.fused)
+                keeper = MapKeeper(on, recorder) if settings.distances else None
+                relay.sink = keeper or recorder
+                run(batch.inputs)
+                started = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
+                _add_up(waiting, tally)
+                waiting = started
+                if keeper is not None:
+                    _add_up(waiting, tally)
+                    for kind, heads, sums, rows in keeper.distances():
+                        tally.add_distances(kind, heads, sums, rows)
+            tally.documents += len(batch.documents)
+            tally.tokens += sum(len(tokens) for tokens in batch.tokens)
+            tally.truncated += sum(tokens.is_cut for tokens in batch.tokens)
+        _add_up(waiting, tally)
+
+
+class _Relay:
+    """Passes calls on to the sink of the batch that is read, so that one door serves them all."""
+
+    sink: Sink
+
+    def __call__(self, call: Call) -> Tensor | Output | None:
+        return self.sink(call)
+
+
+def _add_up(waiting: list[Measured], tally: Tally) -> None:
+    for measured in waiting:
+        measured.into(tally)
+    waiting.clear()
+
+
+def _differentiate(scope: Scope, batch: TextBatch, settings: Settings, tally: Tally) -> None:
+    chosen = settings.of("gradient")
+    on = grids(scope, batch)
+    for rows in gradient_rows(scope, batch, on, features_for(chosen, on), settings.seed):
+        take(chosen, rows, rows.grid, tally)

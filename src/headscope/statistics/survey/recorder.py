@@ -1,0 +1,85 @@
+"""The recorder: a sink that turns every call of a forward pass into row features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call, Kind, Output
+from headscope.statistics.features.feature import Feature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.rows import Rows
+from headscope.statistics.kernels import blocks
+from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.scores import can_rebuild
+
+Trust = Callable[[Call], bool]
+
+
+class Recorder:
+    """Open a lazy door with it: calls it can rebuild never have all their maps in memory."""
+
+    def __init__(
+        self,
+        grids: Mapping[Kind, Grid],
+        features: Mapping[Kind, Iterable[Feature]],
+        trust: Trust,
+        fused: bool | None = None,  # the one-pass GPU kernel; None: where it can run
+    ) -> None:
+        self._plans = {kind: Plan(grids[kind], features.get(kind, ())) for kind in grids}
+        self._trust = trust
+        self._fused = fused
+        self._heads: dict[Kind, list[tuple[int, int]]] = {kind: [] for kind in grids}
+        self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
+        self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
+
+    def __call__(self, call: Call) -> Output | None:
+        plan = self._plans.get(call.kind)
+        if plan is None:
+            return None
+        output = None
+        if self.rebuilds(call):
+            reduced, tensor = self._compute(call, plan)
+            output = Output(tensor)
+        else:
+            reduced = blocks.from_weights(call, plan, call.weights)
+        self._keep(call, reduced)
+        return output
+
+    def rebuilds(self, call: Call) -> bool:
+        """Whether this call's weights are made here, block by block, and not by the model."""
+        return can_rebuild(call) and self._trust(call)
+
+    def record(self, call: Call, weights: Tensor) -> None:
+        """Take the features of other numbers of a call's shape, such as a gradient."""
+        plan = self._plans.get(call.kind)
+        if plan is not None:
+            self._keep(call, blocks.from_weights(call, plan, weights))
+
+    def rows(self, kind: Kind) -> Rows:
+        """What was recorded of one kind of attention, all layers side by side."""
+        plan = self._plans[kind]
+        values = torch.cat(self._values[kind], dim=1)
+        wide = {name: torch.cat(parts, dim=1) for name, parts in self._wide[kind].items()}
+        return Rows(plan.grid, self._heads[kind], plan.names, values, wide)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(kind for kind, heads in self._heads.items() if heads)
+
+    def _compute(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
+        if self._fused is not False:
+            from headscope.statistics.kernels import fused
+
+            if self._fused or fused.suits(call, plan):
+                return fused.from_scores(call, plan)
+        return blocks.from_scores(call, plan)
+
+    def _keep(self, call: Call, reduced: blocks.Reduced) -> None:
+        heads = reduced.values.shape[1]
+        self._heads[call.kind] += [(call.layer, head) for head in range(heads)]
+        self._values[call.kind].append(reduced.values)
+        for name, part in reduced.wide.items():
+            self._wide[call.kind].setdefault(name, []).append(part)

@@ -1,0 +1,195 @@
+"""A survey: every head's statistics over a corpus, as a table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.capture import Kind
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+from headscope.statistics.discovery import discover
+from headscope.statistics.distances.clusters import Clusters, cluster
+from headscope.statistics.survey.bootstrap import Bootstrap
+from headscope.statistics.survey.tally import Tally
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLUMNS = ["kind", "layer", "head", "statistic", "value", "error", "count"]
+KEY = b"headscope"  # where a Parquet file's own metadata holds ours
+
+
+@dataclass(frozen=True)
+class HeadPairs:
+    """Mean Jensen–Shannon divergence per row between all pairs of heads, in nats."""
+
+    heads: tuple[tuple[int, int], ...]  # (layer, head)
+    values: NDArray[np.float64]  # n n
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The table of a survey, what it was made of, and the distances between its heads."""
+
+    table: pd.DataFrame  # kind, layer, head, statistic, value, error, count [, low, high]
+    metadata: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[Kind, HeadPairs] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole corpus was read; a stopped run gives what it had."""
+        return bool(self.metadata.get("complete", True))
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        return tuple(self.table["statistic"].unique())
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(self.table["kind"].unique())
+
+    def top(self, statistic: str, n: int = 5, kind: Kind | None = None) -> pd.DataFrame:
+        """The heads with the largest values, largest first."""
+        return self._of(statistic, kind).nlargest(n, "value").reset_index(drop=True)
+
+    def map(self, statistic: str, kind: Kind | None = None) -> NDArray[np.float64]:
+        """layers × heads; nan where a statistic is undefined or a layer has fewer heads."""
+        rows = self._of(statistic, kind)
+        every: Any = self.table[self.table["kind"] == rows["kind"].iloc[0]]
+        values = np.full((int(every["layer"].max()) + 1, int(every["head"].max()) + 1), np.nan)
+        values[rows["layer"], rows["head"]] = rows["value"]
+        return values
+
+    def plot(
+        self,
+        statistic: str,
+        kind: Kind | None = None,
+        form: Literal["map", "scatter"] = "map",
+    ) -> Figure:
+        """A statistic as a layers × heads map, or as the papers' dots above each layer."""
+        from headscope.figures.by_layer import scatter_by_layer
+        from headscope.figures.layer_head_map import layer_head_map
+
+        values = self.map(statistic, kind)
+        known = discover().get(statistic)
+        label = f"{statistic} ({known.unit})" if known else statistic
+        if form == "map":
+            title = f"{statistic}, {self.metadata.get('model', '')}".rstrip(", ")
+            return layer_head_map(values, title, label)
+        if form != "scatter":
+            raise BadInput(f"A statistic is drawn as a 'map' or a 'scatter', not as {form!r}.")
+        reference = None
+        if statistic.startswith("entropy") and "entropy_uniform" in self.statistics:
+            reference = {"uniform attention": float(np.nanmean(self.map("entropy_uniform", kind)))}
+        return scatter_by_layer(values, label, reference=reference)
+
+    def distances(self, kind: Kind | None = None) -> HeadPairs:
+        """How unlike any two heads attend, averaged over all rows of the corpus."""
+        if not self.pairs:
+            raise BadInput("No distances were measured; run the survey with distances=True.")
+        found = kind or next(iter(self.pairs))
+        if found not in self.pairs:
+            raise BadInput(f"There are distances for {', '.join(self.pairs)}, not for {found}.")
+        return self.pairs[found]
+
+    def clusters(
+        self, kind: Kind | None = None, *, count: int | None = None, seed: int = 0
+    ) -> Clusters:
+        """Heads in two dimensions and in groups, by how alike they attend."""
+        pairs = self.distances(kind)
+        return cluster(pairs.heads, pairs.values, count=count, seed=seed)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as Parquet (any reader opens it), or as CSV without the metadata."""
+        path = Path(path)
+        if path.suffix not in (".parquet", ".csv"):
+            raise BadInput(f"A survey is saved as .parquet or .csv, not as {path.suffix or path}.")
+        with atomic_path(path) as temporary:
+            if path.suffix == ".csv":
+                self.table.to_csv(temporary, index=False)
+            else:
+                self._write(temporary)
+
+    def _write(self, path: Path) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.Table.from_pandas(self.table, preserve_index=False)
+        pairs = {
+            kind: {"heads": of_kind.heads, "values": of_kind.values.tolist()}
+            for kind, of_kind in self.pairs.items()
+        }
+        ours = json.dumps({"metadata": self.metadata, "distances": pairs})
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: ours})
+        pyarrow.parquet.write_table(table, path, compression="zstd")
+
+    @staticmethod
+    def load(path: str | Path) -> Survey:
+        """A survey that was saved as Parquet."""
+        import pyarrow
+        import pyarrow.parquet
+
+        if not Path(path).is_file():
+            raise BadInput(f"There is no file {path}.")
+        try:
+            table = pyarrow.parquet.read_table(path)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise BadInput(f"{path} is no survey: it is not a Parquet file.") from error
+        missing = set(COLUMNS) - set(table.column_names)
+        if missing:
+            raise BadInput(f"{path} is no survey: it has no column {', '.join(sorted(missing))}.")
+        ours = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
+        pairs: dict[Kind, HeadPairs] = {
+            kind: HeadPairs(
+                tuple((layer, head) for layer, head in of_kind["heads"]),
+                np.array(of_kind["values"]),
+            )
+            for kind, of_kind in ours.get("distances", {}).items()
+        }
+        return Survey(table.to_pandas(), ours.get("metadata", {}), pairs)
+
+    def _of(self, statistic: str, kind: Kind | None) -> pd.DataFrame:
+        rows: Any = self.table[self.table["statistic"] == statistic]
+        if rows.empty:
+            there = ", ".join(self.statistics) or "nothing"
+            raise BadInput(f"The survey has no {statistic!r}; it has {there}.")
+        chosen = kind or rows["kind"].iloc[0]
+        rows = rows[rows["kind"] == chosen]
+        if rows.empty:
+            raise BadInput(f"{statistic!r} was not measured for {chosen} attention.")
+        return rows
+
+
+def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> Survey:
+    """The table of what has been counted; heads for which nothing is defined are left out."""
+    parts: list[pd.DataFrame] = []
+    for (kind, name), part in tally.parts.items():
+        value, error, count = part.result()
+        heads = np.array(tally.heads[kind])
+        columns: dict[str, Any] = {
+            "kind": kind,
+            "layer": heads[:, 0],
+            "head": heads[:, 1],
+            "statistic": name,
+            "value": value,
+            "error": error,
+            "count": count,
+        }
+        if level is not None and isinstance(part, Bootstrap):
+            columns["low"], columns["high"] = part.interval(level)
+        frame: Any = pd.DataFrame(columns)
+        parts.append(frame[frame["count"] > 0])
+    kept = [part for part in parts if len(part)]
+    table = pd.concat(kept, ignore_index=True) if kept else pd.DataFrame(columns=COLUMNS)
+    pairs: dict[Kind, HeadPairs] = {
+        kind: HeadPairs(tally.heads[kind], distances.sums / max(distances.rows, 1))
+        for kind, distances in tally.distances.items()
+    }
+    return Survey(table, metadata, pairs)

@@ -1,0 +1,103 @@
+"""A tally: everything a survey has counted so far, of a size that does not grow with the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.capture import Kind
+from headscope.statistics.distances.head_distances import HeadDistances
+from headscope.statistics.statistic import Statistic
+from headscope.statistics.survey.accumulator import Accumulator
+from headscope.statistics.survey.bootstrap import Bootstrap
+
+Heads = tuple[tuple[int, int], ...]  # (layer, head)
+
+
+class Tally:
+    """Accumulators by kind and statistic, distances between heads, and how much was read."""
+
+    def __init__(self, statistics: Sequence[Statistic], replicates: int = 0, seed: int = 0) -> None:
+        self._statistics = {statistic.name: statistic for statistic in statistics}
+        self._replicates = replicates
+        self._seed = seed
+        self.heads: dict[Kind, Heads] = {}
+        self.parts: dict[tuple[Kind, str], Accumulator] = {}
+        self.distances: dict[Kind, HeadDistances] = {}
+        self.documents = 0
+        self.tokens = 0
+        self.truncated = 0
+
+    def add(
+        self,
+        kind: Kind,
+        statistic: Statistic,
+        heads: Heads,
+        documents: NDArray[np.int64],
+        values: Tensor,
+    ) -> None:
+        """Take in one statistic's values (documents × heads …) of a batch."""
+        self.heads.setdefault(kind, heads)
+        self.part(kind, statistic.name).add(documents, values.double().cpu().numpy())
+
+    def add_distances(self, kind: Kind, heads: Heads, sums: NDArray[np.float64], rows: int) -> None:
+        self.heads.setdefault(kind, heads)
+        self.distances.setdefault(kind, HeadDistances(len(heads))).add(sums, rows)
+
+    def part(self, kind: Kind, name: str) -> Accumulator:
+        if (kind, name) not in self.parts:
+            heads = len(self.heads[kind])
+            inner = self._statistics[name].accumulator(heads)
+            if self._replicates:
+                inner = Bootstrap(inner, heads, self._replicates, self._seed)
+            self.parts[kind, name] = inner
+        return self.parts[kind, name]
+
+    def merge(self, other: Tally) -> None:
+        """Take in another tally; for the same bits, merge in the same order."""
+        for kind, heads in other.heads.items():
+            self.heads.setdefault(kind, heads)
+        for (kind, name), part in other.parts.items():
+            self.part(kind, name).merge(part)
+        for kind, distances in other.distances.items():
+            mine = self.distances.setdefault(kind, HeadDistances(len(self.heads[kind])))
+            mine.merge(distances)
+        self.documents += other.documents
+        self.tokens += other.tokens
+        self.truncated += other.truncated
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The whole state as named arrays."""
+        kept: dict[str, NDArray[np.generic]] = {
+            "read": np.array([self.documents, self.tokens, self.truncated], dtype=np.int64)
+        }
+        for kind, heads in self.heads.items():
+            kept[f"heads/{kind}"] = np.array(heads, dtype=np.int64)
+        for (kind, name), part in self.parts.items():
+            for key, array in part.arrays().items():
+                kept[f"part/{kind}/{name}/{key}"] = array
+        for kind, distances in self.distances.items():
+            for key, array in distances.arrays().items():
+                kept[f"distances/{kind}/{key}"] = array
+        return kept
+
+    def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        """Go on from a kept state."""
+        self.documents, self.tokens, self.truncated = (int(n) for n in arrays["read"].tolist())
+        grouped: dict[tuple[str, ...], dict[str, NDArray[np.generic]]] = {}
+        for name, array in arrays.items():
+            *path, key = name.split("/")
+            grouped.setdefault(tuple(path), {})[key] = array
+        kind: Kind
+        for kind, array in grouped.get(("heads",), {}).items():  # pyright: ignore
+            self.heads[kind] = tuple((int(layer), int(head)) for layer, head in array.tolist())
+        for path, state in grouped.items():
+            if path[:1] == ("part",):
+                self.part(path[1], path[2]).restore(state)  # pyright: ignore
+            elif path[:1] == ("distances",):
+                kind = path[1]  # pyright: ignore
+                self.distances[kind] = HeadDistances(len(self.heads[kind]))
+                self.distances[kind].restore(state)
