@@ -14,7 +14,7 @@ from importlib import resources
 import headscope as hs
 from headscope.files import atomic_path
 from headscope.patterns import labels, measures
-from headscope.patterns.bundled import FILE
+from headscope.patterns.bundled_labels import FILE
 
 
 def main() -> None:

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.likeness import Likeness
-from headscope.patterns.mass import MassPattern
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.rank import RankPattern
+from headscope.patterns.rank_correlation import RankPattern
 from headscope.patterns.scores import patterns
-from headscope.patterns.sheet import Sheet, grid_of
+from headscope.patterns.token_pairs import Sheet, grid_of
 from headscope.statistics.features.grid import Grid
 from headscope.text.tokens import TokenClass, Tokens
 

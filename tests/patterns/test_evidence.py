@@ -7,10 +7,10 @@ import pandas as pd
 import planted
 from scipy import stats
 
+from headscope.patterns.as_statistics import PARTS
 from headscope.patterns.evidence import ERROR_RATE, holm, table
-from headscope.patterns.measures import PARTS
+from headscope.patterns.map_scores import score_maps
 from headscope.patterns.scores import patterns
-from headscope.patterns.single import score_maps
 from headscope.statistics.survey.accumulator import Moments
 
 HEADS = 8

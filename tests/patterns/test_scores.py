@@ -7,11 +7,11 @@ import planted
 import pytest
 import torch
 
-from headscope.patterns.mass import MassPattern
-from headscope.patterns.rank import RankPattern, spearman
+from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.map_scores import score_maps
+from headscope.patterns.rank_correlation import RankPattern, spearman
 from headscope.patterns.scores import pattern_named, patterns
-from headscope.patterns.sheet import Sheet, grid_of
-from headscope.patterns.single import score_maps
+from headscope.patterns.token_pairs import Sheet, grid_of
 
 NAMES = sorted(patterns())
 

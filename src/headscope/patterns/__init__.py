@@ -1,11 +1,11 @@
 """Patterns: named behaviours of heads, how they are scored, and why heads show them."""
 
-from headscope.patterns.bundled import bundled_labels as bundled_labels
+from headscope.patterns.as_statistics import measures as measures
+from headscope.patterns.bundled_labels import bundled_labels as bundled_labels
 from headscope.patterns.labels import labels as labels
 from headscope.patterns.labels import quick_labels as quick_labels
 from headscope.patterns.labels import table as table
 from headscope.patterns.leave_two_out import predictive as predictive
-from headscope.patterns.measures import measures as measures
 from headscope.patterns.scores import pattern_named as pattern_named
 from headscope.patterns.scores import patterns as patterns
 from headscope.patterns.stability import stability as stability

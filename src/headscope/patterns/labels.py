@@ -10,9 +10,9 @@ import torch
 from headscope.errors import BadInput
 from headscope.patterns.evidence import COLUMNS, HEAD, large
 from headscope.patterns.evidence import table as evidence
+from headscope.patterns.map_scores import score_maps
 from headscope.patterns.scores import patterns
-from headscope.patterns.sheet import grid_of
-from headscope.patterns.single import score_maps
+from headscope.patterns.token_pairs import grid_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ def table(survey: Survey) -> pd.DataFrame:
     if frame.empty:
         raise BadInput(
             "This survey measured no patterns; make it with "
-            "statistics=headscope.patterns.measures(scope)."
+            "statistics=headscope.patterns.as_statistics(scope)."
         )
     return frame
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
-from headscope.patterns.measures import PARTS
-from headscope.patterns.rank import RankPattern
+from headscope.patterns.as_statistics import PARTS
+from headscope.patterns.map_scores import score_maps
+from headscope.patterns.rank_correlation import RankPattern
 from headscope.patterns.scores import pattern_named
-from headscope.patterns.sheet import grid_of
-from headscope.patterns.single import score_maps
+from headscope.patterns.token_pairs import grid_of
 from headscope.reading.predict import word_logits
 from headscope.statistics.survey.accumulator import Moments
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.token_pairs import Sheet
 
 
 def content(sheet: Sheet) -> Tensor:

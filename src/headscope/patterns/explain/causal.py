@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.patterns.explain.contributors import Contributors, Values
+from headscope.patterns.map_scores import score_maps
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.single import score_maps
 from headscope.statistics.features.grid import Grid
 
 

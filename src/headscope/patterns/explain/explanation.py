@@ -17,7 +17,7 @@ from headscope.patterns.explain.words import in_words
 from headscope.patterns.labels import quick_labels
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.scores import pattern_named
-from headscope.patterns.sheet import grid_of
+from headscope.patterns.token_pairs import grid_of
 
 if TYPE_CHECKING:
     import pandas as pd

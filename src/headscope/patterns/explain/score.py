@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from headscope.errors import BadInput
+from headscope.patterns.map_scores import score_maps
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.sheet import grid_of
-from headscope.patterns.single import score_maps
+from headscope.patterns.token_pairs import grid_of
 
 if TYPE_CHECKING:
     from headscope.reading import Reading

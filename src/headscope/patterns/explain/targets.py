@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.patterns.mass import MassPattern
+from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.token_pairs import Sheet
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 
 

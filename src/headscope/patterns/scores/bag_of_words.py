@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.token_pairs import Sheet
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.features.rows import Rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headscope.patterns.mass import MassPattern
+from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pools import everything
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.token_pairs import Sheet
 from headscope.statistics.features.grid import PUNCTUATION
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headscope.patterns.rank import RankPattern
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.rank_correlation import RankPattern
+from headscope.patterns.token_pairs import Sheet
 
 
 def pool(sheet: Sheet) -> Tensor:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headscope.patterns.mass import MassPattern
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.token_pairs import Sheet
 
 
 def targets(sheet: Sheet) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headscope.patterns.mass import MassPattern
-from headscope.patterns.sheet import Sheet
+from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.token_pairs import Sheet
 
 SKIPPED = 4  # the first queries see so few keys that the first one is no choice
 

@@ -85,7 +85,7 @@ class Findings:
     def pattern(self, name: str) -> Pattern:
         """The pattern, with the model's own likeness where it compares words."""
         from headscope.patterns.likeness import likeness_of
-        from headscope.patterns.rank import RankPattern
+        from headscope.patterns.rank_correlation import RankPattern
 
         found = pattern_named(name)
         if isinstance(found, RankPattern) and found.follows == "embeddings":

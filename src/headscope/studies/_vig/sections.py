@@ -113,7 +113,7 @@ def _reason(section: Section, found: Findings, name: str) -> None:
 
 def _neurons(section: Section, name: str, reason: Any, reading: Reading) -> None:
     from headscope.patterns.explain.targets import targets_of
-    from headscope.patterns.sheet import grid_of
+    from headscope.patterns.token_pairs import grid_of
     from headscope.surfaces import neuron_view
 
     part = reading.part()

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.rank import RankPattern
+from headscope.patterns.rank_correlation import RankPattern
 from headscope.patterns.scores import pattern_named, patterns
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
