@@ -24,11 +24,11 @@ import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.conllu import Treebank
-from headscope.probes.attention_probe import AttentionProbe
-from headscope.probes.dependency_tally import DependencyTally
-from headscope.probes.maps import store_maps
+from headscope.probes.all_heads.attention_probe import AttentionProbe
+from headscope.probes.all_heads.maps import store_maps
+from headscope.probes.all_heads.training import fit
+from headscope.probes.dependency.tally import DependencyTally
 from headscope.probes.passes import run_pass, self_attention, word_batches
-from headscope.probes.training import fit
 
 EWT = Path(__file__).parents[2] / "shared/data/ud_english_ewt/en_ewt-ud-dev.conllu"
 

@@ -21,10 +21,10 @@ import headscope as hs
 from headscope.corpus.coreference.documents import CoreferenceCorpus
 from headscope.corpus.relations.examples import Relations
 from headscope.corpus.treebanks.conllu import Treebank
-from headscope.probes.all_heads import probe_all_heads
-from headscope.probes.coreference import probe_coreference
-from headscope.probes.dependency import probe_dependency
-from headscope.probes.relations import probe_relations
+from headscope.probes.all_heads.run import probe_all_heads
+from headscope.probes.coreference.heads import probe_coreference
+from headscope.probes.dependency.heads import probe_dependency
+from headscope.probes.relations.heads import probe_relations
 
 
 def dependency(scope: hs.Scope, data: Path) -> pd.DataFrame:

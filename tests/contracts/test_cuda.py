@@ -15,7 +15,7 @@ from headscope.edits.finetune import Recipe, encode, new_classifier, train
 from headscope.edits.importance import importance
 from headscope.edits.live import effect, important_heads
 from headscope.edits.pruning import prune
-from headscope.probes.dependency import probe_dependency
+from headscope.probes.dependency.heads import probe_dependency
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.probes.conftest import SENTENCES
 from tests.tiny import tiny_scope

@@ -8,10 +8,10 @@ import torch
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.coreference.documents import Document, Mention
-from headscope.probes.coreference import probe_coreference
-from headscope.probes.coreference_cases import windows
-from headscope.probes.coreference_rules import head_match, nearest, sieves
-from headscope.probes.coreference_tally import CoreferenceTally
+from headscope.probes.coreference.cases import windows
+from headscope.probes.coreference.heads import probe_coreference
+from headscope.probes.coreference.rules import head_match, nearest, sieves
+from headscope.probes.coreference.tally import CoreferenceTally
 from headscope.probes.passes import run_pass
 
 

@@ -13,8 +13,8 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.conllu import Treebank
 from headscope.errors import BadInput
 from headscope.probes.checkpoint import Checkpoint
-from headscope.probes.dependency import probe_dependency
-from headscope.probes.dependency_tally import DIRECTIONS, DependencyTally, predictions
+from headscope.probes.dependency.heads import probe_dependency
+from headscope.probes.dependency.tally import DIRECTIONS, DependencyTally, predictions
 from headscope.probes.passes import run_pass
 from tests.probes.conftest import BUY, CAT, DOG, SENTENCES, sentence
 

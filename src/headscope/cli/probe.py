@@ -80,7 +80,7 @@ def dependency(
       headscope probe dependency dev.conllu --test test.conllu --train train.conllu -o heads.csv
     """
     from headscope.probes.checkpoint import Checkpoint
-    from headscope.probes.dependency import probe_dependency
+    from headscope.probes.dependency.heads import probe_dependency
 
     dev, scored = _sentences(data, limit, bad), _sentences(test, limit, bad) if test else None
     scope = open_scope(model, device)
@@ -115,7 +115,7 @@ def dependency(
     for checkpoint in kept:
         checkpoint.finish()
     if train:
-        from headscope.probes.all_heads import probe_all_heads
+        from headscope.probes.all_heads.run import probe_all_heads
 
         last = scored if scored is not None else dev
         with err.status("reading all maps") as status:
@@ -155,7 +155,7 @@ def coreference(
     from headscope.corpus.coreference.documents import CoreferenceCorpus
     from headscope.corpus.sample import STORIES
     from headscope.probes.checkpoint import Checkpoint
-    from headscope.probes.coreference import probe_coreference
+    from headscope.probes.coreference.heads import probe_coreference
 
     path = STORIES if data == "sample" else Path(data)
     documents = CoreferenceCorpus(path, _one_of("bad", bad, "skip", "refuse"), limit)
@@ -201,7 +201,7 @@ def relations(
     """
     from headscope.corpus.relations.examples import Relations
     from headscope.corpus.sample import RELATIONS
-    from headscope.probes.relations import probe_relations
+    from headscope.probes.relations.heads import probe_relations
 
     choice = _one_of("bad", bad, "skip", "refuse")
     found_in = Relations(RELATIONS if data == "sample" else data, choice, limit)
@@ -249,7 +249,7 @@ def features(
 
       headscope probe features en-dev.conllu --model bert-base-uncased --other my-model -o f.csv
     """
-    from headscope.probes.features import compare_features, probe_features
+    from headscope.probes.features.attention import compare_features, probe_features
 
     sentences = _sentences(data, limit, bad)
     results: list[Any] = []

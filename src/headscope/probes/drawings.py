@@ -17,7 +17,7 @@ from headscope.figures.tokens import TokenLine
 if TYPE_CHECKING:
     from headscope.corpus.relations.examples import Relation
     from headscope.corpus.treebanks.conllu import Sentence
-    from headscope.probes.dependency import DependencyResult
+    from headscope.probes.dependency.heads import DependencyResult
     from headscope.reading import Reading, Scope
 
 

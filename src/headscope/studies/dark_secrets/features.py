@@ -96,7 +96,7 @@ def sentences(material: Material) -> tuple[str, Iterable[Sentence]] | None:
 
 
 def _probe(scope: Any, parsed: Iterable[Sentence], name: str, steps: Steps) -> Any:
-    from headscope.probes.features import probe_features
+    from headscope.probes.features.attention import probe_features
 
     steps.progress.start(f"features: {name}")
     return probe_features(scope, parsed).table

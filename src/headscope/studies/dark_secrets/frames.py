@@ -57,7 +57,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
 
 def _probe(material: Material, path: Any, steps: Steps) -> Any:
     from headscope.corpus.relations.examples import Relations
-    from headscope.probes.relations import probe_relations
+    from headscope.probes.relations.heads import probe_relations
 
     relations = Relations(path, limit=material.limit)
     total = sum(1 for _ in relations)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.conllu import Treebank
-from headscope.probes.all_heads import probe_all_heads
+from headscope.probes.all_heads.run import probe_all_heads
 from headscope.studies.looks_at.material import Material, printed, reference
 from headscope.studies.report import Section
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from headscope.corpus.coreference.documents import CoreferenceCorpus
-from headscope.probes.coreference import probe_coreference
+from headscope.probes.coreference.heads import probe_coreference
 from headscope.studies.looks_at.counting import counting
 from headscope.studies.looks_at.material import Material, printed, reference
 from headscope.studies.report import Section

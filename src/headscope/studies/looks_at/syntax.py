@@ -9,7 +9,7 @@ import pandas as pd
 
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.conllu import Treebank
-from headscope.probes.dependency import probe_dependency
+from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
 from headscope.studies.looks_at.counting import counting
 from headscope.studies.looks_at.material import Material, reference

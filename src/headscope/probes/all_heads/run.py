@@ -17,15 +17,15 @@ from torch import Tensor
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
-from headscope.probes.attention_probe import AttentionProbe
-from headscope.probes.distances_probe import DistancesProbe
-from headscope.probes.maps import MapStore, store_maps
+from headscope.probes.all_heads.attention_probe import AttentionProbe
+from headscope.probes.all_heads.distances_probe import DistancesProbe
+from headscope.probes.all_heads.maps import MapStore, store_maps
+from headscope.probes.all_heads.training import EPOCHS, Score, carried, fit, right_branching, score
+from headscope.probes.all_heads.vectors import embedding_vectors, glove_vectors
+from headscope.probes.all_heads.words_probe import WordsProbe
 from headscope.probes.passes import PAPER_LENGTH, self_attention
 from headscope.probes.random_weights import with_random_weights
-from headscope.probes.training import EPOCHS, Score, carried, fit, right_branching, score
-from headscope.probes.vectors import embedding_vectors, glove_vectors
 from headscope.probes.word_level import Mode
-from headscope.probes.words_probe import WordsProbe
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from headscope.probes.attention_probe import candidates, pair_features, root_features
-from headscope.probes.maps import MapBatch
+from headscope.probes.all_heads.attention_probe import candidates, pair_features, root_features
+from headscope.probes.all_heads.maps import MapBatch
 
 
 class WordsProbe(nn.Module):

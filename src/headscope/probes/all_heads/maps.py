@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.conllu import Sentence
-from headscope.probes.gold import gold_trees
+from headscope.probes.dependency.gold import gold_trees
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass
 from headscope.probes.word_level import Mode, WordIndex
 

@@ -18,9 +18,9 @@ from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
 from headscope.probes.checkpoint import Checkpoint
-from headscope.probes.dependency_tally import DIRECTIONS, Chosen, DependencyTally
-from headscope.probes.gold import Possessive
-from headscope.probes.offsets import OFFSETS
+from headscope.probes.dependency.gold import Possessive
+from headscope.probes.dependency.offsets import OFFSETS
+from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
 from headscope.probes.word_level import Mode
 

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headscope.probes.all_heads.maps import MapBatch, MapStore
 from headscope.probes.bootstrap import Bootstrap
-from headscope.probes.maps import MapBatch, MapStore
 
 EPOCHS = 12
 PATIENCE = 2  # epochs without a better score on the dev part

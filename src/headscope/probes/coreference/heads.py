@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.coreference.documents import Document
 from headscope.probes.checkpoint import Checkpoint
-from headscope.probes.coreference_cases import KINDS, Windows, windows
-from headscope.probes.coreference_rules import RULES
-from headscope.probes.coreference_tally import (
+from headscope.probes.coreference.cases import KINDS, Windows, windows
+from headscope.probes.coreference.rules import RULES
+from headscope.probes.coreference.tally import (
     CANDIDATES,
     DIRECTIONS,
     ChosenHead,

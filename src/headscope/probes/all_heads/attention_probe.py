@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from headscope.probes.maps import MapBatch
+from headscope.probes.all_heads.maps import MapBatch
 
 NEVER = -1e9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from headscope.corpus.coreference.documents import Document, Mention
-from headscope.probes.agreement import agree, attributes
+from headscope.probes.coreference.agreement import agree, attributes
 
 Rule = Callable[[Document, Mention, Sequence[Mention]], Mention | None]
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.probes.bootstrap import Bootstrap
-from headscope.probes.gold import Gold, Possessive, gold_trees
-from headscope.probes.offsets import OFFSETS, offset_hits
+from headscope.probes.dependency.gold import Gold, Possessive, gold_trees
+from headscope.probes.dependency.offsets import OFFSETS, offset_hits
 from headscope.probes.word_level import WordIndex
 
 DIRECTIONS = ("dep→head", "head→dep")

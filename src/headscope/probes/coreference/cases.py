@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.corpus.coreference.documents import Document, Mention
 from headscope.corpus.coreference.mentions import Kind
-from headscope.probes.coreference_rules import RULES
+from headscope.probes.coreference.rules import RULES
 from headscope.text.tokenise import tokenise
 
 if TYPE_CHECKING:

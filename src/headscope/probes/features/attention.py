@@ -20,7 +20,7 @@ from torch import Tensor
 from headscope.capture import Call
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
-from headscope.probes.feature_sets import (
+from headscope.probes.features.sets import (
     FEATURES,
     SPECIALS,
     noun_pronoun_pairs,

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.probes.bootstrap import Bootstrap
-from headscope.probes.coreference_cases import KINDS, Window
-from headscope.probes.coreference_rules import RULES
+from headscope.probes.coreference.cases import KINDS, Window
+from headscope.probes.coreference.rules import RULES
 from headscope.probes.word_level import WordIndex
 
 CANDIDATES = ("all words", "mentions")  # the paper does not say which it used: both are scored

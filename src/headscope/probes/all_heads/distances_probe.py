@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from headscope.probes.attention_probe import candidates
-from headscope.probes.maps import MapBatch
+from headscope.probes.all_heads.attention_probe import candidates
+from headscope.probes.all_heads.maps import MapBatch
 
 OFFSETS = (0, 1, -1, 2, -2)
 FEATURES = 2 + len(OFFSETS) + 1  # how far ahead, how far behind, near offsets, root
