@@ -22,11 +22,11 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each_plainly, stack_of
-from headscope.edits.exam import Exam, class_losses, class_scores
-from headscope.edits.metrics import find_metric
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep import Sweep
 from headscope.reading.scope import Scope
+from headscope.tasks.metrics import find_metric
+from headscope.tasks.questions import Exam, class_losses, class_scores
 
 BATCH, TOKENS, LAYERS, HEADS = 16, 128, 12, 12
 BUDGET = 0.5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headscope.corpus.glue import FORMATS, read_glue
-from headscope.corpus.tasks import read_task
 from headscope.errors import BadInput
+from headscope.tasks.glue import FORMATS, read_glue
+from headscope.tasks.task import read_task
 
 PUBLISHED = {  # examples in train and dev, the share of class 1 in dev
     "CoLA": (8551, 1043, 0.689),

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headscope.corpus.tasks import read_task
 from headscope.errors import BadInput
+from headscope.tasks.task import read_task
 
 
 def write(folder: Path, name: str, text: str) -> Path:

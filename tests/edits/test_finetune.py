@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.corpus.tasks import labelled_task
 from headscope.edits import finetune as module
 from headscope.edits.answers import answer, score
-from headscope.edits.exam import exam
 from headscope.edits.finetune import Recipe, finetune
-from headscope.edits.floor import floor
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs.lock import only_writer
+from headscope.tasks.baselines import floor
+from headscope.tasks.questions import exam
+from headscope.tasks.task import labelled_task
 from tests.tiny import tiny_model, tiny_tokenizer
 
 QUICK = Recipe(epochs=4, batch_size=16, learning_rate=2e-3, seed=1)
@@ -191,7 +191,7 @@ def test_a_model_without_a_head_for_the_task_is_refused(tiny_bert):
 
 
 def test_masked_words_need_a_mask_token(tiny_gpt2):
-    from headscope.corpus.tasks import language_task
+    from headscope.tasks.task import language_task
 
     tokenizer = tiny_gpt2.tokenizer.__class__(tokenizer_object=tiny_gpt2.tokenizer._tokenizer)
     scope = hs.Scope(tiny_gpt2.model, tokenizer, "no mask")

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from headscope.capture import capture
-from headscope.corpus.tasks import labelled_task, language_task
 from headscope.edits.ablate import ablate
 from headscope.edits.agreement import agreement
-from headscope.edits.exam import exam
 from headscope.edits.importance import Importance, importance
 from headscope.edits.live import effect, important_heads
-from headscope.edits.metrics import METRICS
 from headscope.edits.pruning import prune
 from headscope.errors import BadInput
+from headscope.tasks.metrics import METRICS
+from headscope.tasks.questions import exam
+from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.tiny import tiny_scope
 

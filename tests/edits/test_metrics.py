@@ -7,15 +7,15 @@ import pytest
 from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
-from headscope.edits.metrics import METRICS, ranks
-from headscope.edits.significance import (
+from headscope.errors import BadInput
+from headscope.tasks.metrics import METRICS, ranks
+from headscope.tasks.significance import (
     benjamini_hochberg,
     enough_draws,
     holm,
     paired_bootstrap,
     split_half,
 )
-from headscope.errors import BadInput
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ import numpy as np
 
 from headscope.edits.ablate import Ablation, judged, single_edits
 from headscope.edits.agreement import agreement
-from headscope.edits.exam import Exam, class_losses, class_scores
 from headscope.edits.importance import Importance
-from headscope.edits.metrics import METRICS, ranks
 from headscope.figures import layer_head_maps, save
+from headscope.tasks.metrics import METRICS, ranks
+from headscope.tasks.questions import Exam, class_losses, class_scores
 
 SHOWN = 5.0  # points at the ends of the colours
 

@@ -21,16 +21,16 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from headscope.corpus.glue import read_glue
 from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each
 from headscope.edits.change import change
-from headscope.edits.exam import exam
 from headscope.edits.finetune import Recipe, encode, new_classifier, train
-from headscope.edits.floor import floor
 from headscope.edits.importance import importance
-from headscope.edits.metrics import METRICS
 from headscope.reading.scope import Scope
+from headscope.tasks.baselines import floor
+from headscope.tasks.glue import read_glue
+from headscope.tasks.metrics import METRICS
+from headscope.tasks.questions import exam
 from headscope.text.tokenise import Batch, tokenise
 
 TASKS = ("RTE", "MRPC", "STS-B", "SST-2", "CoLA")

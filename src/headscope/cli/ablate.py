@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from headscope.edits.ablate import Ablation, What
-    from headscope.edits.exam import Exam
     from headscope.edits.importance import Importance
     from headscope.reading import Scope
+    from headscope.tasks.questions import Exam
 
 
 def register(app: typer.Typer) -> None:
@@ -84,13 +84,13 @@ def ablate(
       headscope ablate corpus.txt --kind masked -o masked.csv
     """
     from headscope.cli.console import progress
-    from headscope.corpus.tasks import read_task
     from headscope.edits.ablate import ablate as run
-    from headscope.edits.exam import exam
     from headscope.edits.kept import Kept
     from headscope.errors import BadInput
     from headscope.files import atomic_path
     from headscope.runs.lock import only_writer
+    from headscope.tasks.questions import exam
+    from headscope.tasks.task import read_task
 
     check_csv(output, "An ablation")
     check_figure(map_file)

@@ -50,9 +50,9 @@ def finetune(
 
       headscope finetune train.tsv --text review --label stars --model bert-base-uncased -o model
     """
-    from headscope.corpus.tasks import read_task
     from headscope.edits.finetune import CHECKPOINT, Recipe
     from headscope.edits.finetune import finetune as run
+    from headscope.tasks.task import read_task
 
     columns = {"text": text, "pair": pair, "label": label, "metric": metric}
     task = read_task(task_data, split="train", **columns).sample(limit)
@@ -77,11 +77,11 @@ def _score(
     task_data: str, folder: Path, train: object, columns: dict[str, str | None],
     max_length: int, device: str | None,
 ) -> None:  # fmt: skip
-    from headscope.corpus.tasks import Task, read_task
     from headscope.edits.answers import score
-    from headscope.edits.exam import exam
-    from headscope.edits.floor import floor
     from headscope.reading import load
+    from headscope.tasks.baselines import floor
+    from headscope.tasks.questions import exam
+    from headscope.tasks.task import Task, read_task
 
     assert isinstance(train, Task)
     dev = read_task(task_data, split="dev", **columns)

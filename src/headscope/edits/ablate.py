@@ -10,9 +10,9 @@ import numpy as np
 from headscope.capture import Kind
 from headscope.edits.answers import OneLayer, Track, answer_each, untracked
 from headscope.edits.disable import chosen_kind
-from headscope.edits.exam import Exam
 from headscope.edits.kept import Kept
-from headscope.edits.significance import (
+from headscope.tasks.questions import Exam
+from headscope.tasks.significance import (
     Differences,
     SplitHalf,
     enough_draws,

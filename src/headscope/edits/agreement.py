@@ -6,7 +6,7 @@ import numpy as np
 
 from headscope.edits.ablate import Ablation
 from headscope.edits.importance import Importance
-from headscope.edits.metrics import ranks
+from headscope.tasks.metrics import ranks
 
 
 def agreement(weighed: Importance, disabled: Ablation) -> float:

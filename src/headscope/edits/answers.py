@@ -13,13 +13,13 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.edits.disable import Disabled, chosen_kind
-from headscope.edits.exam import Exam
 from headscope.edits.kept import Kept, joined
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.stack import Stack, find_stack
 from headscope.edits.sweep import Sweep
 from headscope.runs.checkpoint import Pace
+from headscope.tasks.questions import Exam
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.corpus.glue import is_glue, read_glue
-from headscope.corpus.tasks import Task, table_texts
 from headscope.edits.change import Change, check_alike
 from headscope.edits.comparing import BATCH, Comparing, Texts, batch_of, by_length
 from headscope.edits.disable import chosen_kind
-from headscope.edits.fitting import room
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.runs.lock import only_writer
 from headscope.runs.progress import Tell, telling
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.selection import measurable
+from headscope.tasks.fitting import room
+from headscope.tasks.glue import is_glue, read_glue
+from headscope.tasks.task import Task, table_texts
 
 if TYPE_CHECKING:
     import pandas as pd

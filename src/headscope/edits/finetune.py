@@ -23,13 +23,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headscope.corpus.tasks import Task
-from headscope.edits.fitting import check_trainable, room
 from headscope.errors import BadInput, HeadscopeError, UnknownModel
 from headscope.files import atomic_path
 from headscope.models.open import BUNDLED, cannot_open, model_source, place
 from headscope.runs.lock import only_writer
 from headscope.statistics.survey.identity import model_fingerprint
+from headscope.tasks.fitting import check_trainable, room
+from headscope.tasks.task import Task
 
 CHECKPOINT = "checkpoint.pt"
 CLIP = 1.0

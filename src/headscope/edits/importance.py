@@ -18,8 +18,8 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.edits.answers import Track, untracked
 from headscope.edits.disable import chosen_kind
-from headscope.edits.exam import Exam
 from headscope.errors import BadInput
+from headscope.tasks.questions import Exam
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ from headscope.runs import checkpoint as partial
 from headscope.statistics.survey.identity import scope_identity
 
 if TYPE_CHECKING:
-    from headscope.edits.exam import Exam
     from headscope.reading import Scope
+    from headscope.tasks.questions import Exam
 
 Piece = tuple[np.ndarray, np.ndarray]  # b o, e b o: answers with no edit and under each
 

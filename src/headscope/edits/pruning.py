@@ -11,10 +11,10 @@ import numpy as np
 from headscope.capture import Kind
 from headscope.edits.answers import OneLayer, Track, answer, answer_each, untracked
 from headscope.edits.disable import chosen_kind
-from headscope.edits.exam import Exam
 from headscope.edits.importance import importance
 from headscope.edits.modes import mode as find_mode
 from headscope.errors import BadInput
+from headscope.tasks.questions import Exam
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ import numpy as np
 from headscope.studies.dark_secrets.material import Material, how_to_supply
 
 if TYPE_CHECKING:
-    from headscope.corpus.tasks import Task
     from headscope.reading import Scope
     from headscope.studies.report import Report
     from headscope.studies.steps import Steps
+    from headscope.tasks.task import Task
 
 LANGUAGE = 200  # texts for the language loss of the pre-trained model
 
@@ -72,7 +72,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
 
 def _language(material: Material) -> Task | None:
     """The loss on the text itself, for models that predict words."""
-    from headscope.corpus.tasks import language_task
+    from headscope.tasks.task import language_task
 
     name = type(material.scope.model).__name__
     masked = "MaskedLM" in name or "PreTraining" in name
@@ -85,7 +85,7 @@ def _language(material: Material) -> Task | None:
 
 def _ablate(scope: Scope, task: Task, name: str, steps: Steps) -> Any:
     from headscope.edits.ablate import ablate
-    from headscope.edits.exam import exam
+    from headscope.tasks.questions import exam
 
     found = ablate(
         scope, exam(scope, task, batch_size=16),

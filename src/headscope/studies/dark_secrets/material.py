@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headscope.corpus.tasks import Task
     from headscope.reading import Scope
+    from headscope.tasks.task import Task
 
 PAPER_LIMIT = 1000  # examples of a development set the paper analyses
 TASKS = ("MRPC", "STS-B", "SST-2", "QQP", "RTE", "QNLI", "MNLI", "CoLA")
@@ -30,8 +30,8 @@ class Material:
     @cached_property
     def tasks(self) -> dict[str, Task]:
         """The development sets that are here, at most `limit` examples of each."""
-        from headscope.corpus.glue import read_glue
         from headscope.errors import BadInput
+        from headscope.tasks.glue import read_glue
 
         found: dict[str, Task] = {}
         for name in TASKS:

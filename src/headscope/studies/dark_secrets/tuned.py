@@ -69,11 +69,11 @@ def _worth(section: Any, material: Material, steps: Steps) -> None:
 def _scores(material: Material) -> pd.DataFrame:
     import pandas as pd
 
-    from headscope.corpus.glue import read_glue
     from headscope.edits.answers import score
-    from headscope.edits.exam import exam
-    from headscope.edits.floor import floor
     from headscope.errors import BadInput
+    from headscope.tasks.baselines import floor
+    from headscope.tasks.glue import read_glue
+    from headscope.tasks.questions import exam
 
     rows: list[dict[str, Any]] = []
     for task, scope in material.tuned.items():

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.corpus.rows import Rows, table_rows
-from headscope.corpus.tasks import Task, TaskKind, labelled_task
 from headscope.errors import BadInput
+from headscope.tasks.rows import Rows, table_rows
+from headscope.tasks.task import Task, TaskKind, labelled_task
 
 
 @dataclass(frozen=True)

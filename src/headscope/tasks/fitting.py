@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headscope.corpus.tasks import Task, TaskKind
-from headscope.edits.metrics import Metric, find_metric
 from headscope.errors import BadInput
+from headscope.tasks.metrics import Metric, find_metric
+from headscope.tasks.task import Task, TaskKind
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

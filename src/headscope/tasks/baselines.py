@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from headscope.corpus.tasks import Task
-from headscope.edits.metrics import find_metric
+from headscope.tasks.metrics import find_metric
+from headscope.tasks.task import Task
 
 WORD = re.compile(r"\w+|[^\w\s]")
 STRENGTHS = (0.1, 1.0, 10.0)  # inverse penalties; the best on a tenth of the training set is used

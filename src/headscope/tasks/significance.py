@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headscope.edits.metrics import Metric
+from headscope.tasks.metrics import Metric
 
 Array = np.ndarray
 CHUNK = 500  # draws at a time: bounds memory at examples × 500
@@ -102,7 +102,7 @@ def split_half(
     seed: int = 0,
 ) -> SplitHalf:
     """Over many random halvings: what remains of the best and the worst edit out of sample."""
-    from headscope.edits.metrics import ranks
+    from headscope.tasks.metrics import ranks
 
     sums = np.stack([metric.sums_of(answers, labels) for answers in (baseline, *edited)])
     sign = 1.0 if metric.higher_is_better else -1.0

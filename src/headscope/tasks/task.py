@@ -15,8 +15,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from headscope.corpus.rows import Rows, file_text, read_rows
 from headscope.errors import BadInput
+from headscope.tasks.rows import Rows, file_text, read_rows
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
 KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
@@ -86,7 +86,7 @@ def read_task(
     `text`, `pair` and `label` name columns where the usual names do not fit. Without labels
     (`kind` "masked" or "next", or a .txt file) the task is the text itself.
     """
-    from headscope.corpus.glue import is_glue, read_glue
+    from headscope.tasks.glue import is_glue, read_glue
 
     path = Path(source)
     known = _known_kind(kind)

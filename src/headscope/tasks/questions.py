@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headscope.corpus.tasks import Task
-from headscope.edits.fitting import fitting, metric_for, room
-from headscope.edits.metrics import Metric
 from headscope.errors import BadInput
+from headscope.tasks.fitting import fitting, metric_for, room
+from headscope.tasks.metrics import Metric
+from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
