@@ -23,7 +23,7 @@ from transformers import BertConfig, BertForSequenceClassification
 from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each_plainly, stack_of
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.sweep import Sweep
+from headscope.edits.sweep.sweep import Sweep
 from headscope.reading.scope import Scope
 from headscope.tasks.metrics import find_metric
 from headscope.tasks.questions import Exam, class_losses, class_scores

@@ -10,7 +10,7 @@ from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each, answer_each_plainly, stack_of
 from headscope.edits.disable import chosen_kind
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.sweep import Sweep
+from headscope.edits.sweep.sweep import Sweep
 from headscope.tasks.metrics import METRICS
 from headscope.tasks.questions import Exam, exam, token_answers, token_losses
 from headscope.tasks.task import labelled_task, language_task

@@ -16,8 +16,8 @@ from headscope.edits.disable import Disabled, chosen_kind
 from headscope.edits.kept import Kept, joined
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.stack import Stack, find_stack
-from headscope.edits.sweep import Sweep
+from headscope.edits.sweep.layers import Stack, find_stack
+from headscope.edits.sweep.sweep import Sweep
 from headscope.runs.checkpoint import Pace
 from headscope.tasks.questions import Exam
 

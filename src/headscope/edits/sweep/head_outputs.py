@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headscope.edits.stack import hidden_of, run_attention_only, same, with_hidden
+from headscope.edits.sweep.layers import hidden_of, run_attention_only, same, with_hidden
 
 
 @dataclass(frozen=True)

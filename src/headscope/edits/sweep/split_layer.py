@@ -11,9 +11,9 @@ from torch import Tensor
 
 from headscope.capture import Call, Output
 from headscope.capture.interface import apply
-from headscope.edits.joint import Joint, find_joint
-from headscope.edits.looked import can_be_sliced, heads_at, rows
-from headscope.edits.stack import (
+from headscope.edits.sweep.answer_positions import can_be_sliced, heads_at, rows
+from headscope.edits.sweep.head_outputs import Joint, find_joint
+from headscope.edits.sweep.layers import (
     Stopped,
     first_rows,
     hidden_of,
@@ -23,7 +23,7 @@ from headscope.edits.stack import (
 )
 
 if TYPE_CHECKING:
-    from headscope.edits.sweep import Sweep
+    from headscope.edits.sweep.sweep import Sweep
 
 Heads = tuple[int, ...]
 

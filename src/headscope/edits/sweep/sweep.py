@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call, Output, capture
-from headscope.edits.cut import Cut, Heads, SlicedLast
-from headscope.edits.looked import looked_at
 from headscope.edits.modes import Instead
-from headscope.edits.stack import Stack, hidden_of, repeated, standing_in, with_hidden
+from headscope.edits.sweep.answer_positions import looked_at
+from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
+from headscope.edits.sweep.split_layer import Cut, Heads, SlicedLast
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
