@@ -16,9 +16,9 @@ from headscope._version import __version__
 
 if TYPE_CHECKING:
     from headscope import studies as studies
-    from headscope.edits.compare import compare as compare
     from headscope.errors import BadInput as BadInput
     from headscope.errors import HeadscopeError as HeadscopeError
+    from headscope.finetuning.compare import compare as compare
     from headscope.reading import Reading as Reading
     from headscope.reading import Scope as Scope
     from headscope.reading import load as load
@@ -36,7 +36,7 @@ _HOMES = {
     "Reading": "headscope.reading",
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",
-    "compare": "headscope.edits.compare",
+    "compare": "headscope.finetuning.compare",
     "head_map": "headscope.surfaces",
     "head_view": "headscope.surfaces",
     "load": "headscope.reading",

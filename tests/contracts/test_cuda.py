@@ -9,10 +9,10 @@ import torch
 import headscope as hs
 from headscope import patterns
 from headscope.edits.ablate import ablate
-from headscope.edits.finetune import Recipe, encode, new_classifier, train
 from headscope.edits.importance import importance
 from headscope.edits.live import effect, important_heads
 from headscope.edits.pruning import prune
+from headscope.finetuning.finetune import Recipe, encode, new_classifier, train
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.tasks.questions import exam
 from headscope.tasks.task import labelled_task, language_task

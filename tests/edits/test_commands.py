@@ -153,7 +153,7 @@ def test_an_encoder_decoder_is_compared_with_itself(work, tmp_path, monkeypatch)
 
 
 def test_a_stopped_training_says_how_to_go_on(work, tmp_path, monkeypatch, capsys):
-    from headscope.edits import finetune as module
+    from headscope.finetuning import finetune as module
 
     words = ("finetune", work / "task.tsv", "--model", work / "base", "-o", tmp_path / "f",
              "--batch-size", 4, "--epochs", 1)  # fmt: skip

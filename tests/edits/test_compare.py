@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.edits.change import change
-from headscope.edits.compare import batches_of, text_pairs
 from headscope.errors import BadInput
+from headscope.finetuning.change import change
+from headscope.finetuning.compare import batches_of, text_pairs
 from headscope.tasks.task import labelled_task
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.edits import finetune as module
 from headscope.edits.answers import answer, score
-from headscope.edits.finetune import Recipe, finetune
 from headscope.errors import BadInput, HeadscopeError
+from headscope.finetuning import finetune as module
+from headscope.finetuning.finetune import Recipe, finetune
 from headscope.runs.lock import only_writer
 from headscope.tasks.baselines import floor
 from headscope.tasks.questions import exam

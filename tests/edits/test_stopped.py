@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from headscope import cli
-from headscope.edits import answers, comparing
+from headscope.edits import answers
+from headscope.finetuning import comparison_run as comparing
 from headscope.runs import checkpoint as partial
 from headscope.runs.lock import only_writer
 from tests.edits.test_finetune import colours

@@ -23,9 +23,9 @@ from safetensors.torch import save_file
 
 from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each
-from headscope.edits.change import change
-from headscope.edits.finetune import Recipe, encode, new_classifier, train
 from headscope.edits.importance import importance
+from headscope.finetuning.change import change
+from headscope.finetuning.finetune import Recipe, encode, new_classifier, train
 from headscope.reading.scope import Scope
 from headscope.tasks.baselines import floor
 from headscope.tasks.glue import read_glue

@@ -54,7 +54,7 @@ def compare(
 
       headscope compare bert-base-uncased my-model reviews.txt -o change.csv --map change.svg
     """
-    from headscope.edits.compare import compare as run
+    from headscope.finetuning.compare import compare as run
 
     check_csv(output, "A comparison")
     check_figure(map_file)

@@ -50,8 +50,8 @@ def finetune(
 
       headscope finetune train.tsv --text review --label stars --model bert-base-uncased -o model
     """
-    from headscope.edits.finetune import CHECKPOINT, Recipe
-    from headscope.edits.finetune import finetune as run
+    from headscope.finetuning.finetune import CHECKPOINT, Recipe
+    from headscope.finetuning.finetune import finetune as run
     from headscope.tasks.task import read_task
 
     columns = {"text": text, "pair": pair, "label": label, "metric": metric}

@@ -95,8 +95,8 @@ def _change(material: Material, task: str, steps: Steps) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from headscope.edits.change import change
-    from headscope.edits.compare import batches_of, text_pairs
+    from headscope.finetuning.change import change
+    from headscope.finetuning.compare import batches_of, text_pairs
 
     before, after = material.scope, material.tuned[task]
     given = batches_of(before, text_pairs(material.tasks[task], material.limit))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.edits.change import Change, check_alike
-from headscope.edits.comparing import BATCH, Comparing, Texts, batch_of, by_length
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
+from headscope.finetuning.change import Change, check_alike
+from headscope.finetuning.comparison_run import BATCH, Comparing, Texts, batch_of, by_length
 from headscope.runs.lock import only_writer
 from headscope.runs.progress import Tell, telling
 from headscope.statistics.statistic import Statistic

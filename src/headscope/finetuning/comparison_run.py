@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headscope._version import __version__
 from headscope.capture import Kind
 from headscope.corpus.text.segments import Segment
-from headscope.edits.change import Change, Sums, with_batch
+from headscope.finetuning.change import Change, Sums, with_batch
 from headscope.reading.decoder_text import encode_both
 from headscope.runs import checkpoint as partial
 from headscope.runs.progress import Report, Tell
