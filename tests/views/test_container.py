@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from headscope.views import Sending, discover
-from headscope.views.container import Buffers, view_data
-from headscope.views.layer import layer_data
+from headscope.views.wire.container import Buffers, view_data
+from headscope.views.wire.layer import layer_data
 from tests.views.decoding import Container
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
@@ -79,7 +79,7 @@ def test_half_a_surrogate_pair_in_a_token_survives_the_header(tiny_bert):
 
 
 def test_two_buffers_may_not_share_a_name(tiny_bert):
-    from headscope.views.packing import pack_bytes
+    from headscope.views.wire.packing import pack_bytes
 
     buffers = Buffers()
     buffers.add("a", pack_bytes(np.zeros(3, np.uint8)))
@@ -88,7 +88,7 @@ def test_two_buffers_may_not_share_a_name(tiny_bert):
 
 
 def test_every_buffer_starts_at_a_multiple_of_eight():
-    from headscope.views.packing import pack_bytes
+    from headscope.views.wire.packing import pack_bytes
 
     buffers = Buffers()
     for size in (1, 7, 8, 9, 30):

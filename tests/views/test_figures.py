@@ -77,7 +77,7 @@ def test_the_caption_holds_both_texts_of_an_encoder_and_a_decoder(tiny_t5):
 
 
 def test_words_specials_and_filters_change_what_is_drawn(tiny_bert):
-    from headscope.views.shown import shown
+    from headscope.views.selection import shown
 
     part = tiny_bert.read("I went to the store.", "Fresh strawberries.").part()
     tokens = shown(part, 0, {})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headscope.views.container import Buffers
-from headscope.views.masks import describe_bias, describe_mask, distance_back
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.masks import describe_bias, describe_mask, distance_back
 
 BACK = distance_back(6, 6)
 

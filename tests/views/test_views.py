@@ -17,9 +17,9 @@ import headscope as hs
 from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.views import discover, draw
+from headscope.views.default_labels import labels_for
 from headscope.views.labels import Label, as_labels
-from headscope.views.scores import labels_for
-from headscope.views.thumbnails import thumbnail
+from headscope.views.wire.thumbnails import thumbnail
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
 WEB = Path(__file__).parents[2] / "web" / "src"
@@ -184,7 +184,7 @@ def test_a_survey_becomes_a_head_map():
 def test_packed_weights_are_off_by_half_a_step_at_most(size, seed):
     import zlib
 
-    from headscope.views.packing import WEIGHT_STEP, pack_weights
+    from headscope.views.wire.packing import WEIGHT_STEP, pack_weights
 
     weights = np.random.default_rng(seed).dirichlet(np.ones(size), size=(1, 2)).astype(np.float32)
     packed = pack_weights(weights)
@@ -196,7 +196,7 @@ def test_packed_weights_are_off_by_half_a_step_at_most(size, seed):
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-(2.0**60), 2.0**60, width=32, allow_subnormal=False), st.integers(6, 16))
 def test_rounding_a_neuron_keeps_its_relative_error_below_the_last_bit(value, bits):
-    from headscope.views.packing import rounded
+    from headscope.views.wire.packing import rounded
 
     got = float(rounded(np.array([value], np.float32), bits)[0])
     assert abs(got - value) <= abs(value) * 2.0 ** -(bits + 1) * 1.001 + 1e-44

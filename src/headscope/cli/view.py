@@ -75,7 +75,7 @@ def view(
         return
     from headscope.surfaces.view import View
     from headscope.views import Sending
-    from headscope.views.scores import labels_for
+    from headscope.views.default_labels import labels_for
 
     options: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": layout}
     options |= {"minimum": minimum, "unit": "words" if words else "tokens"}

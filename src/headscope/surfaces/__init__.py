@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.surfaces.view import View
 from headscope.views import Sending
-from headscope.views.scores import labels_for
+from headscope.views.default_labels import labels_for
 
 if TYPE_CHECKING:
     from headscope.capture import Kind

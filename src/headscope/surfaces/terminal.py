@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headscope.views.caption import heading
-from headscope.views.shown import shown
+from headscope.views.selection import shown
 
 if TYPE_CHECKING:
     from rich.table import Table

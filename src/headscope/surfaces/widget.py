@@ -12,7 +12,7 @@ import traitlets
 from headscope.errors import HeadscopeError
 from headscope.surfaces.bundle import PATH
 from headscope.views import Sending, discover
-from headscope.views.layer import layer_data
+from headscope.views.wire.layer import layer_data
 
 
 class Widget(anywidget.AnyWidget):

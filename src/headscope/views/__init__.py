@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from headscope.views.container import ViewData
-from headscope.views.frame import Sending
 from headscope.views.labels import Label
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.frame import Sending
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from headscope.capture import Kind
 from headscope.reading import Reading
 from headscope.views.caption import caption, heading
-from headscope.views.container import ViewData
-from headscope.views.frame import Sending, frame
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
-from headscope.views.shown import is_right_to_left, shown
+from headscope.views.selection import is_right_to_left, shown
 from headscope.views.state import check_heads, check_layer, check_token, checked
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

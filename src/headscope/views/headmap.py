@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.caption import caption
-from headscope.views.container import Buffers, ViewData, view_data
-from headscope.views.frame import Sending, frame
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
 from headscope.views.table import describe_column, table_of
+from headscope.views.wire.container import Buffers, ViewData, view_data
+from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,12 +9,12 @@ from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.caption import caption, heading
-from headscope.views.container import ViewData
-from headscope.views.frame import Sending, frame
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen
-from headscope.views.shown import shown
+from headscope.views.selection import shown
 from headscope.views.state import checked
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

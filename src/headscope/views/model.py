@@ -10,12 +10,12 @@ import numpy as np
 from headscope.capture import Kind
 from headscope.reading import Reading
 from headscope.views.caption import caption
-from headscope.views.container import ViewData
-from headscope.views.frame import Sending, frame
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
-from headscope.views.part import part_thumbnail
 from headscope.views.state import check_heads, checked
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.frame import Sending, frame
+from headscope.views.wire.part import part_thumbnail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

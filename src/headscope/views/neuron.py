@@ -13,12 +13,12 @@ from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.text.tokens import TokenClass, Tokens
 from headscope.views.caption import caption, heading
-from headscope.views.container import ViewData
-from headscope.views.frame import Sending, frame
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen
-from headscope.views.shown import token_line
+from headscope.views.selection import token_line
 from headscope.views.state import check_token, checked
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

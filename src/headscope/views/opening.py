@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import TokenClass
-from headscope.views.encoding import sample
 from headscope.views.labels import Label, best
-from headscope.views.part import check_seen
-from headscope.views.softmax import weights_of_rows
 from headscope.views.state import check_heads, check_layer
+from headscope.views.wire.encoding import sample
+from headscope.views.wire.part import check_seen
+from headscope.views.wire.softmax import weights_of_rows
 
 ROWS = 24  # queries looked at per head: a choice, not a measurement
 

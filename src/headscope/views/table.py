@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.reading import Reading
-from headscope.views.container import Buffers
-from headscope.views.packing import pack_numbers
-from headscope.views.scores import scores_for
+from headscope.views.default_labels import scores_for
 from headscope.views.summary import MEASURES, summary
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.packing import pack_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

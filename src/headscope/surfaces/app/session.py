@@ -18,12 +18,12 @@ from headscope.surfaces.app.predictions import importance, predictions
 from headscope.surfaces.app.readings import Kept, OffHead, Readings
 from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
 from headscope.views import Sending, ViewData
-from headscope.views.frame import frame
+from headscope.views.default_labels import scores_for
 from headscope.views.labels import as_labels
-from headscope.views.layer import layer_data
 from headscope.views.opening import opening_head
-from headscope.views.scores import scores_for
 from headscope.views.table import table_of
+from headscope.views.wire.frame import frame
+from headscope.views.wire.layer import layer_data
 
 MOST_WEIGHTS = 150_000_000  # kept whole; longer readings keep q and k alone
 MOST_TOKENS = 2048  # where the model itself has no limit, or a larger one

@@ -8,10 +8,10 @@ from typing import Any
 
 from headscope.reading import Reading
 from headscope.views.caption import caption
-from headscope.views.container import Buffers, ViewData, view_data
 from headscope.views.labels import Labels, as_labels
-from headscope.views.part import encode_part
 from headscope.views.table import Table
+from headscope.views.wire.container import Buffers, ViewData, view_data
+from headscope.views.wire.part import encode_part
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.views.container import Buffers
-from headscope.views.packing import pack_bits, pack_numbers
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.packing import pack_bits, pack_numbers
 
 Mask = str | dict[str, int | bool] | dict[str, str]
 

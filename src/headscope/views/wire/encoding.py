@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention
-from headscope.views.packing import rounded, weight_codes
-from headscope.views.softmax import Floats, weights_of_rows
+from headscope.views.wire.packing import rounded, weight_codes
+from headscope.views.wire.softmax import Floats, weights_of_rows
 
 TESTED_ERROR = 4e-4  # on tested queries; a number shown may be off by 1e-3
 SPREAD, LARGEST = 20, 8  # tested queries of each head

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headscope.views.packing import Packed
+from headscope.views.wire.packing import Packed
 
 MAGIC = b"HSV1"
 _HALVES = re.compile("[\ud800-\udfff]")

@@ -14,13 +14,19 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
-from headscope.views import encoding
-from headscope.views.container import Buffers
 from headscope.views.labels import Label
-from headscope.views.masks import describe_bias, describe_mask
-from headscope.views.packing import Packed, pack_bytes, pack_neurons, pack_numbers, pack_weights
-from headscope.views.softmax import weights_of_rows
-from headscope.views.thumbnails import sampled_rows, thumbnail, thumbnail_of_rows
+from headscope.views.wire import encoding
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.masks import describe_bias, describe_mask
+from headscope.views.wire.packing import (
+    Packed,
+    pack_bytes,
+    pack_neurons,
+    pack_numbers,
+    pack_weights,
+)
+from headscope.views.wire.softmax import weights_of_rows
+from headscope.views.wire.thumbnails import sampled_rows, thumbnail, thumbnail_of_rows
 
 NEURONS_BESIDES_MAPS = 1_000_000  # bytes of q and k that a page of maps may carry along
 LEFT_OUT = (

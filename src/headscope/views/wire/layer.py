@@ -6,8 +6,8 @@ import dataclasses
 
 from headscope.capture import Kind
 from headscope.reading import Reading
-from headscope.views.container import Buffers, ViewData, view_data
-from headscope.views.part import encode_part
+from headscope.views.wire.container import Buffers, ViewData, view_data
+from headscope.views.wire.part import encode_part
 
 
 def layer_data(reading: Reading, kind: Kind, layer: int) -> ViewData:
