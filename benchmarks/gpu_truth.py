@@ -22,12 +22,12 @@ DEVICE = "cuda"
 
 def standard_statistics() -> list[Statistic]:
     """The standard statistics, found in their folder; files that need more packages are passed."""
-    import headscope.statistics as home
+    import headscope.statistics.definitions as home
 
     found: dict[str, Statistic] = {}
     for entry in pkgutil.iter_modules(home.__path__):
         try:
-            module = importlib.import_module(f"headscope.statistics.{entry.name}")
+            module = importlib.import_module(f"headscope.statistics.definitions.{entry.name}")
         except ImportError:
             continue
         for thing in vars(module).values():

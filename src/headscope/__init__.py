@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope as Scope
     from headscope.reading import load as load
     from headscope.statistics import Survey as Survey
-    from headscope.statistics import survey as survey
+    from headscope.statistics.survey.run import survey as survey
     from headscope.surfaces import head_map as head_map
     from headscope.surfaces import head_view as head_view
     from headscope.surfaces import matrix_view as matrix_view
@@ -44,7 +44,7 @@ _HOMES = {
     "model_view": "headscope.surfaces",
     "neuron_view": "headscope.surfaces",
     "studies": "headscope.studies",
-    "survey": "headscope.statistics",
+    "survey": "headscope.statistics.survey.run",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]

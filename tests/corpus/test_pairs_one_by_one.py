@@ -8,8 +8,8 @@ import pytest
 
 from headscope.corpus.text.documents import Document
 from headscope.corpus.text.segments import segments
-from tests.models.test_batched import SORTS
-from tests.models.tokenizers import LINES
+from tests.text.test_batched import SORTS
+from tests.text.tokenizers import LINES
 
 WORDS = [word for line in LINES[:2] for word in line.split()] + [
     "12",

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from headscope import cli
-from tests.edits.test_finetune import colours
+from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 
 

@@ -20,7 +20,7 @@ from headscope.edits import answers
 from headscope.finetuning import comparison_run as comparing
 from headscope.runs import checkpoint as partial
 from headscope.runs.lock import only_writer
-from tests.edits.test_finetune import colours
+from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.studies.looks_at.material import at_same_depth, reference
+from headscope.studies.clark.inputs import at_same_depth, reference
 
 SECTIONS = [
     "Relative position",

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from headscope.capture import active, families
 from headscope.capture.call import Call, Kind, Output, Sink
+from headscope.capture.interface_only import only_interface
 from headscope.capture.numbering import Numbering
-from headscope.capture.speaks import only_interface
 from headscope.capture.switch import switched
 from headscope.capture.tap import SoftmaxTap
 from headscope.capture.validity import Valid

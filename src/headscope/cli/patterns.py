@@ -84,7 +84,7 @@ def _scores(
     from headscope.patterns import evidence, measures, predictive
     from headscope.patterns import patterns as known
     from headscope.patterns.labels import in_order
-    from headscope.statistics import survey
+    from headscope.statistics.survey.run import survey
 
     kept = output.with_name(f"{output.stem}.survey.parquet")  # a stopped run goes on from here
     found = survey(

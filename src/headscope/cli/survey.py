@@ -81,7 +81,7 @@ def survey(
         raise BadInput("Give a corpus to read and -o FILE to write, or --list.")
     if output.suffix not in (".parquet", ".csv"):
         raise BadInput(f"A survey is written as .parquet or .csv, not as {output.name}.")
-    from headscope.statistics import survey as measure
+    from headscope.statistics.survey.run import survey as measure
 
     scope = open_scope(model, device, dtype)
     chosen = "all" if statistic == ["all"] else statistic

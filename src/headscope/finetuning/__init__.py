@@ -1,1 +1,1 @@
-"""finetuning"""
+"""Fine-tune a model, and compare it with what it was."""

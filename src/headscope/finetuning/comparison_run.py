@@ -19,8 +19,9 @@ from headscope.finetuning.change import Change, Sums, with_batch
 from headscope.reading.decoder_text import encode_both
 from headscope.runs import checkpoint as partial
 from headscope.runs.progress import Report, Tell
-from headscope.statistics import Survey, survey
+from headscope.statistics import Survey
 from headscope.statistics.survey.identity import Fingerprint, scope_identity
+from headscope.statistics.survey.run import survey
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

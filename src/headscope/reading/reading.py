@@ -105,7 +105,7 @@ class Reading:
         model: str = "",
     ) -> Reading:
         """A reading of tensors you already have: arrays, tuples of them, or a model's output."""
-        from headscope.reading.given import from_attention
+        from headscope.reading.from_attention import from_attention
 
         return from_attention(
             attention,

@@ -9,18 +9,16 @@ if TYPE_CHECKING:
     from headscope.statistics.discovery import discover as discover
     from headscope.statistics.rollout import rollout as rollout
     from headscope.statistics.statistic import Statistic as Statistic
-    from headscope.statistics.survey.run import survey as survey
     from headscope.statistics.survey.table import Survey as Survey
 
 _HOMES = {
     "Statistic": "statistic",
-    "Survey": "survey_table",
+    "Survey": "survey.table",
     "discover": "discovery",
-    "rollout": "attention_rollout",
-    "survey": "run",
+    "rollout": "rollout",
 }
 
-__all__ = ["Statistic", "Survey", "discover", "rollout", "survey"]
+__all__ = ["Statistic", "Survey", "discover", "rollout"]
 
 
 def __getattr__(name: str) -> object:

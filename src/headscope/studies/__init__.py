@@ -1,10 +1,9 @@
 """Studies: a paper's experiments run end to end on any model, each giving a `Report`.
 
-Every module here that defines a function of its own name is a study (folders that begin with an
-underscore hold what a study is made of): `studies/vig.py` holds
-`vig(scope, data=None, *, limit=None, steps=None, command=None) -> Report`. Nothing is listed by
-hand. Modules are imported at once so that `studies.vig` is the function, never the module; they
-keep heavy imports inside their functions.
+Every folder here is a study: `studies/vig/study.py` holds
+`vig(scope, data=None, *, limit=None, steps=None, command=None) -> Report`, and what it is made of
+lies beside it. Nothing is listed by hand. Studies are imported at once so that `studies.vig` is
+the function, never the folder; they keep heavy imports inside their functions.
 """
 
 from __future__ import annotations
@@ -24,11 +23,9 @@ Study = Callable[..., Report]
 def _discover() -> dict[str, Study]:
     found: dict[str, Study] = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name.startswith("_"):
-            continue
-        study = getattr(import_module(f"{__name__}.{module.name}"), module.name, None)
-        if callable(study):
-            found[module.name] = cast(Study, study)
+        if module.ispkg:
+            home = import_module(f"{__name__}.{module.name}.study")
+            found[module.name] = cast(Study, getattr(home, module.name))
     return found
 
 

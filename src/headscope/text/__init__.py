@@ -1,1 +1,6 @@
-"""text"""
+"""Text for a model: tokens, words, spelling and tokenising, with any tokenizer."""
+
+from headscope.text.tokenise import Batch, tokenise
+from headscope.text.tokens import TokenClass, Tokens
+
+__all__ = ["Batch", "TokenClass", "Tokens", "tokenise"]

@@ -61,7 +61,7 @@ LAYOUTS: dict[str, Layout] = {"conllu": "conllu", "tsv": "gap"}  # by the ending
 
 
 def _reader(name: str, layout: Layout | None) -> Reader:
-    from headscope.corpus.coreference.documents import conll2012, entities, gap
+    from headscope.corpus.coreference import conll2012, entities, gap
 
     if layout is None:
         plain = name.removesuffix(".xz").removesuffix(".gz").removesuffix(".bz2")

@@ -1,1 +1,1 @@
-"""relations"""
+"""Relations between spans of a text: plain examples, and FrameNet."""

@@ -1,1 +1,1 @@
-"""text"""
+"""Plain text: documents, segments and batches."""

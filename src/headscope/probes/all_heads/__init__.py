@@ -1,1 +1,1 @@
-"""all_heads"""
+"""Probes over all heads at once, beside what can be had without them."""

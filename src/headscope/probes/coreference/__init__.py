@@ -1,1 +1,1 @@
-"""coreference"""
+"""Which head attends from a mention to what it refers back to."""

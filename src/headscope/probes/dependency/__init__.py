@@ -1,1 +1,1 @@
-"""dependency"""
+"""Which head attends from a word to its governor, or back."""

@@ -1,1 +1,1 @@
-"""features"""
+"""How much attention goes to linguistic features."""

@@ -1,1 +1,1 @@
-"""definitions"""
+"""The statistics: one file each, found by looking in this folder."""

@@ -1,1 +1,1 @@
-"""distances"""
+"""How alike heads attend: distances between all pairs, and maps and groups made of them."""

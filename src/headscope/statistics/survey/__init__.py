@@ -1,1 +1,1 @@
-"""survey"""
+"""The survey: one streaming pass over a corpus, and the table it gives."""

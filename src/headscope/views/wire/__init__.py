@@ -1,1 +1,1 @@
-"""wire"""
+"""What travels to the page: containers, packed arrays, masks, thumbnails."""

@@ -1,0 +1,66 @@
+"""Section 3.2, Fig. 3: how much the loss would change if attention did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from headscope.errors import BadInput
+from headscope.studies.clark.drawing import lines_by_layer
+from headscope.studies.clark.inputs import Material, at_same_depth, reference
+from headscope.studies.clark.surface import Maps
+from headscope.studies.report import Section
+
+if TYPE_CHECKING:
+    from headscope.studies.steps import Steps
+
+NAMES = {
+    "gradient_sep": "grad_sep",
+    "gradient_punctuation": "grad_punct",
+    "gradient_all": "grad_all",
+}
+SEGMENTS = 200  # a backward pass each; shapes settle long before the paper's thousand
+
+
+def gradients(section: Section, material: Material, steps: Steps, kind: str) -> None:
+    """Curves over layers, each divided by its own mean: the paper states no unit."""
+
+    def compute() -> pd.DataFrame:
+        from headscope.statistics.survey.run import survey
+
+        found = survey(
+            material.scope,
+            material.text(),
+            list(NAMES),
+            segments="pairs",
+            max_tokens=128,
+            limit=min(material.segments, SEGMENTS),
+            progress=steps.folder is not None,
+        )
+        return found.table
+
+    try:
+        maps = Maps(steps.table("gradients", compute), kind)
+    except BadInput as error:
+        section.note(f"Not measured: {error}")
+        return
+    published = reference()["per_layer"]
+    frame = pd.DataFrame()
+    curves: dict[str, np.ndarray] = {}
+    scale = float(np.nanmean(maps["gradient_all"])) if "gradient_all" in maps else 1.0
+    paper_scale = float(np.mean(published["grad_all"]))
+    for name, told in NAMES.items():
+        if name not in maps or np.isnan(maps[name]).all():
+            continue
+        ours = np.nanmean(maps[name], axis=1) / scale
+        frame["layer"] = np.arange(len(ours))
+        frame[name] = ours
+        frame[f"{name}, paper"] = at_same_depth(published[told], len(ours)) / paper_scale
+        curves[name.removeprefix("gradient_")] = ours
+    figure = lines_by_layer(curves, "|∂loss/∂attention|, mean of all = 1")
+    section.figure("gradients", figure, "Fig. 3: sensitivity of the loss to attention, by layer.")
+    paper = [column for column in frame.columns if column.endswith(", paper")]
+    caption = "Each side divided by its own mean over all tokens: only shapes can be compared."
+    section.table("gradients", frame, caption, published=paper)

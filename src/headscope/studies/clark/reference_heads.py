@@ -1,0 +1,45 @@
+"""Section 4.3, Table 2: heads for coreference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from headscope.corpus.coreference.documents import CoreferenceCorpus
+from headscope.probes.coreference.heads import probe_coreference
+from headscope.studies.clark.counting import counting
+from headscope.studies.clark.inputs import Material, printed, reference
+from headscope.studies.report import Section
+
+if TYPE_CHECKING:
+    from headscope.studies.steps import Steps
+
+
+def coreference(section: Section, material: Material, steps: Steps) -> dict[str, pd.DataFrame]:
+    """Every corpus with both candidate sets, beside the paper's numbers."""
+    whole = {"layer": "Int64", "head": "Int64"}
+    section.table(
+        "coreference_paper",
+        printed(pd.DataFrame(reference()["coreference"]["rows"]).astype(whole)),
+        f"Table 2 of the paper ({reference()['coreference']['corpus']}).",
+        published=["all", "pronoun", "proper", "nominal"],
+    )
+    found: dict[str, pd.DataFrame] = {}
+    for name, path in material.coreference().items():
+
+        def compute(path: object = path) -> pd.DataFrame:
+            documents = CoreferenceCorpus(str(path), limit=material.limit)
+            with counting(steps, "coreference", [documents]) as seen:
+                return probe_coreference(material.scope, documents, progress=seen).table
+
+        step = f"coreference_{name.lower()}"
+        found[name] = steps.table(step, compute)
+        caption = f"{name}: the share of mentions whose antecedent gets the most attention."
+        section.table(step, printed(found[name]), caption)
+    section.text(
+        "The paper does not say among which words the head chooses. Both readings are shown: all "
+        "other words of the text, and the heads of the mentions before. Heads are chosen on every "
+        "second document and scored on the others; `low` and `high` belong to `all`."
+    )
+    return found

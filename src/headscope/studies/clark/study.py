@@ -1,0 +1,94 @@
+"""What Does BERT Look At? (Clark et al. 2019), run on any model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.studies.report import Report
+from headscope.studies.steps import Steps
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.studies.clark.inputs import Material
+
+METHOD = (
+    "The experiments of Clark et al. (2019) in the paper's order, on the model named above. Layers "
+    "and heads are counted from 0; the paper counts from 1, and its numbers are converted. Text is "
+    "cut into pairs of up to 128 tokens as the paper's code does; attention between words is the "
+    "sum over the pieces of the word attended to and the mean over the pieces of the word that "
+    "attends. The paper's numbers are BERT-base's; for a model of another depth they are read at "
+    "the same relative depth."
+)
+
+
+def clark(
+    scope: Scope,
+    data: str | Path | None = None,
+    *,
+    limit: int | None = None,
+    steps: Steps | None = None,
+    command: str | None = None,
+) -> Report:
+    """The paper's experiments in order; what has no data of its own runs on the shipped sample."""
+    from headscope.errors import BadInput
+    from headscope.probes.passes import self_attention
+    from headscope.studies.clark import combined, reference_heads, surface, syntax
+    from headscope.studies.clark.clusters import clusters
+    from headscope.studies.clark.gradients import gradients
+    from headscope.studies.clark.inputs import Material
+
+    folder = None if data is None else Path(data)
+    if folder is not None and not folder.is_dir():
+        raise BadInput(f"There is no data folder {folder}.")
+    steps = steps or Steps()
+    material = Material(scope, folder, limit)
+    report = Report(
+        title=f"What does {scope.name} look at?",
+        study="clark",
+        model=scope.name,
+        command=command or f"headscope study clark --model {scope.name} -o report.html",
+        method=METHOD,
+        settings={"segments, at most": material.segments, "seed": 0},
+    )
+    kind = self_attention(scope)
+    maps = surface.measure(material, steps, kind)
+
+    section = report.section("Relative position", "Section 3.1 of the paper, and its Fig. 1.")
+    surface.relative_position(section, maps)
+    surface.examples(section, material, maps)
+    surface.separators(report.section("Special tokens", "Section 3.2, Fig. 2."), maps)
+    section = report.section("Does attention to separators matter?", "Section 3.2, Fig. 3.")
+    gradients(section, material, steps, kind)
+    surface.entropy(report.section("Focused and broad attention", "Section 3.3, Fig. 4."), maps)
+
+    section = report.section("Dependency syntax", "Section 4.2, Table 1 and Fig. 5.")
+    table: Any = syntax.dependency(section, material, steps)
+    section = report.section("Coreference", "Section 4.3, Table 2.")
+    reference_heads.coreference(section, material, steps)
+    section = report.section("All heads together", "Section 5, Table 3.")
+    combined.probes(section, material, steps)
+
+    clear = table[(table["above_baseline"] > 0.1) & (table["relation"] != "all")]
+    pairs = zip(clear["layer"], clear["head"], clear["relation"], strict=True)
+    named = {(int(layer), int(head)): str(relation) for layer, head, relation in pairs}
+    section = report.section("Clusters of heads", "Section 6, Fig. 6.")
+    clusters(section, material, steps, kind, maps, named)
+
+    if material.absent:
+        section = report.section("What was run on the sample", "Too small for conclusions:")
+        for note in material.absent:
+            section.note(note[0].upper() + note[1:] + ".")
+    report.summary = _summary(material, table)
+    return report
+
+
+def _summary(material: Material, table: Any) -> str:
+    best = table[table["relation"] != "all"].nlargest(3, "above_baseline")
+    heads = ", ".join(
+        f"{row.relation} (head {int(row.layer)}-{int(row.head)}, {row.accuracy:.0%} against "
+        f"{row.baseline:.0%})"
+        for row in best.itertuples()
+    )
+    ran = "the shipped sample" if len(material.absent) == 3 else "the data given"
+    return f"Run on {ran}. Relations a single head finds best over their baseline: {heads}."

@@ -1,0 +1,163 @@
+"""Section 3 of the paper: relative position, special tokens, entropy, and Fig. 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.figures import scatter_by_layer
+from headscope.probes.drawings import reading_lines
+from headscope.studies.clark.inputs import Material, at_same_depth, reference
+from headscope.studies.report import Section
+
+if TYPE_CHECKING:
+    from headscope.studies.steps import Steps
+
+STATISTICS = ("self", "next", "previous", "cls", "sep", "punctuation", "sep_sep", "rest_sep",
+              "entropy", "entropy_cls", "entropy_uniform")  # fmt: skip
+PAPER_NAMES = {"punctuation": "punct"}
+SHOWN = ("I went to the store.", "At the store, I bought fresh strawberries.")
+
+
+class Maps:
+    """The statistics of a survey as layers × heads."""
+
+    def __init__(self, table: pd.DataFrame, kind: str) -> None:
+        self.table: Any = table[table["kind"] == kind]
+
+    def __contains__(self, name: str) -> bool:
+        return name in set(self.table["statistic"])
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        rows: Any = self.table[self.table["statistic"] == name]
+        out = np.full(
+            (int(self.table["layer"].max()) + 1, int(self.table["head"].max()) + 1), np.nan
+        )
+        out[rows["layer"], rows["head"]] = rows["value"]
+        return out
+
+
+def measure(material: Material, steps: Steps, kind: str) -> Maps:
+    """One survey serves the whole section."""
+
+    def compute() -> pd.DataFrame:
+        from headscope.statistics import discover
+        from headscope.statistics.survey.run import survey
+
+        scope = material.scope
+        causal = scope.causal
+        wanted = [s for s in STATISTICS if not (causal and discover()[s].both_directions)]
+        found = survey(scope, material.text(), wanted, segments="pairs", max_tokens=128,
+                       limit=material.segments, progress=steps.folder is not None)  # fmt: skip
+        return found.table.assign(segments=found.metadata["segments"])
+
+    return Maps(steps.table("survey", compute), kind)
+
+
+def relative_position(section: Section, maps: Maps) -> None:
+    """3.1: the share of attention on the next, the previous and the current token."""
+    rows: list[dict[str, object]] = []
+    published = reference()["relative_position"]
+    for name in ("next", "previous", "self"):
+        if name not in maps:
+            section.note(f"`{name}` is undefined here: the model reads from left to right.")
+            continue
+        values = maps[name]
+        over = np.argwhere(values > 0.5)
+        rows.append(
+            {
+                "attends to": name,
+                "heads over half": len(over),
+                "which (layer-head)": ", ".join(f"{a}-{b}" for a, b in over) or "none",
+                "largest": float(np.nanmax(values)),
+                "paper": published.get(f"{name}_over_half", "little attention"),
+            }
+        )
+        figure = scatter_by_layer(values, "share of attention", title=f"to the {name} token")
+        section.figure(f"position_{name}", figure, f"Attention to the {name} token, by layer.")
+    frame = pd.DataFrame(rows)
+    section.table("relative_position", frame, "Heads with over half their attention on one offset.",
+                  published=["paper"])  # fmt: skip
+
+
+def separators(section: Section, maps: Maps) -> None:
+    """3.2, Fig. 2: attention to [CLS], [SEP], periods and commas."""
+    names = [n for n in ("cls", "sep", "punctuation", "sep_sep", "rest_sep") if n in maps]
+    frame = pd.DataFrame({"layer": np.arange(len(maps["self"]))})
+    paper: list[str] = []
+    for name in names:
+        values = maps[name]
+        if np.isnan(values).all():
+            section.note(f"`{name}` is undefined here: the model has no such token.")
+            continue
+        line = reference()["per_layer"][PAPER_NAMES.get(name, name)]
+        frame[name] = np.nanmean(values, axis=1)
+        frame[f"{name}, paper"] = at_same_depth(line, len(values))
+        paper.append(f"{name}, paper")
+        figure = scatter_by_layer(values, "share of attention", title=name)
+        section.figure(
+            f"special_{name}", figure, f"Fig. 2: {name}, every head and the layer's mean."
+        )
+    caption = "Layer means; the paper's are BERT-base's at the same relative depth."
+    section.table("special_tokens", frame, caption, published=paper)
+    _agreement(section, "agreement_special", maps, ["cls", "sep", "punctuation"])
+
+
+def entropy(section: Section, maps: Maps) -> None:
+    """3.3, Fig. 4: focused and broad attention."""
+    values = maps["entropy"]
+    uniform = float(np.nanmean(maps["entropy_uniform"])) if "entropy_uniform" in maps else np.nan
+    levels = {"uniform attention": uniform} if np.isfinite(uniform) else None
+    figure = scatter_by_layer(values, "entropy (nats)", reference=levels, title="entropy")
+    section.figure("entropy", figure, "Fig. 4: the entropy of each head's attention.")
+    frame = pd.DataFrame(
+        {
+            "layer": np.arange(len(values)),
+            "entropy": np.nanmean(values, axis=1),
+            "paper": at_same_depth(reference()["per_layer"]["entropy"], len(values)),
+        }
+    )
+    section.table("entropy", frame, "Layer means, in nats.", published=["paper"])
+    if "entropy_cls" in maps and not np.isnan(maps["entropy_cls"]).all():
+        last = float(np.nanmean(maps["entropy_cls"][-1]))
+        told = reference()["entropy_cls_last_layer"]
+        section.text(f"From `[CLS]` in the last layer: {last:.2f} nats here, {told} in the paper.")
+    _agreement(section, "agreement_entropy", maps, ["entropy"])
+
+
+def examples(section: Section, material: Material, maps: Maps) -> None:
+    """Fig. 1: the heads that show each surface pattern most clearly."""
+    reading = material.scope.read(*SHOWN) if not material.scope.encoder_decoder else None
+    if reading is None:
+        return
+    wanted = {"broad attention": "entropy", "the next token": "next", "[SEP]": "sep",
+              "periods and commas": "punctuation"}  # fmt: skip
+    for title, name in wanted.items():
+        if name not in maps or np.isnan(maps[name]).all():
+            continue
+        layer, head = np.unravel_index(int(np.nanargmax(maps[name])), maps[name].shape)
+        figure = reading_lines(reading, int(layer), int(head), title=title)
+        section.figure(f"fig1_{name}", figure, f"Fig. 1: the head most given to {title}.")
+
+
+def _agreement(section: Section, table: str, maps: Maps, names: list[str]) -> None:
+    """Rank correlation with the paper's own heads, for models of BERT-base's shape."""
+    rows: list[dict[str, object]] = []
+    for name in names:
+        published = np.array(reference()["per_head"][PAPER_NAMES.get(name, name)])
+        if name in maps and maps[name].shape == published.shape:
+            ours = pd.Series(maps[name].ravel())
+            rows.append(
+                {
+                    "statistic": name,
+                    "Spearman": float(ours.corr(pd.Series(published.ravel()), method="spearman")),
+                    "largest here": float(np.nanmax(ours)),
+                    "largest, paper": float(published.max()),
+                }
+            )
+    if rows:
+        caption = "All heads against the paper's figure, which shows BERT-base."
+        section.table(table, pd.DataFrame(rows), caption, published=["largest, paper"])

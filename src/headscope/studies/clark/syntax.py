@@ -1,0 +1,106 @@
+"""Section 4.2, Table 1 and Fig. 5: heads for dependency relations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from headscope.corpus.sample import STORIES
+from headscope.corpus.treebanks.conllu import Treebank
+from headscope.probes.dependency.heads import probe_dependency
+from headscope.probes.drawings import rows_by_heads, sentence_lines
+from headscope.studies.clark.counting import counting
+from headscope.studies.clark.inputs import Material, reference
+from headscope.studies.report import Section
+
+if TYPE_CHECKING:
+    from headscope.studies.steps import Steps
+
+DRAWN = ("obj", "dobj", "det", "nmod:poss", "case", "nsubj", "aux")
+
+
+def dependency(section: Section, material: Material, steps: Steps) -> pd.DataFrame:
+    """The best head of each relation beside the paper's, and drawings of some."""
+    path = material.treebank_or_sample()
+    dev = Treebank(path, limit=material.limit)
+    test = material.treebank("test") if path != STORIES else None
+    scored = Treebank(test, limit=material.limit) if test else None
+    small = path == STORIES or (material.limit is not None and material.limit < 1000)
+    kept: dict[str, Any] = {}
+
+    def compute() -> pd.DataFrame:
+        least = 5 if small else 100
+        with counting(steps, "dependency", [dev, scored]) as seen:
+            found = probe_dependency(
+                material.scope, dev, scored, possessive="marker", minimum=least, progress=seen
+            )
+        kept["faults"] = found.faults.summary()
+        every = found.heads.merge(found.table[["relation"]], on="relation")
+        return pd.concat([found.table.assign(part="table"), every.assign(part="heads")])
+
+    both: Any = steps.table("dependency", compute)
+    table: pd.DataFrame = (
+        both[both["part"] == "table"].dropna(axis=1, how="all").drop(columns="part")
+    )
+    shown = _beside_paper(table)
+    section.table("dependency", shown, "Table 1: chosen on one part, scored on another.",
+                  published=[c for c in shown.columns if c.startswith("paper")])  # fmt: skip
+    section.figure("dependency_map", _map(both, table), "The better direction of every head.")
+    section.text(
+        "The paper's corpus is the Wall Street Journal in Stanford Dependencies, so accuracies "
+        "are not comparable; which kind of head wins and by how much over its baseline is. `case` "
+        "stands for the paper's `pobj` (the preposition attends to its object). A possessor is "
+        "scored by what its `'s` attends to, as in the paper's code."
+    )
+    if kept.get("faults"):
+        section.note(kept["faults"])
+    _draw(section, material, table, dev)
+    return table
+
+
+def _beside_paper(table: pd.DataFrame) -> pd.DataFrame:
+    told = {row["relation"]: row for row in reference()["dependency"]["rows"]}
+    extra = reference()["notebook"]
+    twins: dict[str, str] = reference()["dependency_twins"]
+    out = table[["relation", "cases", "layer", "head", "direction", "accuracy", "low", "high",
+                 "baseline", "offset"]].copy()  # fmt: skip
+    out = out.astype({"cases": int, "layer": int, "head": int, "offset": int})
+    columns: dict[str, list[object]] = {
+        "paper: head": [],
+        "paper: accuracy": [],
+        "paper: baseline": [],
+    }
+    for relation in out["relation"]:
+        row = told.get(twins.get(relation, ""))
+        other = extra.get(twins.get(relation, ""), {})
+        columns["paper: head"].append(f"{row['layer']}-{row['head']}" if row else "")
+        columns["paper: accuracy"].append((row or other).get("accuracy", np.nan))
+        columns["paper: baseline"].append((row or other).get("baseline", np.nan))
+    return out.assign(**columns)
+
+
+def _map(both: Any, table: pd.DataFrame) -> Any:
+    heads: Any = both[both["part"] == "heads"]
+    best = heads.groupby(["relation", "layer", "head"])["accuracy"].max().unstack("head")
+    names = list(table["relation"])
+    values = np.stack([best.loc[name].to_numpy() for name in names])
+    marks = [(int(a), int(b)) for a, b in zip(table["layer"], table["head"], strict=True)]
+    return rows_by_heads(values, names, marks, "accuracy", "Relations and heads")
+
+
+def _draw(section: Section, material: Material, table: pd.DataFrame, dev: Treebank) -> None:
+    """Fig. 5: short sentences in which the relation occurs, for the clearest heads."""
+    there = set(table["relation"])
+    wanted = [name for name in DRAWN if name in there][:4]
+    for name in wanted:
+        row: Any = table.loc[table["relation"] == name].iloc[0]
+        sentence = next((s for s in dev if name in s.relations and 6 <= len(s) <= 16), None)
+        if sentence is None:
+            continue
+        layer, head = int(row["layer"]), int(row["head"])
+        title = f"{name}, {row['direction']}"
+        figure = sentence_lines(material.scope, sentence, layer, head, title=title)
+        caption = f"Fig. 5: head {layer}-{head}, {row['accuracy']:.0%} right on `{name}`."
+        section.figure(f"fig5_{name.replace(':', '_')}", figure, caption)

@@ -1,0 +1,88 @@
+"""What the study can work with here: data, fine-tuned models, the paper's numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.tasks.task import Task
+
+PAPER_LIMIT = 1000  # examples of a development set the paper analyses
+TASKS = ("MRPC", "STS-B", "SST-2", "QQP", "RTE", "QNLI", "MNLI", "CoLA")
+
+
+@dataclass(frozen=True)
+class Material:
+    """A scope, a data folder, and models fine-tuned from the scope's own, by task."""
+
+    scope: Scope
+    data: Path | None
+    limit: int
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])  # task -> scope or folder
+
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        """The development sets that are here, at most `limit` examples of each."""
+        from headscope.errors import BadInput
+        from headscope.tasks.glue import read_glue
+
+        found: dict[str, Task] = {}
+        for name in TASKS:
+            folder = self.folder("glue", name)
+            if folder is None:
+                continue
+            try:
+                found[name] = read_glue(folder).sample(self.limit)
+            except BadInput:
+                continue  # a folder without a development set is listed as absent
+        return found
+
+    @cached_property
+    def tuned(self) -> dict[str, Scope]:
+        """The fine-tuned models that are here, for tasks whose data is here."""
+        from headscope.reading import load
+
+        found: dict[str, Scope] = {}
+        for name in self.tasks:
+            source = self.given.get(name) or self.folder("finetuned", name)
+            if source is not None:
+                found[name] = load(source) if isinstance(source, (str, Path)) else source
+        return found
+
+    def folder(self, *parts: str) -> Path | None:
+        """A place in the data folder, if it is there."""
+        if self.data is None:
+            return None
+        path = self.data.joinpath(*parts)
+        return path if path.exists() else None
+
+    @property
+    def texts(self) -> tuple[str, list[tuple[str, str]]]:
+        """Pairs of sentences to read where no task is needed, and what they are."""
+        from headscope.studies.kovaleva.sample import PAIRS
+
+        for name, task in self.tasks.items():
+            if task.pairs is not None:
+                return f"{name}'s development set", list(zip(task.texts, task.pairs, strict=True))
+        return "twenty sentence pairs of our own", list(PAIRS)
+
+    @cached_property
+    def paper(self) -> dict[str, Any]:
+        """The paper's numbers; where they were read is said in the file."""
+        place = resources.files("headscope.studies.kovaleva") / "published.json"
+        return json.loads(place.read_text(encoding="utf-8"))
+
+
+def how_to_supply(task: str) -> str:
+    """How the reader gets the model an experiment lacked."""
+    return (
+        f"`headscope finetune DATA/glue/{task} --model MODEL -o DATA/finetuned/{task}` makes the "
+        "model that is missing; the study finds it there."
+    )

@@ -1,0 +1,78 @@
+"""Revealing the Dark Secrets of BERT (Kovaleva et al. 2019), run on any model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.studies.report import Report
+from headscope.studies.steps import Steps
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+METHOD = (
+    "The experiments of Kovaleva et al. (2019) in the paper's order, on the model named above. "
+    "Layers and heads are counted from 0; the paper counts from 1. GLUE development sets are read "
+    "from the data folder's `glue`, fine-tuned models from its `finetuned`, FrameNet sentences "
+    "from its `framenet`, parsed sentences from its `ud_english_ewt`. MRPC's first release has no "
+    "development set, so its test set is used; SST-2 is the release of whole sentences."
+)
+
+
+def kovaleva(
+    scope: Scope,
+    data: str | Path | None = None,
+    *,
+    limit: int | None = None,
+    steps: Steps | None = None,
+    command: str | None = None,
+    finetuned: Mapping[str, Any] | None = None,
+) -> Report:
+    """The paper's experiments in order; what cannot run here is listed with what it lacks.
+
+    `finetuned` gives scopes or folders of models fine-tuned from this one, by task; without it
+    they are looked for in the data folder, `finetuned/RTE` and so on.
+    """
+    from headscope.errors import BadInput
+    from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned
+    from headscope.studies.kovaleva.inputs import PAPER_LIMIT, Material
+
+    steps = steps or Steps()
+    folder = None if data is None else Path(data)
+    if folder is not None and not folder.is_dir():
+        raise BadInput(f"There is no data folder {folder}.")
+    material = Material(scope, folder, limit or PAPER_LIMIT, dict(finetuned or {}))
+    report = Report(
+        title=f"Dark secrets of {scope.name}",
+        study="kovaleva",
+        model=scope.name,
+        command=command or f"headscope study kovaleva --model {scope.name} -o report.html",
+        method=METHOD,
+        settings={
+            "examples per task, at most": material.limit,
+            "tasks found": ", ".join(material.tasks) or "none",
+            "fine-tuned models found": ", ".join(material.tuned) or "none",
+        },
+    )
+    kinds.add(report, material, steps)
+    frames.add(report, material, steps)
+    tuned.add(report, material, steps)
+    features.add(report, material, steps)
+    disabling.add(report, material, steps)
+    report.summary = _summary(material)
+    return report
+
+
+def _summary(material: Any) -> str:
+    from headscope.studies.kovaleva.inputs import TASKS
+
+    absent = [task for task in TASKS if task not in material.tasks]
+    untuned = [task for task in material.tasks if task not in material.tuned]
+    parts = [f"Run on {', '.join(material.tasks) or 'sentences of our own'}."]
+    if absent:
+        parts.append(f"Without data here: {', '.join(absent)}.")
+    if untuned:
+        parts.append(f"Without a fine-tuned model here: {', '.join(untuned)}.")
+    return " ".join(parts)

@@ -1,0 +1,46 @@
+"""Labels are what a person would write."""
+
+from __future__ import annotations
+
+import pytest
+
+from headscope.text.spelling import readable, spells_bytes
+from headscope.text.tokenise import tokenise
+from tests.text.tokenizers import TOKENIZERS, byte_level
+
+
+@pytest.mark.parametrize(
+    ("token", "label"),
+    [
+        ("##berries", "##berries"),
+        ("Ġstore", "store"),
+        ("▁store", "store"),
+        ("▁", "▁"),
+        ("Ġ", "␣"),
+        ("Ċ", "⏎"),
+        ("Ã©", "é"),
+        ("ĠðŁĺĢ", "😀"),
+        ("ĠðŁ", "\\x20\\xf0\\x9f"),
+        ("château", "château"),
+        ("[CLS]", "[CLS]"),
+        ("a\x00b", "a\\x00b"),
+    ],
+)
+def test_labels_from_the_token_alone(token: str, label: str) -> None:
+    assert readable(token) == label
+
+
+def test_vocabularies_of_bytes_are_known() -> None:
+    found = {name for name, make in TOKENIZERS.items() if spells_bytes(make())}
+    assert found == {"byte level", "RoBERTa"}
+    assert readable("¦", of_bytes=True) == "\\xa6"
+    assert readable("¦", of_bytes=False) == "¦"
+    assert readable("Ġakkademja", of_bytes=False) == "Ġakkademja", "a letter of Maltese"
+
+
+def test_punctuation_in_bytes_is_punctuation() -> None:
+    tokens = tokenise(byte_level(), ["我 。"]).tokens[0]
+    whole = [
+        kind for label, kind in zip(tokens.labels, tokens.classes, strict=True) if label == "。"
+    ]
+    assert all(kind == 3 for kind in whole)
