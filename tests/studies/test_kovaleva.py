@@ -10,8 +10,8 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput
+from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned
 from headscope.studies.kovaleva.inputs import Material
-from headscope.studies.kovaleva.study import disabling, features, frames, kinds, tuned
 from headscope.studies.report import Report
 from headscope.studies.steps import Steps
 from tests.tiny import tiny_scope

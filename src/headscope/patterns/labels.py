@@ -27,7 +27,7 @@ def table(survey: Survey) -> pd.DataFrame:
     if frame.empty:
         raise BadInput(
             "This survey measured no patterns; make it with "
-            "statistics=headscope.patterns.as_statistics(scope)."
+            "statistics=headscope.patterns.measures(scope)."
         )
     return frame
 

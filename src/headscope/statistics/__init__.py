@@ -6,8 +6,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headscope.statistics.attention_rollout import rollout as rollout
     from headscope.statistics.discovery import discover as discover
-    from headscope.statistics.rollout import rollout as rollout
     from headscope.statistics.statistic import Statistic as Statistic
     from headscope.statistics.survey.table import Survey as Survey
 
@@ -15,7 +15,7 @@ _HOMES = {
     "Statistic": "statistic",
     "Survey": "survey.table",
     "discover": "discovery",
-    "rollout": "rollout",
+    "rollout": "attention_rollout",
 }
 
 __all__ = ["Statistic", "Survey", "discover", "rollout"]
