@@ -7,8 +7,14 @@ import os
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headscope.errors import BadInput, HeadscopeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = (".csv", ".parquet")
 
 
 @contextlib.contextmanager
@@ -38,6 +44,18 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         raise HeadscopeError(_cannot_write(target, error)) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a data frame as .csv or .parquet, by the ending of its name, whole or not at all."""
+    ending = Path(path).suffix.lower()
+    if ending not in TABLES:
+        raise BadInput(f"A table is written as {' or '.join(TABLES)}, not as {Path(path).name}.")
+    with atomic_path(path) as temporary:
+        if ending == ".csv":
+            frame.to_csv(temporary, index=False)
+        else:
+            frame.to_parquet(temporary, index=False)
 
 
 def _cannot_write(target: Path, error: OSError) -> str:

@@ -69,7 +69,7 @@ def test_surveys_of_every_statistic(both):
         found = hs.survey(scope, TEXTS * 3, "all", distances=True, chunk=4, progress=False)
         tables.append((found.table, found.distances().values if scope.rung else None))
     (one, apart), (two, apart_too) = tables
-    assert list(one["statistic"]) == list(two["statistic"])
+    assert list(one["measure"]) == list(two["measure"])
     np.testing.assert_allclose(one["value"], two["value"], atol=2e-4, rtol=1e-3)
     np.testing.assert_array_equal(one["count"], two["count"])
     np.testing.assert_allclose(apart, apart_too, atol=1e-4)

@@ -49,7 +49,7 @@ def table_of(scope, segments=SEGMENTS, parts=None, **options):
             tally.merge(measured)
     assert tally is not None
     table = from_tally(tally, {}, None).table
-    return table.set_index(["kind", "statistic", "layer", "head"]).sort_index()
+    return table.set_index(["kind", "measure", "layer", "head"]).sort_index()
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_values_do_not_depend_on_how_the_corpus_is_split_or_merged(scope, tables
 
 def test_values_stay_in_their_bounds(scope, tables):
     table = table_for(tables, scope).reset_index()
-    for name, rows in table.groupby("statistic"):
+    for name, rows in table.groupby("measure"):
         low, high = discover()[str(name)].bounds
         assert (rows["value"] >= low - 1e-6).all(), name
         assert (rows["value"] <= high + 1e-6).all(), name

@@ -37,7 +37,7 @@ def surveyed(seed: int, documents: int, plants: dict[str, int] | None = None) ->
                 pd.DataFrame(
                     {
                         "kind": "encoder", "layer": 0, "head": np.arange(HEADS),
-                        "statistic": name if part == "score" else f"{name}:{part}",
+                        "measure": name if part == "score" else f"{name}:{part}",
                         "value": value, "error": error, "count": count,
                     }
                 )

@@ -50,8 +50,8 @@ def test_causal_models_lose_what_hiding_an_earlier_word_takes_away(tiny_llama) -
 def test_every_head_gets_a_score_with_its_yardsticks(tiny_bert) -> None:
     frame = predictive(tiny_bert, [TEXT, ("i went to the store .", "he bought a cat .")])
     heads = tiny_bert.layers["encoder"] * tiny_bert.heads["encoder"]
-    assert (frame.groupby("statistic").size() == heads).all()
-    assert set(frame["statistic"]) == {
+    assert (frame.groupby("measure").size() == heads).all()
+    assert set(frame["measure"]) == {
         "predictive", "predictive:uniform", "predictive:null", "predictive:excess",
         "predictive:variance",
     }  # fmt: skip

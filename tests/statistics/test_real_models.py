@@ -46,7 +46,7 @@ def test_minilm_on_wikitext_is_the_slow_direct_computation(minilm, wikitext):
                 sums[name] += value
                 counts[name] += 1
     for name in names:
-        rows = found.table[found.table["statistic"] == name]
+        rows = found.table[found.table["measure"] == name]
         assert (rows["count"] == counts[name]).all(), name
         np.testing.assert_allclose(
             found.map(name), sums[name] / counts[name], atol=1e-4, rtol=1e-4, err_msg=name

@@ -45,7 +45,7 @@ def test_gradients_are_those_of_the_maps_transformers_returns(family, request):
         classes = on[kind].key.classes[0]
         keys = (classes != TokenClass.SPECIAL) & (classes >= 0)
         expected = size[..., keys].mean((-1, -2)).numpy()
-        rows = table[(table["kind"] == kind) & (table["statistic"] == "gradient_all")]
+        rows = table[(table["kind"] == kind) & (table["measure"] == "gradient_all")]
         np.testing.assert_allclose(
             rows["value"].to_numpy().reshape(expected.shape), expected, rtol=1e-3, atol=1e-7
         )

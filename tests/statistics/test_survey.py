@@ -28,10 +28,10 @@ def found(tiny_bert):
 
 
 def test_the_table_is_tidy(found):
-    columns = ["kind", "layer", "head", "statistic", "value", "error", "count", "low", "high"]
+    columns = ["kind", "layer", "head", "measure", "value", "error", "count", "low", "high"]
     assert list(found.table.columns) == columns
-    assert not found.table.duplicated(["kind", "layer", "head", "statistic"]).any()
-    assert (found.table.groupby("statistic").size() == 8).all()
+    assert not found.table.duplicated(["kind", "layer", "head", "measure"]).any()
+    assert (found.table.groupby("measure").size() == 8).all()
     assert found.table["count"].max() == len(TEXTS)
 
 
@@ -74,7 +74,7 @@ def test_pictures_of_every_statistic(found):
 
 
 def test_bootstrap_intervals_hold_the_mean_and_have_the_errors_width(found):
-    rows = found.table[found.table["statistic"].isin(["entropy", "self", "previous"])]
+    rows = found.table[found.table["measure"].isin(["entropy", "self", "previous"])]
     assert ((rows["low"] <= rows["value"]) & (rows["value"] <= rows["high"])).all()
     width = (rows["high"] - rows["low"]) / (2 * 1.645 * rows["error"])
     assert 0.75 < width.median() < 1.25
@@ -168,7 +168,7 @@ def test_misuse_is_told_in_a_sentence(tiny_bert, options, sentence):
 
 
 def test_what_is_not_there_is_told_in_a_sentence(found, tmp_path):
-    with pytest.raises(BadInput, match="has no 'nothing'"):
+    with pytest.raises(BadInput, match="no measure 'nothing'"):
         found.map("nothing")
     with pytest.raises(BadInput, match="not measured for decoder"):
         found.map("entropy", kind="decoder")

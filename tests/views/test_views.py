@@ -159,7 +159,7 @@ def test_a_survey_becomes_a_head_map():
     import pandas as pd
 
     rows = [
-        {"kind": "decoder", "layer": layer, "head": head, "statistic": name, "value": layer + head}
+        {"kind": "decoder", "layer": layer, "head": head, "measure": name, "value": layer + head}
         for layer in range(2)
         for head in range(3)
         for name in ("entropy", "next_word")

@@ -213,8 +213,9 @@ def _measured(
     import headscope.patterns as patterns
 
     frames: Any = pd  # the library's own types do not follow a frame through these steps
-    keys = ["layer", "head", "statistic"]
-    moved = frames.DataFrame(columns=[*keys, "before", "after", "change"])
+    keys = ["layer", "head", "measure"]
+    columns = ["layer", "head", "statistic", "before", "after"]
+    moved = frames.DataFrame(columns=[*columns, "change"])
     if not any(chosen) and not labels:
         return moved, None
     tables: list[Any] = []
@@ -224,7 +225,7 @@ def _measured(
         found = run.survey(side, [*wanted, *(patterns.measures(scope) if labels else [])], tell)
         whole: Any = found.table[found.table["kind"] == kind]
         if wanted:
-            tables.append(whole[whole["statistic"].isin([one.name for one in wanted])])
+            tables.append(whole[whole["measure"].isin([one.name for one in wanted])])
         if labels:
             label: Any = patterns.labels(found)
             label = label[label["kind"] == kind].drop_duplicates(["layer", "head"])
@@ -232,7 +233,7 @@ def _measured(
     if len(tables) == 2:
         one, two = (table[[*keys, "value"]] for table in tables)
         moved = one.merge(two, on=keys, suffixes=("_before", "_after"))
-        moved.columns = [*keys, "before", "after"]
+        moved.columns = columns
         moved["change"] = moved["after"] - moved["before"]
     if not named:
         return moved, None

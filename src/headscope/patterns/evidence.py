@@ -63,7 +63,7 @@ def table(
     import pandas as pd
 
     by_name: dict[Any, Any] = {
-        name: part.set_index(HEAD) for name, part in survey.groupby("statistic")
+        name: part.set_index(HEAD) for name, part in survey.groupby("measure")
     }
     parts: list[pd.DataFrame] = []
     for name in patterns:

@@ -75,7 +75,7 @@ def predictive(
                     "kind": kind,
                     "layer": [layer for layer, _ in places],
                     "head": [head for _, head in places],
-                    "statistic": pattern.name if part == "score" else f"{pattern.name}:{part}",
+                    "measure": pattern.name if part == "score" else f"{pattern.name}:{part}",
                     "value": value, "error": error, "count": count,
                 }
             )

@@ -59,9 +59,9 @@ def table_of(source: Any, kind: str | None = None, scores: pd.DataFrame | None =
 
 def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
     """A survey's tidy table: one row per kind, layer, head and statistic."""
-    missing = {"layer", "head", "statistic", "value"} - set(table.columns)
+    missing = {"layer", "head", "measure", "value"} - set(table.columns)
     if missing or table.empty:
-        raise BadInput("The survey's table needs rows with layer, head, statistic and value.")
+        raise BadInput("The survey's table needs rows with layer, head, measure and value.")
     kinds = list(dict.fromkeys(table["kind"])) if "kind" in table else ["encoder"]
     chosen = kind or kinds[0]
     rows: Any = table[table["kind"] == chosen] if "kind" in table else table
@@ -70,7 +70,7 @@ def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
     layers = tuple(int(layer) for layer in sorted(rows["layer"].unique()))
     heads = int(rows["head"].max()) + 1
     columns: dict[str, NDArray[np.floating]] = {}
-    for name, group in rows.groupby("statistic", sort=False):
+    for name, group in rows.groupby("measure", sort=False):
         values = np.full((len(layers), heads), np.nan, dtype=np.float32)
         places = [layers.index(int(layer)) for layer in group["layer"]]
         values[places, group["head"].astype(int)] = group["value"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
+from headscope.results import HeadResult
 from headscope.statistics.discovery import discover
 from headscope.statistics.distances.clusters import Clusters, cluster
 from headscope.statistics.survey.bootstrap import Bootstrap
@@ -22,7 +23,7 @@ from headscope.statistics.survey.tally import Tally
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ["kind", "layer", "head", "statistic", "value", "error", "count"]
+COLUMNS = ["kind", "layer", "head", "measure", "value", "error", "count"]
 KEY = b"headscope"  # where a Parquet file's own metadata holds ours
 
 
@@ -35,10 +36,11 @@ class HeadPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class Survey(HeadResult):
     """The table of a survey, what it was made of, and the distances between its heads."""
 
-    table: pd.DataFrame  # kind, layer, head, statistic, value, error, count [, low, high]
+    # kind, layer, head, measure, value, error, count [, low, high]
+    table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
     metadata: dict[str, Any] = field(default_factory=dict)
     pairs: dict[Kind, HeadPairs] = field(default_factory=dict)
 
@@ -49,44 +51,37 @@ class Survey:
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        return tuple(self.table["statistic"].unique())
+        return tuple(self.table["measure"].unique())
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         return tuple(self.table["kind"].unique())
 
-    def top(self, statistic: str, n: int = 5, kind: Kind | None = None) -> pd.DataFrame:
-        """The heads with the largest values, largest first."""
-        return self._of(statistic, kind).nlargest(n, "value").reset_index(drop=True)
-
-    def map(self, statistic: str, kind: Kind | None = None) -> NDArray[np.float64]:
-        """layers × heads; nan where a statistic is undefined or a layer has fewer heads."""
-        rows = self._of(statistic, kind)
-        every: Any = self.table[self.table["kind"] == rows["kind"].iloc[0]]
-        values = np.full((int(every["layer"].max()) + 1, int(every["head"].max()) + 1), np.nan)
-        values[rows["layer"], rows["head"]] = rows["value"]
-        return values
+    @property
+    def title(self) -> str:
+        return f"Survey of {self.metadata.get('model', 'a model')}"
 
     def plot(
         self,
-        statistic: str,
-        kind: Kind | None = None,
+        name: str | None = None,
+        kind: str | None = None,
         form: Literal["map", "scatter"] = "map",
     ) -> Figure:
         """A statistic as a layers × heads map, or as the papers' dots above each layer."""
         from headscope.figures.by_layer import scatter_by_layer
         from headscope.figures.layer_head_map import layer_head_map
 
-        values = self.map(statistic, kind)
-        known = discover().get(statistic)
-        label = f"{statistic} ({known.unit})" if known else statistic
+        values = self.map(name, kind)
+        name = name or self.measures[0]
+        known = discover().get(name)
+        label = f"{name} ({known.unit})" if known else name
         if form == "map":
-            title = f"{statistic}, {self.metadata.get('model', '')}".rstrip(", ")
+            title = f"{name}, {self.metadata.get('model', '')}".rstrip(", ")
             return layer_head_map(values, title, label)
         if form != "scatter":
             raise BadInput(f"A statistic is drawn as a 'map' or a 'scatter', not as {form!r}.")
         reference = None
-        if statistic.startswith("entropy") and "entropy_uniform" in self.statistics:
+        if name.startswith("entropy") and "entropy_uniform" in self.statistics:
             reference = {"uniform attention": float(np.nanmean(self.map("entropy_uniform", kind)))}
         return scatter_by_layer(values, label, reference=reference)
 
@@ -130,8 +125,8 @@ class Survey:
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: ours})
         pyarrow.parquet.write_table(table, path, compression="zstd")
 
-    @staticmethod
-    def load(path: str | Path) -> Survey:
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
         """A survey that was saved as Parquet."""
         import pyarrow
         import pyarrow.parquet
@@ -142,10 +137,14 @@ class Survey:
             table = pyarrow.parquet.read_table(path)
         except (pyarrow.ArrowException, OSError) as error:
             raise BadInput(f"{path} is no survey: it is not a Parquet file.") from error
+        ours = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
+        # up to version 0.1 the column of names was called by another word
+        table = table.rename_columns(
+            ["measure" if name == "statistic" else name for name in table.column_names]
+        )
         missing = set(COLUMNS) - set(table.column_names)
         if missing:
             raise BadInput(f"{path} is no survey: it has no column {', '.join(sorted(missing))}.")
-        ours = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
         pairs: dict[Kind, HeadPairs] = {
             kind: HeadPairs(
                 tuple((layer, head) for layer, head in of_kind["heads"]),
@@ -153,18 +152,7 @@ class Survey:
             )
             for kind, of_kind in ours.get("distances", {}).items()
         }
-        return Survey(table.to_pandas(), ours.get("metadata", {}), pairs)
-
-    def _of(self, statistic: str, kind: Kind | None) -> pd.DataFrame:
-        rows: Any = self.table[self.table["statistic"] == statistic]
-        if rows.empty:
-            there = ", ".join(self.statistics) or "nothing"
-            raise BadInput(f"The survey has no {statistic!r}; it has {there}.")
-        chosen = kind or rows["kind"].iloc[0]
-        rows = rows[rows["kind"] == chosen]
-        if rows.empty:
-            raise BadInput(f"{statistic!r} was not measured for {chosen} attention.")
-        return rows
+        return cls(table.to_pandas(), ours.get("metadata", {}), pairs)
 
 
 def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> Survey:
@@ -177,7 +165,7 @@ def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> S
             "kind": kind,
             "layer": heads[:, 0],
             "head": heads[:, 1],
-            "statistic": name,
+            "measure": name,
             "value": value,
             "error": error,
             "count": count,

@@ -29,10 +29,10 @@ class Maps:
         self.table: Any = table[table["kind"] == kind]
 
     def __contains__(self, name: str) -> bool:
-        return name in set(self.table["statistic"])
+        return name in set(self.table["measure"])
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
-        rows: Any = self.table[self.table["statistic"] == name]
+        rows: Any = self.table[self.table["measure"] == name]
         out = np.full(
             (int(self.table["layer"].max()) + 1, int(self.table["head"].max()) + 1), np.nan
         )

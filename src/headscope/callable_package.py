@@ -1,0 +1,19 @@
+"""A package that is also a function: `hs.patterns(scope, corpus)` beside `hs.patterns.labels`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+def make_callable(package: str, home: str) -> None:
+    """Calling the package calls the function of the same name in `home`, imported when needed."""
+    name = package.rpartition(".")[2]
+
+    class CallablePackage(ModuleType):
+        def __call__(self, *given: Any, **named: Any) -> Any:
+            return getattr(import_module(home), name)(*given, **named)
+
+    sys.modules[package].__class__ = CallablePackage

@@ -1,0 +1,5 @@
+"""Results: what every table of heads answers to, and how it is kept in one file."""
+
+from headscope.results.result import COLUMNS as COLUMNS
+from headscope.results.result import HeadResult as HeadResult
+from headscope.results.result import tidy as tidy

@@ -1,0 +1,116 @@
+"""One interface for every result that gives numbers per head.
+
+A survey, scored patterns, a probe, an ablation, a comparison and head importance all answer to
+`table`, `measures`, `map`, `top`, `plot`, `save` and `load`, and show themselves in a notebook.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+COLUMNS = ("kind", "layer", "head", "measure", "value", "error", "count")
+SHOWN = 12  # rows of a table that a notebook shows
+
+
+class HeadResult:
+    """Numbers per head under names; `table` holds one row per kind, layer, head and measure."""
+
+    holds: ClassVar[tuple[type, ...]] = ()  # the parts a saved file may be made of
+
+    if TYPE_CHECKING:  # a field of some results and computed by others
+
+        @property
+        def table(self) -> pd.DataFrame:
+            """Tidy: kind, layer, head, measure, value, error, count, then what else is known."""
+            ...
+
+    @property
+    def title(self) -> str:
+        """What the result is, in a line over its figures and in a notebook."""
+        return type(self).__name__
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names that `map`, `top` and `plot` know."""
+        return tuple(self.table["measure"].unique())
+
+    def map(self, name: str | None = None, kind: str | None = None) -> NDArray[np.float64]:
+        """layers × heads: one measure, the first unless named; nan where it is undefined."""
+        rows = self.rows(name, kind)
+        every: Any = self.table[self.table["kind"] == rows["kind"].iloc[0]]
+        return head_array(rows, int(every["layer"].max()) + 1, int(every["head"].max()) + 1)
+
+    def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
+        """The heads with the largest values, largest first."""
+        return self.rows(name, kind).nlargest(n, "value").reset_index(drop=True)
+
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
+        """The map of one measure, drawn; a scale around zero where values have both signs."""
+        from headscope.figures import layer_head_map
+
+        rows = self.rows(name, kind)
+        values = self.map(name, kind)
+        finite = values[np.isfinite(values)]
+        signed = bool(finite.size and finite.min() < 0 < finite.max())
+        return layer_head_map(values, self.title, str(rows["measure"].iloc[0]), diverging=signed)
+
+    def save(self, path: str | Path) -> None:
+        """Write Parquet that `load` opens again whole, or the table alone as .csv."""
+        from headscope.results.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What `save` wrote as Parquet."""
+        from headscope.results.storage import load
+
+        return load(cls, path)
+
+    def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
+        """The rows of one measure and one kind of attention, a head each."""
+        name = name if name is not None else (self.measures or ("",))[0]
+        found: Any = self.table[self.table["measure"] == name]
+        if found.empty:
+            there = ", ".join(self.measures) or "nothing"
+            raise BadInput(f"There is no measure {name!r} here; there are {there}.")
+        chosen = kind or found["kind"].iloc[0]
+        found = found[(found["kind"] == chosen) & found["head"].notna()]
+        if found.empty:
+            raise BadInput(f"{name!r} was not measured for {chosen} attention.")
+        return found
+
+    def _repr_html_(self) -> str:
+        """A heading, how much there is, and the first rows; text is escaped by pandas."""
+        from html import escape
+
+        table = self.table
+        names = ", ".join(self.measures[:SHOWN]) + (", …" if len(self.measures) > SHOWN else "")
+        about = f"{len(table):,} rows; measures: {names}"
+        shown = table.head(SHOWN).to_html(index=False, float_format=lambda value: f"{value:.4g}")
+        return f"<p><strong>{escape(self.title)}</strong><br>{escape(about)}</p>{shown}"
+
+
+def head_array(rows: pd.DataFrame, layers: int, heads: int) -> NDArray[np.float64]:
+    """layers × heads of a frame with `layer`, `head` and `value`; nan where there is no row."""
+    values = np.full((layers, heads), np.nan)
+    values[rows["layer"].astype(int), rows["head"].astype(int)] = rows["value"]
+    return values
+
+
+def tidy(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
+    """A frame with the columns that every result has first; what is not known is empty."""
+    whole: Any = frame.assign(**columns)
+    for missing in (name for name in COLUMNS if name not in whole):
+        whole[missing] = np.nan
+    return whole[[*COLUMNS, *(name for name in whole if name not in COLUMNS)]]

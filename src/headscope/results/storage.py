@@ -1,0 +1,137 @@
+"""A result in one Parquet file: its table, readable anywhere, and the rest of it in the metadata.
+
+The rest is JSON that refers to data frames and arrays kept as bytes. Only the classes that a
+result names in `holds` are made again, so opening a file never runs anything it asks for.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from headscope.errors import BadInput
+from headscope.files import atomic_path, write_table
+
+if TYPE_CHECKING:
+    from headscope.results.result import HeadResult
+
+Result = TypeVar("Result", bound="HeadResult")
+KEY = b"headscope.result"
+TAG = "$"  # what a JSON object stands for when it is not itself
+
+
+def save(result: HeadResult, path: str | Path) -> None:
+    """Write a result; a .csv file takes the table alone."""
+    import pyarrow
+    import pyarrow.parquet
+
+    path = Path(path)
+    if path.suffix.lower() == ".csv":
+        write_table(result.table, path)
+        return
+    if path.suffix.lower() != ".parquet":
+        raise BadInput(f"A result is written as .parquet or .csv, not as {path.name}.")
+    table = pyarrow.Table.from_pandas(result.table, preserve_index=False)
+    ours = json.dumps({"class": type(result).__name__, "fields": _fields(result)})
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: ours})
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary, compression="zstd")
+
+
+def load(kind: type[Result], path: str | Path) -> Result:
+    """The result of that class which a file holds."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if not Path(path).is_file():
+        raise BadInput(f"There is no file {path}.")
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        ours: Any = json.loads(metadata.get(KEY, b"{}"))
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise BadInput(f"{path} is no Parquet file that can be read; save the result again.") from (
+            error
+        )
+    if ours.get("class") != kind.__name__:
+        held = ours.get("class", "no result of headscope")
+        raise BadInput(f"{path} holds {held}, not {kind.__name__}; open it with its own class.")
+    known = {one.__name__: one for one in kind.holds}
+    try:
+        return kind(**{name: _made(value, known) for name, value in ours["fields"].items()})
+    except (TypeError, KeyError, ValueError, pyarrow.ArrowException) as error:
+        raise BadInput(f"{path} was written by another version or damaged ({error}).") from error
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    fields = (field.name for field in dataclasses.fields(value) if field.init)
+    return {name: _plain(getattr(value, name)) for name in fields}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON; what JSON does not know becomes an object with a tag."""
+    import pandas as pd
+
+    if isinstance(value, pd.DataFrame):
+        return {TAG: "frame", "bytes": _frame_bytes(value)}
+    if isinstance(value, np.ndarray):
+        held = io.BytesIO()
+        np.save(held, value, allow_pickle=False)
+        return {TAG: "array", "bytes": base64.b64encode(held.getvalue()).decode()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {TAG: "object", "class": type(value).__name__, "fields": _fields(value)}
+    if isinstance(value, Counter):
+        return {TAG: "counter", "of": dict(value)}  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, tuple):
+        return {TAG: "tuple", "of": [_plain(one) for one in value]}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _made(value: Any, known: dict[str, type]) -> Any:
+    """What `_plain` wrote, made again."""
+    if isinstance(value, list):
+        return [_made(one, known) for one in value]
+    if not isinstance(value, dict):
+        return value
+    match value.get(TAG):
+        case "frame":
+            return _frame(value["bytes"])
+        case "array":
+            return np.load(io.BytesIO(base64.b64decode(value["bytes"])), allow_pickle=False)
+        case "object":
+            fields = {name: _made(one, known) for name, one in value["fields"].items()}
+            return known[value["class"]](**fields)
+        case "counter":
+            return Counter(value["of"])
+        case "tuple":
+            return tuple(_made(one, known) for one in value["of"])
+        case _:
+            return {name: _made(one, known) for name, one in value.items()}
+
+
+def _frame_bytes(frame: Any) -> str:
+    import pyarrow
+
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    held = pyarrow.BufferOutputStream()
+    options = pyarrow.ipc.IpcWriteOptions(compression="zstd")
+    with pyarrow.ipc.new_stream(held, table.schema, options=options) as stream:
+        stream.write_table(table)
+    return base64.b64encode(held.getvalue().to_pybytes()).decode()
+
+
+def _frame(text: str) -> Any:
+    import pyarrow
+
+    with pyarrow.ipc.open_stream(base64.b64decode(text)) as stream:
+        return stream.read_all().to_pandas()
