@@ -10,9 +10,10 @@ Names load what they need on first use, so that `import headscope` stays light.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope._version import __version__
+from headscope.view_names import view_functions
 
 if TYPE_CHECKING:
     from headscope import studies as studies
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
     from headscope.reading import load as load
     from headscope.statistics import Survey as Survey
     from headscope.statistics.survey.run import survey as survey
-    from headscope.surfaces import head_map as head_map
-    from headscope.surfaces import head_view as head_view
-    from headscope.surfaces import matrix_view as matrix_view
-    from headscope.surfaces import model_view as model_view
-    from headscope.surfaces import neuron_view as neuron_view
 
 _HOMES = {
     "BadInput": "headscope.errors",
@@ -37,20 +33,16 @@ _HOMES = {
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",
     "compare": "headscope.finetuning.compare",
-    "head_map": "headscope.surfaces",
-    "head_view": "headscope.surfaces",
     "load": "headscope.reading",
-    "matrix_view": "headscope.surfaces",
-    "model_view": "headscope.surfaces",
-    "neuron_view": "headscope.surfaces",
     "studies": "headscope.studies",
     "survey": "headscope.statistics.survey.run",
 }
 
+_HOMES |= dict.fromkeys(view_functions().values(), "headscope.surfaces")
 __all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'headscope' has no attribute {name!r}")

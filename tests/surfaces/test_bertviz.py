@@ -77,7 +77,7 @@ def test_only_some_layers_and_heads_may_be_included(bert):
         attention, tokens, include_layers=[1], include_heads=[0, 2], html_action="return"
     )
     assert header(shown)["parts"][0]["layers"] == [1]
-    assert header(shown)["state"]["heads"] == [0, 2]
+    assert header(shown)["state"]["columns"] == [0, 2]
     assert header(shown)["theme"] == "dark"
     light = model_view(attention, tokens, display_mode="light", html_action="return")
     assert header(light)["theme"] == "light"

@@ -9,8 +9,9 @@ import typer
 
 from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
+from headscope.view_names import view_functions
 
-VIEWS = ("head", "model", "neuron", "matrix", "headmap")
+VIEWS = tuple(view_functions())
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +44,10 @@ def view(
     generate: Annotated[
         int, typer.Option(help="Let the model write on by so many tokens, and read those too.")
     ] = 0,
+    own: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any other option of the view, as NAME=VALUE."),
+    ] = None,
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Cut a text that is too long.")
     ] = False,
@@ -73,14 +78,14 @@ def view(
         reading.save(output)
         say_written(output)
         return
+    from headscope.surfaces.functions import sending_for
     from headscope.surfaces.view import View
-    from headscope.views import Sending
-    from headscope.views.default_labels import labels_for
 
     options: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": layout}
     options |= {"minimum": minimum, "unit": "words" if words else "tokens"}
-    chosen = _selection(name, layer, head, token, column) | {"kind": kind}
-    shown = View(name, reading, Sending(theme, labels_for(reading)), {**chosen, **options})
+    options |= dict(_named(one) for one in own or ())
+    chosen = _selection(name, layer=layer, heads=head, token=token, column=column, kind=kind)
+    shown = View(name, reading, sending_for(reading, theme), {**chosen, **options})
     if output is None:
         from headscope.surfaces.terminal import strongest
 
@@ -98,21 +103,31 @@ def _check(name: str, output: Path | None) -> None:
         raise BadInput(f"{output.name} should end in {', '.join(known[:-1])} or {known[-1]}.")
 
 
-def _selection(
-    name: str,
-    layer: int | None,
-    heads: list[int] | None,
-    token: int | None,
-    column: str | None,
-) -> dict[str, Any]:
-    """Each view's own names for what is asked for."""
-    one = heads[0] if heads else None
-    if len(heads or ()) > 1 and name not in ("head", "model"):
-        raise BadInput(f"The {name} view shows one head; give --head once.")
-    return {
-        "head": {"layer": layer, "heads": heads, "query": token},
-        "model": {"heads": heads},
-        "neuron": {"layer": layer, "head": one, "token": token},
-        "matrix": {"layer": layer, "head": one},
-        "headmap": {"column": column},
-    }[name]
+def _named(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise BadInput(f"--set takes NAME=VALUE, not {text!r}.")
+    return name, value
+
+
+def _selection(name: str, **asked: Any) -> dict[str, Any]:
+    """What was asked for, under the names the view has for it; what it cannot use is refused."""
+    import inspect
+
+    from headscope.views import discover
+
+    takes = inspect.signature(discover()[name].build).parameters
+    heads = asked.pop("heads")
+    if heads and "heads" not in takes and "head" in takes:
+        if len(heads) > 1:
+            raise BadInput(f"The {name} view shows one head; give --head once.")
+        asked["head"] = heads[0]
+    elif heads:
+        asked["heads"] = heads
+    if "token" not in takes and "query" in takes:
+        asked["query"] = asked.pop("token")
+    given = {key: value for key, value in asked.items() if value is not None}
+    options = {"heads": "head", "query": "token"}
+    for key in given.keys() - takes.keys():
+        raise BadInput(f"The {name} view takes no --{options.get(key, key)}.")
+    return given

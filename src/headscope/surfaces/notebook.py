@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 
-from headscope.views import ViewData
+from headscope.views import ViewData, discover
 
 _LEAST, _MOST = 380, 720  # pixels
 
@@ -30,5 +30,6 @@ def height_for(view: ViewData) -> int:
     longest = max(
         max(len(p["query"]["text"]), len((p["key"] or p["query"])["text"])) for p in parts
     )
-    rows = max(len(p["layers"]) for p in parts) * 3 if view.header["view"] == "model" else longest
+    rows_of = getattr(discover()[view.header["view"]], "rows", None)
+    rows = longest if rows_of is None else rows_of(parts)
     return min(_MOST, max(_LEAST, 230 + 24 * rows))

@@ -1,8 +1,10 @@
 """Views: one file each, a pure function from a reading to what any surface needs to show it.
 
-A view is a module of this package with a `NAME` (the page's name for it too), a `build` function
-(the data for the page) and a `draw` function (the figure for paper); `discover` finds them, so
-that a new view is one new file here.
+A view is a module of this package with a `NAME` (the page's name for it too), `SHOWS` (what is to
+be seen, in a line), a `build` function (the data for the page) and a `draw` function (the figure
+for paper). It may have `OPTIONS` of its own (name: the values allowed, or a type), and a `FUNCTION`
+where `hs.NAME_view` would be no good name. `discover` finds them: public function, command,
+app, page and documentation follow from the file.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ __all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw"]
 
 class ViewModule(Protocol):
     NAME: str
+    SHOWS: str
 
     def build(
-        self, source: Any, *, sending: Sending | None = None, **selection: Any
+        self, source: Any, *selected: Any, sending: Sending | None = None, **selection: Any
     ) -> ViewData: ...
 
     def draw(self, source: Any, state: Mapping[str, Any], **more: Any) -> Figure: ...

@@ -11,7 +11,7 @@ from headscope.views.caption import caption, heading
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
 from headscope.views.selection import is_right_to_left, shown
-from headscope.views.state import check_heads, check_layer, check_token, checked
+from headscope.views.state import check_heads, check_layer, check_token, checked, several
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "head"
+SHOWS = "tokens on two sides, a line for every weight, a colour for every head"
 
 
 def build(
     reading: Reading,
-    *,
     layer: int | None = None,
     heads: Sequence[int] | None = None,
+    *,
     kind: Kind | None = None,
     query: int | None = None,
     key: int | None = None,
@@ -36,6 +37,7 @@ def build(
     sending = sending or Sending()
     part = reading.part(kind)
     check_layer(part, layer)
+    heads = several(heads)
     check_heads(part.heads, *(heads or ()))
     check_token(len(part.query), query, "query")
     check_token(len(part.key), key, "key")

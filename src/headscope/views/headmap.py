@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "headmap"
+FUNCTION = "head_map"
+SHOWS = "layers × heads coloured by a number: of a survey's statistics, or of one reading"
 
 
 def build(
     source: Any,
-    *,
     column: str | None = None,
+    *,
     kind: str | None = None,
     sending: Sending | None = None,
     **options: Any,

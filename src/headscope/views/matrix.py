@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "matrix"
+SHOWS = "one head's map with tokens on both axes, or the difference of two readings"
 
 
 def build(
     reading: Reading,
-    *,
     layer: int | None = None,
     head: int | None = None,
+    *,
     kind: Kind | None = None,
     other: Reading | None = None,
     sending: Sending | None = None,

@@ -12,7 +12,7 @@ from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
-from headscope.views.state import check_heads, checked
+from headscope.views.state import check_heads, checked, several
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.part import part_thumbnail
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "model"
+SHOWS = "every head of every layer as a thumbnail; a click opens one"
 
 
 def build(
     reading: Reading,
-    *,
     heads: Sequence[int] | None = None,
+    *,
     kind: Kind | None = None,
     sending: Sending | None = None,
     **options: Any,
@@ -34,16 +35,23 @@ def build(
     """All heads, or the columns named; the clearest head is the one in hand."""
     sending = sending or Sending()
     part = reading.part(kind)
+    heads = several(heads)
     check_heads(part.heads, *(heads or ()))
     layer, head = opening_head(part, as_labels(sending.labels, part.kind))
     state = {
         "kind": part.kind,
         "layer": layer,
         "head": head,
-        "heads": None if heads is None else list(heads),
+        "heads": [head],
+        "columns": None if heads is None else list(heads),
         **checked(options),
     }
     return frame(NAME, reading, state, sending)
+
+
+def rows(parts: Sequence[Mapping[str, Any]]) -> int:
+    """Lines of text that the picture is as tall as."""
+    return 3 * max(len(part["layers"]) for part in parts)
 
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
@@ -51,7 +59,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     from headscope.figures.model_grid import model_grid
 
     part = reading.part(state["kind"])
-    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
+    heads = list(state.get("columns") or range(part.heads))
     maps = np.stack([part_thumbnail(layer, part.heads) for layer in part.layers])[:, heads]
     return model_grid(
         maps / 255,

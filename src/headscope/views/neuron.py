@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "neuron"
+SHOWS = "q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron"
 
 
 def build(
     reading: Reading,
-    *,
     layer: int | None = None,
     head: int | None = None,
     token: int | None = None,
+    *,
     kind: Kind | None = None,
     sending: Sending | None = None,
     **options: Any,

@@ -23,12 +23,12 @@ export function useInstrument(instrument: Instrument): State {
 
 export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: boolean }): JSX.Element {
   const state = useInstrument(instrument);
-  const body = useRef<HTMLDivElement>(null);
+  const holder = useRef<HTMLDivElement>(null);
   const { header } = instrument.source;
   const definition = instrument.definitionNow();
   const rail = definition.chips !== "none" && instrument.reading.parts.length > 0 && definition.missing(instrument.reading) === null;
   useLayoutEffect(() => {
-    body.current?.append(instrument.stage);
+    holder.current?.append(instrument.stage);
     instrument.start();
   }, [instrument]);
   const tabs = instrument.options.tabs === false ? [] : instrument.tabs();
@@ -52,16 +52,16 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
               ))}
             </div>
           )}
-          {state.view !== "neuron" && tabs.some((tab) => tab.name === "neuron") && (
-            <button
-              class="button"
-              data-control="why"
-              title="Open the neuron view: q, k and how they make these weights"
-              onClick={() => instrument.set({ view: "neuron" })}
-            >
-              neurons of head {state.layer}-{state.head} →
-            </button>
-          )}
+          {tabs.map((tab) => {
+            const invitation = tab.name === state.view ? undefined : tab.invitation?.(state);
+            return (
+              invitation && (
+                <button class="button" key={tab.name} data-control={`to-${tab.name}`} title={invitation.title} onClick={() => instrument.set({ view: tab.name })}>
+                  {invitation.text} →
+                </button>
+              )
+            );
+          })}
           <span class="spring" />
           <button class="icon" title="Find a token  /" aria-label="Find a token" onClick={() => instrument.say({ finding: true })}>
             find
@@ -73,8 +73,9 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
         </div>
       )}
       <Options instrument={instrument} />
-      <div class={rail ? "body" : "body no-rail"} ref={body}>
-        {rail && <Chips instrument={instrument} />}
+      <div class={rail ? "body" : "body no-rail"}>
+        {rail && <Chips key="rail" instrument={instrument} />}
+        <div key="stage" class="stage-holder" ref={holder} />
       </div>
       <div class="foot">
         <span data-status>{instrument.notice.status}</span>

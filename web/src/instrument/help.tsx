@@ -4,6 +4,8 @@ import type { Instrument } from "./instrument";
 import { keyList } from "./keys";
 
 export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
+  const tabs = instrument.tabs();
+  const keys: [string, string][] = tabs.length > 1 ? [...keyList, [`1 … ${tabs.length}`, tabs.map((tab) => tab.title).join(", ")]] : keyList;
   const close = useRef<HTMLButtonElement>(null);
   useEffect(() => close.current?.focus(), []);
   const leave = () => {
@@ -15,7 +17,7 @@ export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
       <div class="sheet">
         <h3>Keys and gestures</h3>
         <dl>
-          {keyList.map(([key, meaning]) => (
+          {keys.map(([key, meaning]) => (
             <>
               <dt><kbd>{key}</kbd></dt>
               <dd>{meaning}</dd>

@@ -7,6 +7,7 @@ import type { Rgb } from "../render/oklch";
 import type { Shade } from "../render/palette";
 import { copyText, make } from "../render/dom";
 import { Tooltip } from "../render/tooltip";
+import { addOwn, defaults } from "../state/state";
 import { Store } from "../state/store";
 import style from "../style.css";
 import type { Context, Legend, View, ViewDefinition } from "../views/view";
@@ -15,6 +16,11 @@ import { Painting } from "./painting";
 import { prefetch } from "./prefetch";
 
 export const definitions: ViewDefinition[] = [...views].sort((a, b) => a.place - b.place);
+addOwn("view", defaults.view, definitions.map((view) => view.name));
+for (const { choices, keeps } of definitions) {
+  for (const { name, entries } of choices ?? []) addOwn(name, entries[0][0], entries.map(([value]) => value));
+  for (const [name, value] of Object.entries(keeps ?? {})) addOwn(name, value);
+}
 
 export interface Notice {
   status: string;
@@ -50,6 +56,8 @@ export class Instrument implements Mounted {
   private readonly stops: (() => void)[] = [];
   private stopAhead: () => void = () => undefined;
   private gone = false;
+  /** Width and height of the stage that the picture was drawn for. */
+  private drawnFor = "";
   private noticeListeners = new Set<() => void>();
 
   constructor(
@@ -85,9 +93,10 @@ export class Instrument implements Mounted {
     );
   }
 
-  /** Called once the stage is in the document, so that sizes are known. */
+  /** Called once the stage is in the document. */
   start(): void {
     this.show(this.store.state.view);
+    this.drawnFor = this.size();
     this.view?.update(this.store.state, null);
     void this.painting.ready.then(() => this.lookAhead());
   }
@@ -127,11 +136,11 @@ export class Instrument implements Mounted {
     return definitions.find((each) => each.name === this.state.view) ?? definitions[0];
   }
 
-  /** Tabs to offer: those the container names, or all that its data can fill (and the neuron view, which says why not). */
+  /** Tabs to offer: those the container names, or all that its data can fill or that say why it cannot. */
   tabs(): ViewDefinition[] {
     const named = this.source.header.views;
     return definitions.filter((each) =>
-      named ? named.includes(each.name) : each.missing(this.reading) === null || (each.name === "neuron" && this.reading.parts.length > 0),
+      named ? named.includes(each.name) : each.missing(this.reading) === null || (each.alwaysOffered === true && this.reading.parts.length > 0),
     );
   }
 
@@ -196,6 +205,7 @@ export class Instrument implements Mounted {
     }
     this.tooltip.hide();
     if (state.view !== before.view) this.show(state.view);
+    this.drawnFor = this.size();
     this.view?.update(state, state.view === before.view ? before : null);
     this.options.onState?.(state);
     this.stopAhead();
@@ -204,8 +214,7 @@ export class Instrument implements Mounted {
 
   private lookAhead(): void {
     this.stopAhead();
-    const { view } = this.state;
-    if (!this.gone && view !== "model" && view !== "headmap") this.stopAhead = prefetch(this.reading, this.state);
+    if (!this.gone && !this.definitionNow().overview) this.stopAhead = prefetch(this.reading, this.state);
   }
 
   private show(name: ViewName): void {
@@ -235,17 +244,24 @@ export class Instrument implements Mounted {
     return () => query?.removeEventListener("change", onChange);
   }
 
+  private size(): string {
+    return `${this.stage.clientWidth} ${Math.round(this.height())}`;
+  }
+
+  /**
+   * A view may be drawn before it is laid out (a notebook's cell, a frame out of sight), and what stands around
+   * it may change its room: whatever was drawn for another size is drawn again.
+   */
   private watchSize(): () => void {
-    let width = 0;
-    const observer = new ResizeObserver(() => {
-      const now = this.stage.clientWidth;
-      if (now === width) return;
-      const first = width === 0;
-      width = now;
-      if (!first) this.view?.redraw();
-    });
+    const onResize = () => {
+      const now = this.size();
+      if (now === this.drawnFor || !this.stage.clientWidth) return;
+      this.drawnFor = now;
+      this.view?.redraw();
+    };
+    const observer = new ResizeObserver(onResize);
     observer.observe(this.stage);
-    const onResize = () => this.view?.redraw();
+    observer.observe(this.root);
     globalThis.addEventListener("resize", onResize);
     return () => {
       observer.disconnect();

@@ -13,7 +13,6 @@ export const keyList: [string, string][] = [
   ["n  p", "next, previous token"],
   ["+ − 0", "matrix: zoom in, out, show the whole"],
   ["c", "copy the numbers in hand"],
-  ["1 … 5", "head, model, neuron, matrix view, head map"],
   ["Tab", "into the tokens; there ↑ ↓ move and Enter pins"],
   ["?", "this list"],
 ];
@@ -69,7 +68,7 @@ function act(instrument: Instrument, key: string): boolean {
     case "ArrowRight":
       return moveHead(instrument, 1);
     case "Enter":
-      if (instrument.state.view !== "model" && instrument.state.view !== "headmap") return false;
+      if (!instrument.definitionNow().overview) return false;
       instrument.set({ view: "head" });
       return true;
     case "n":
@@ -88,7 +87,7 @@ function act(instrument: Instrument, key: string): boolean {
       instrument.say({ help: !instrument.notice.help, finding: false });
       return true;
   }
-  if (/^[1-5]$/.test(key)) {
+  if (/^[1-9]$/.test(key)) {
     const tab = instrument.tabs()[Number(key) - 1];
     if (tab) instrument.set({ view: tab.name });
     return Boolean(tab);
@@ -104,13 +103,13 @@ function moveLayer({ store }: Instrument, by: number): boolean {
 }
 
 /** With one head on, the next one takes its place; with several, the head in hand moves alone. */
-function moveHead({ store, reading }: Instrument, by: number): boolean {
+function moveHead(instrument: Instrument, by: number): boolean {
+  const { store, reading } = instrument;
   if (!reading.parts.length) return false;
   const part = reading.part(store.state.kind);
   const on = headsOn(store.state, part);
-  const from = on.length === 1 ? on[0] : store.state.head;
-  const asked = store.state.view === "model" && store.header.view === "model" ? store.header.state?.heads : null;
-  const columns = asked?.length ? asked : Array.from({ length: part.heads }, (_, each) => each);
+  const from = on.length === 1 && !instrument.definitionNow().overview ? on[0] : store.state.head;
+  const columns = store.state.view === "model" && store.state.columns?.length ? store.state.columns : Array.from({ length: part.heads }, (_, each) => each);
   const head = columns[(Math.max(0, columns.indexOf(from)) + by + columns.length) % columns.length];
   store.set({ head, heads: [head], marked: [] });
   return true;

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import type { State } from "../protocol/types";
 import { hasPair, isRightToLeft } from "../protocol/units";
-import { layersOf } from "../state/state";
+import { layersOf, own } from "../state/state";
 import type { Control } from "../views/view";
 import type { Instrument } from "./instrument";
 
@@ -83,6 +83,18 @@ export function Options({ instrument }: { instrument: Instrument }): JSX.Element
               </select>
             </label>
           ))}
+      {definition.choices
+        ?.filter((choice) => choice.when?.(instrument.reading, state) ?? true)
+        .map((choice) => (
+          <label class="field" key={choice.name}>
+            <span>{choice.title}</span>
+            <select data-control={choice.name} value={own(state, choice.name)} onChange={(event) => set({ [choice.name]: event.currentTarget.value })}>
+              {choice.entries.map(([value, text]) => (
+                <option value={value} key={value}>{text}</option>
+              ))}
+            </select>
+          </label>
+        ))}
       {definition.controls.includes("minimum") && (
         <label class="field">
           <span>weight ≥</span>

@@ -17,7 +17,8 @@
  */
 
 export type Kind = "encoder" | "decoder" | "cross";
-export type ViewName = "head" | "model" | "neuron" | "matrix" | "headmap";
+/** The name of a folder of src/views, and of a file of views/ in Python. */
+export type ViewName = string;
 export type Theme = "auto" | "light" | "dark";
 
 /** Layers and heads are 0-indexed everywhere. */
@@ -168,6 +169,8 @@ export interface State {
   layer: number;
   /** Heads switched on in the head view; null = all of them. */
   heads: number[] | null;
+  /** Model view: the heads it was made for; null = all of them. */
+  columns: number[] | null;
   /** The head in hand: neuron and matrix view, the app's panel. */
   head: number;
   /** Pinned query token, or null. */

@@ -6,6 +6,7 @@ export const defaults: State = {
   kind: "encoder",
   layer: 0,
   heads: null,
+  columns: null,
   head: 0,
   query: null,
   key: null,
@@ -28,7 +29,6 @@ export const defaults: State = {
 };
 
 export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
-  view: ["head", "model", "neuron", "matrix", "headmap"],
   kind: ["encoder", "decoder", "cross"],
   filter: ["all", "aa", "ab", "ba", "bb"],
   specials: ["shown", "hidden", "renormalised"],
@@ -42,6 +42,19 @@ export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
   sort: ["number", "contribution"],
   reading: ["this", "other", "difference"],
 };
+
+/** A view's own entry of the state: its default, and, where it is a choice, what may be chosen. */
+export function addOwn(name: string, value: unknown, values?: readonly unknown[]): void {
+  if (name in defaults && JSON.stringify((defaults as unknown as Record<string, unknown>)[name]) !== JSON.stringify(value)) {
+    throw new Error(`Two views keep something else under the name ${name}.`);
+  }
+  Object.assign(defaults, { [name]: value });
+  if (values) Object.assign(choices, { [name]: values });
+}
+
+export function own<Value = string>(state: State, name: string): Value {
+  return (state as unknown as Record<string, Value>)[name];
+}
 
 /** The first picture shows one clear head: the one asked for, else the best labelled, else the sharpest that is known: head 0. */
 export function opening(header: Header): State {

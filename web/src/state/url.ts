@@ -7,7 +7,7 @@ import { choices, defaults } from "./state";
 
 /** Without these a link would open on the best head instead of the one that was on screen. */
 const always = new Set<keyof State>(["view", "kind", "layer", "heads", "head"]);
-const lists = new Set<keyof State>(["heads", "marked"]);
+const isList = (name: keyof State) => name === "heads" || name === "columns" || Array.isArray(defaults[name]);
 
 export function toQuery(state: State): URLSearchParams {
   const query = new URLSearchParams();
@@ -28,7 +28,7 @@ export function fromQuery(query: URLSearchParams): Partial<State> {
     const allowed = choices[name] as readonly unknown[] | undefined;
     if (allowed) {
       if (allowed.includes(text)) state[name] = text;
-    } else if (lists.has(name)) {
+    } else if (isList(name)) {
       if (name === "heads" && text === "all") state[name] = null;
       else state[name] = text.split(".").filter((each) => /^\d+$/.test(each)).map(Number);
     } else if (typeof defaults[name] === "boolean") state[name] = text === "true";

@@ -54,12 +54,30 @@ export interface View {
   destroy(): void;
 }
 
+/** A menu that only this view has; its entries are [value, text], the first is the default. */
+export interface OwnChoice {
+  name: string;
+  title: string;
+  entries: [string, string][];
+  when?(reading: Reading, state: State): boolean;
+}
+
 export interface ViewDefinition {
   name: ViewName;
   title: string;
   /** Position among the tabs. */
   place: number;
   controls: Control[];
+  /** Menus of its own: kept in the state, in the address and in what Python is asked to draw. */
+  choices?: OwnChoice[];
+  /** What else it keeps in the state under names of its own, with the defaults. */
+  keeps?: Record<string, unknown>;
+  /** It shows every head at once: a click or Enter opens one in the head view. */
+  overview?: boolean;
+  /** Its tab stands there even when the data cannot fill it: it then says why. */
+  alwaysOffered?: boolean;
+  /** A button in other views that leads here. */
+  invitation?(state: State): { text: string; title: string };
   style?: string;
   /** What the head chips do: switch heads on and off, choose one, or stay away. */
   chips: "many" | "one" | "none";

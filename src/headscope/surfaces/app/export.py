@@ -1,4 +1,4 @@
-"""What is on the app's screen, as a file."""
+"""What is on the app's screen, as a file: the state of the page, drawn once more."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import BadInput
+from headscope.figures import save
 from headscope.surfaces.app.patterns import labels_of
 from headscope.surfaces.app.readings import Kept
-from headscope.surfaces.view import FIGURES, View
-from headscope.views import Sending, discover
-from headscope.views.state import CHOICES
+from headscope.surfaces.page import page
+from headscope.surfaces.view import FIGURES
+from headscope.views import Sending, ViewData, discover, draw
+from headscope.views.address import state_of
+from headscope.views.labels import as_labels
 
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -21,59 +24,52 @@ TYPES = {
     "pdf": "application/pdf",
     "safetensors": "application/octet-stream",
 }
-_NUMBERS = ("layer", "head", "query", "key")
-_BY_VIEW = {
-    "head": ("layer", "heads", "kind", "query", "key"),
-    "model": ("heads", "kind"),
-    "neuron": ("layer", "head", "token", "kind"),
-    "matrix": ("layer", "head", "kind"),
-    "headmap": ("column", "kind"),
-}
 
 
-def export(kept: Kept, query: Mapping[str, str]) -> tuple[bytes, str, str]:
-    """The file's bytes, its type and its name; the state is written as in the page's address."""
+def export(
+    kept: Kept, query: Mapping[str, str], other: Kept | None = None
+) -> tuple[bytes, str, str]:
+    """The file's bytes, its type and its name; `other` is the reading it is compared with."""
     kind = query.get("format", "")
     if kind not in TYPES:
-        raise BadInput(f"The app exports {', '.join(TYPES)}, not {kind!r}.")
+        raise BadInput(f"The app exports {', '.join(TYPES)}, not {kind[:40]!r}.")
     name = query.get("view", "head")
     if name not in discover():
-        raise BadInput(f"There is no view called {name!r}.")
+        raise BadInput(f"There is no view called {name[:40]!r}.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"headscope-{name}.{kind}"
         if kind == "safetensors":
             path = path.with_name("reading.safetensors")
             kept.reading.save(path)
+        elif kind in FIGURES:
+            _save_figure(kept, name, query, other, path)
         else:
-            _view(kept, name, query, figure=kind in FIGURES).save(path)
+            path.write_text(page(_data(kept, name, query, other)), "utf-8")
         return path.read_bytes(), TYPES[kind], path.name
 
 
-def _view(kept: Kept, name: str, query: Mapping[str, str], figure: bool) -> View:
-    state: dict[str, Any] = {key: query[key] for key in CHOICES if query.get(key)}
-    theme = state.pop("theme", "auto")
-    if "minimum" in query:
-        state["minimum"] = query["minimum"]
-    state |= {key: _number(query[key], key) for key in _NUMBERS if query.get(key)}
-    if query.get("heads"):
-        heads = None if query["heads"] == "all" else query["heads"].split(".")
-        part = kept.reading.part(query.get("kind"))  # pyright: ignore[reportArgumentType]
-        state["heads"] = (
-            list(range(part.heads)) if heads is None else [_number(one, "heads") for one in heads]
-        )
-    if query.get("kind"):
-        state["kind"] = query["kind"]
-    if query.get("column"):
-        state["column"] = query["column"]
-    if name == "neuron" and "query" in state:
-        state["token"] = state.pop("query")
-    allowed = {*_BY_VIEW[name], *CHOICES, "minimum"} - {"reading"}
-    chosen = {key: value for key, value in state.items() if key in allowed}
-    neurons = None if figure else name == "neuron" or None
-    return View(name, kept.reading, Sending(theme, labels_of(kept.scores), neurons), chosen)  # pyright: ignore[reportArgumentType]
+def _save_figure(
+    kept: Kept, name: str, query: Mapping[str, str], other: Kept | None, path: Path
+) -> None:
+    data = _data(kept, name, query, other)
+    labels = as_labels(labels_of(kept.scores), data.header["state"]["kind"])
+    compared = None if other is None else other.reading
+    save(draw(name, kept.reading, data.header["state"], labels=labels, other=compared), path)
 
 
-def _number(text: str, name: str) -> int:
-    if not text.isdigit():
-        raise BadInput(f"{name} is a whole number.")
-    return int(text)
+def _data(kept: Kept, name: str, query: Mapping[str, str], other: Kept | None) -> ViewData:
+    """The view as its own file builds it, on the state that was on screen."""
+    state = state_of(query, kept.reading)
+    figure = query["format"] in FIGURES
+    sending = Sending(
+        state.get("theme", "auto"),
+        labels_of(kept.scores),  # pyright: ignore[reportArgumentType]
+        neurons=None if figure or name != "neuron" else True,
+        only=() if figure else None,  # a figure is drawn from the reading itself
+    )
+    compared: dict[str, Any] = {}
+    if other is not None and "other" in discover()[name].build.__annotations__:
+        compared = {"other": other.reading}
+    built = discover()[name].build(kept.reading, sending=sending, kind=state["kind"], **compared)
+    header = {**built.header, "state": {**built.header["state"], **state}}
+    return ViewData(header, built.buffers)

@@ -86,8 +86,10 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
         return JSONResponse(session.head(place["id"], place["kind"], place["layer"], place["head"]))
 
     def export_reading(request: Request) -> Response:
+        asked = dict(request.query_params)
         kept = session.readings.get(request.path_params["id"])
-        data, kind, name = export(kept, dict(request.query_params))
+        other = session.readings.get(asked["other"]) if asked.get("other") else None
+        data, kind, name = export(kept, asked, other)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(data, media_type=kind, headers=disposition)
 

@@ -50,7 +50,7 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
   const open = (event: Event) => {
     const cell = cellAt(event);
     if (!cell) return;
-    instrument.set({ kind, layer: cell[0], head: cell[1], heads: [cell[1]], marked: [], view: state.view === "model" || state.view === "headmap" ? "head" : state.view });
+    instrument.set({ kind, layer: cell[0], head: cell[1], heads: [cell[1]], marked: [], view: instrument.definitionNow().overview ? "head" : state.view });
   };
   return (
     <aside class="side left" aria-label="Head map">

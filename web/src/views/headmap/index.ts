@@ -7,6 +7,7 @@ const definition: ViewDefinition = {
   title: "head map",
   place: 4,
   controls: ["column"],
+  overview: true,
   style,
   chips: "none",
   missing: (reading) => (reading.table?.columns.length ? null : "No patterns or statistics were measured for these heads."),

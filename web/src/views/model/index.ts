@@ -7,6 +7,7 @@ const definition: ViewDefinition = {
   title: "model",
   place: 1,
   controls: ["thumbnails", "order", "find"],
+  overview: true,
   style,
   chips: "none",
   missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),

@@ -33,7 +33,7 @@ export class ModelView implements View {
 
   update(state: State, before: State | null): void {
     const end = this.context.painting.begin();
-    const key = [state.thumbnails, state.order, state.find, this.context.shade(), this.element.clientWidth].join("|");
+    const key = [state.thumbnails, state.order, state.find, state.columns, this.context.shade(), this.element.clientWidth].join("|");
     if (before && key === this.drawnFor) {
       this.mark(state);
       end();
@@ -67,9 +67,8 @@ export class ModelView implements View {
 
   /** The heads a model view was made for; all of them, unless some were named. */
   private columns(part: Part): number[] {
-    const { view, state } = this.context.reading.header;
+    const { columns: asked } = this.context.store.state;
     const all = Array.from({ length: part.heads }, (_, head) => head);
-    const asked = view === "model" ? state?.heads : null;
     return asked?.length ? all.filter((head) => asked.includes(head)) : all;
   }
 

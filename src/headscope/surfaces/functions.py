@@ -1,0 +1,71 @@
+"""The public function of every view, made from the view's own file.
+
+`hs.head_view(reading, layer, heads, theme="dark")` hands on what the view's `build` takes, and adds
+what every view takes: a theme, labels, and whether q and k travel along.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from headscope.reading import Reading
+from headscope.surfaces.view import View
+from headscope.view_names import view_functions
+from headscope.views import Sending, ViewModule, discover
+from headscope.views.default_labels import labels_for
+from headscope.views.state import checked
+
+if TYPE_CHECKING:
+    from headscope.views.labels import Labels
+
+ViewFunction = Callable[..., View]
+
+
+@lru_cache
+def functions() -> dict[str, ViewFunction]:
+    """Every view's function by its public name."""
+    names = view_functions()
+    return {names[name]: _function(names[name], module) for name, module in discover().items()}
+
+
+def _function(public: str, module: ViewModule) -> ViewFunction:
+    signature = inspect.signature(module.build)
+
+    def show(
+        *selected: Any,
+        theme: str = "auto",
+        labels: Labels | None = None,
+        neurons: bool | None = None,
+        **options: Any,
+    ) -> View:
+        found = signature.bind(*selected, **options)
+        chosen = dict(found.arguments)
+        source = chosen.pop(next(iter(signature.parameters)))
+        chosen |= chosen.pop("options", {})
+        return View(module.NAME, source, sending_for(source, theme, labels, neurons), chosen)
+
+    show.__name__ = show.__qualname__ = public
+    show.__doc__ = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.\n\n{module.build.__doc__ or ''}"
+    show.__signature__ = _with_what_all_take(signature, inspect.signature(show))  # pyright: ignore[reportFunctionMemberAccess]
+    return show
+
+
+def sending_for(
+    source: Any, theme: str, labels: Labels | None = None, neurons: bool | None = None
+) -> Sending:
+    """Labels given by the caller, else those found on this text; `labels=()` shows none."""
+    checked({"theme": theme})
+    if labels is None and isinstance(source, Reading):
+        return Sending(theme, labels_for(source), neurons)
+    return Sending(theme, labels, neurons)
+
+
+def _with_what_all_take(own: inspect.Signature, shared: inspect.Signature) -> inspect.Signature:
+    added = [each for each in shared.parameters.values() if each.kind is each.KEYWORD_ONLY]
+    kept = [each for name, each in own.parameters.items() if name != "sending"]
+    last = [each for each in kept if each.kind is each.VAR_KEYWORD]
+    first = [each for each in kept if each.kind is not each.VAR_KEYWORD]
+    return inspect.Signature([*first, *added, *last], return_annotation=View)
