@@ -141,7 +141,7 @@ def test_comparisons():
         one, two = scope_of("bert", device), scope_of("bert", device)
         with torch.no_grad():
             two.model.bert.encoder.layer[1].attention.self.key.weight.mul_(1.5)
-        tables.append(hs.compare(one, two, TEXTS).table)
+        tables.append(hs.compare(one, two, TEXTS).heads)
     np.testing.assert_allclose(tables[0]["cosine"], tables[1]["cosine"], atol=1e-4)
     np.testing.assert_allclose(tables[0]["divergence"], tables[1]["divergence"], atol=1e-4)
 

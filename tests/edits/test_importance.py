@@ -72,7 +72,7 @@ def test_layers_are_scaled_to_unit_length(bert, questions):
     found = importance(bert, questions)
     np.testing.assert_allclose((found.normalised**2).sum(axis=1), 1, rtol=1e-6)
     assert len(set(found.ranked())) == found.size.size
-    assert list(found.table.columns) == ["layer", "head", "importance", "normalised", "slope"]
+    assert list(found.heads.columns) == ["layer", "head", "importance", "normalised", "slope"]
 
 
 def test_slopes_foretell_what_zeroing_small_heads_does(tiny_bert):

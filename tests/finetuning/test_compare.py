@@ -71,16 +71,16 @@ def test_padding_changes_only_the_padded_variant(before, after):
 
 def test_the_comparison_has_every_head_and_statistic(before, after):
     found = hs.compare(before, after, TEXTS, statistics=["entropy", "sep"])
-    assert len(found.table) == 8 and found.texts == len(TEXTS)
+    assert len(found.heads) == 8 and found.texts == len(TEXTS)
     assert set(found.statistics["statistic"]) == {"entropy", "sep"}
     assert len(found.statistics) == 16
     moved = np.abs(found.map("entropy"))
     assert moved[0].max() < 1e-5 < moved[1].max()
-    assert {"label_before", "label_after", "relabelled"} <= set(found.table.columns)
+    assert {"label_before", "label_after", "relabelled"} <= set(found.heads.columns)
     assert found.map("cosine").shape == (2, 4)
     assert len(found.by_layer()) == 2
     found.plot(), found.plot("entropy")
-    with pytest.raises(BadInput, match="choose one of cosine, divergence, entropy"):
+    with pytest.raises(BadInput, match="there are cosine, divergence, entropy"):
         found.map("nonsense")
 
 
@@ -88,7 +88,7 @@ def test_a_task_is_a_corpus_too(before, after):
     task = labelled_task("toy", TEXTS, PAIRS, ["a"] * 5)
     assert text_pairs(task, 3)[0][1] is not None and len(text_pairs(task, 3)) == 3
     found = hs.compare(before, after, task, statistics=[], labels=False)
-    assert found.statistics.empty and "label_before" not in found.table
+    assert found.statistics.empty and "label_before" not in found.heads
 
 
 def test_models_of_different_shape_are_refused(before, tiny_gpt2):
@@ -147,8 +147,8 @@ def test_a_real_model_before_and_after_fine_tuning(rxnfp_folder):
     assert "Br" in tokens and ">>" in tokens and "[UNK]" not in tokens
     found = hs.compare(before, after, reactions, statistics=["entropy"], labels=False)
     layers = found.by_layer()["cosine"].to_numpy()
-    assert len(found.table) == 48 and len(layers) == 12
-    assert (found.table["cosine"] <= 1 + 1e-6).all() and (found.table["cosine"] > 0).all()
+    assert len(found.heads) == 48 and len(layers) == 12
+    assert (found.heads["cosine"] <= 1 + 1e-6).all() and (found.heads["cosine"] > 0).all()
     # fine-tuning moves the upper half more than the lower, as the paper says of its own models
     assert layers[6:].mean() < layers[:6].mean()
     assert found.statistics["change"].abs().max() > 0.1

@@ -131,12 +131,13 @@ def test_every_probe_reports_uas_with_an_interval(tiny_bert):
     result = probe_all_heads(
         tiny_bert, SENTENCES * 4, SENTENCES, SENTENCES, vectors="embeddings", epochs=2
     )
-    assert list(result.table["probe"]) == [
+    assert list(result.summary["probe"]) == [
         "right-branching", "distances+words", "random weights+words", "random weights",
         "attention", "attention+words",
     ]  # fmt: skip
     assert (
-        (result.table["low"] <= result.table["uas"]) & (result.table["uas"] <= result.table["high"])
+        (result.summary["low"] <= result.summary["uas"])
+        & (result.summary["uas"] <= result.summary["high"])
     ).all()
     assert len(result.heads) == 2 * 2 * 8  # two probes, both directions, eight heads
     with pytest.raises(BadInput, match="no probe 'syntax'"):
@@ -152,5 +153,5 @@ def test_random_weights_stay_far_below_a_trained_model(minilm, shared_data):
         Treebank(folder / "en_ewt-ud-test.conllu", limit=150),
     ]
     result = probe_all_heads(minilm, *parts, probes=["attention", "random weights"], epochs=6)
-    uas = result.table.set_index("probe")["uas"]
+    uas = result.summary.set_index("probe")["uas"]
     assert uas["attention"] > uas["random weights"] + 0.2

@@ -124,7 +124,7 @@ def test_attention_along_the_chain_is_always_right_and_elsewhere_always_wrong(ti
 
 def test_the_table_has_the_baselines_and_both_candidate_sets(tiny_bert):
     result = probe_coreference(tiny_bert, [STORY] * 4)
-    table = result.table
+    table = result.summary
     assert list(table["method"][:3]) == ["nearest", "head match", "rule-based"]
     assert table.loc[1, "all"] == 0.5 and table.loc[2, "nominal"] == 1.0
     assert np.isnan(table.loc[0, "proper"])  # the story has no such case

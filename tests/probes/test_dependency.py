@@ -91,14 +91,14 @@ def test_uniform_attention_scores_the_tie_break_rate(tiny_bert):
 
 def test_the_best_offset_is_found(tiny_bert):
     result = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
-    amod = result.table.set_index("relation").loc["amod"]
+    amod = result.summary.set_index("relation").loc["amod"]
     # "fresh" and "red" both stand right before their noun
     assert (amod["baseline"], amod["offset"], amod["cases"]) == (1.0, 1, 2)
 
 
 def test_all_counts_every_word_with_punctuation_and_root(tiny_bert):
     result = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
-    table = result.table.set_index("relation")
+    table = result.summary.set_index("relation")
     assert table.loc["all", "cases"] == sum(map(len, SENTENCES))
     assert "root" not in table.index and "punct" not in table.index
 
@@ -107,8 +107,8 @@ def test_sub_types_are_kept_or_folded(tiny_bert):
     made = [sentence("she was bought", [3, 3, 0], "nsubj:pass aux:pass root")]
     kept = probe_dependency(tiny_bert, made, made, minimum=1)
     folded = probe_dependency(tiny_bert, made, made, minimum=1, subtypes="fold")
-    assert set(kept.table["relation"]) == {"all", "nsubj:pass", "aux:pass"}
-    assert set(folded.table["relation"]) == {"all", "nsubj", "aux"}
+    assert set(kept.summary["relation"]) == {"all", "nsubj:pass", "aux:pass"}
+    assert set(folded.summary["relation"]) == {"all", "nsubj", "aux"}
 
 
 def test_a_possessor_may_be_scored_by_its_marker(tiny_bert):
@@ -236,13 +236,13 @@ def test_two_hundred_sentences_score_as_a_direct_slow_implementation_says(minilm
 
 
 def test_intervals_hold_the_accuracy_and_narrow_with_data(tiny_bert):
-    few = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 4, minimum=1).table.iloc[0]
-    many = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 64, minimum=1).table.iloc[0]
+    few = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 4, minimum=1).summary.iloc[0]
+    many = probe_dependency(tiny_bert, SENTENCES * 4, SENTENCES * 64, minimum=1).summary.iloc[0]
     for row in (few, many):
         assert row["low"] <= row["accuracy"] <= row["high"]
     assert many["high"] - many["low"] < (few["high"] - few["low"]) / 2
 
 
 def test_the_same_seed_gives_the_same_table(tiny_bert):
-    one, other = (probe_dependency(tiny_bert, SENTENCES * 4, minimum=1).table for _ in range(2))
+    one, other = (probe_dependency(tiny_bert, SENTENCES * 4, minimum=1).summary for _ in range(2))
     pd.testing.assert_frame_equal(one, other)

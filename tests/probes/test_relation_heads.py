@@ -33,19 +33,19 @@ def linking(call):
 
 def test_the_largest_weight_between_the_spans_is_taken_in_both_directions(tiny_bert):
     result = probe_relations(tiny_bert.edited(linking), [RELATION], shuffles=9)
-    forth, back = result.score_map("element→target"), result.score_map("target→element")
-    literal = result.score_map("literal")
+    forth, back = result.map("element→target"), result.map("target→element")
+    literal = result.map("literal")
     np.testing.assert_allclose(forth, [[0.01, 0.8, 0.01, 0.01]] * 2, atol=1e-6)
     np.testing.assert_allclose(back, [[0.01, 0.01, 0.6, 0.01]] * 2, atol=1e-6)
     np.testing.assert_allclose(literal, 0.01, atol=1e-6)  # pairs first pieces off only
-    assert result.best().loc[0, "head"] == 1 and result.best().loc[0, "lift"] > 0.3
+    assert result.best().loc[0, "head"] == 1 and result.best().loc[0, "excess"] > 0.3
     assert result.examples[0][0] == RELATION
 
 
 def test_heads_without_a_link_do_not_beat_displaced_spans(tiny_bert):
     uniform = tiny_bert.edited(lambda c: torch.full_like(c.weights, 1 / c.weights.shape[-1]))
     result = probe_relations(uniform, [RELATION] * 3, shuffles=19)
-    assert (result.table["p"] == 1).all()
+    assert (result.heads["p"] == 1).all()
 
 
 def test_a_text_too_long_is_named_and_left_out(tiny_bert):
@@ -86,16 +86,16 @@ def test_a_feature_scores_the_largest_column_mean_where_it_occurs(tiny_bert):
 
     result = probe_features(tiny_bert.edited(edit), [CAT, SENTENCES[1]])
     # in CAT the subject is token 2; in the other sentence it is token 1 and gets nothing
-    np.testing.assert_allclose(result.score_map("received", "subject"), [[0.5, 0, 0, 0]] * 2)
-    np.testing.assert_allclose(result.score_map("received", "opening"), [[0, 1, 1, 1]] * 2)
+    np.testing.assert_allclose(result.map("received: subject"), [[0.5, 0, 0, 0]] * 2)
+    np.testing.assert_allclose(result.map("received: opening"), [[0, 1, 1, 1]] * 2)
     # only one sentence has an object ("strawberries"), and the other is left out, not zero
     assert (
-        result.table.set_index(["measure", "feature"])
+        result.heads.set_index(["measure", "feature"])
         .loc[("received", "object"), "sentences"]
         .max()
         == 1
     )
-    from_opening = result.score_map("from opening, last layer", "subject")
+    from_opening = result.map("from opening, last layer: subject")[-1:]
     np.testing.assert_allclose(from_opening, [[0.5, 0, 0, 0]])
 
 

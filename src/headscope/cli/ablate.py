@@ -118,10 +118,10 @@ def ablate(
             track=lambda items, title: bar.track(items, description=title),
         )  # fmt: skip
         weighed = _weigh(scope, questions, bar) if gates and "heads" in chosen else None
-        table: Any = found.table
+        table: Any = found.scores
         if weighed is not None:
             table = table.merge(
-                weighed.table[["layer", "head", "importance"]], "left", ["layer", "head"]
+                weighed.heads[["layer", "head", "importance"]], "left", ["layer", "head"]
             )
         with atomic_path(output) as temporary:
             table.to_csv(temporary, index=False)
@@ -160,7 +160,7 @@ def _summary(found: Ablation) -> None:
     )
     if not found.shared:
         err.print("This model cannot be cut into layers: every head took a full pass.")
-    table: Any = found.table
+    table: Any = found.scores
     points, digits = (" points", 2) if found.scale != 1 else ("", 4)
 
     def shown(difference: float) -> str:

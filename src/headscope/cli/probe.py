@@ -96,7 +96,7 @@ def dependency(
             bad=_one_of("bad", bad, "skip", "refuse"), checkpoints=(kept[0], kept[1]),
             progress=seen,
         )  # fmt: skip
-    _write(found.table, output)
+    _write(found.summary, output)
     _write(found.heads, _beside(output, "heads"))
     if map_file:
         from headscope.probes.drawings import relation_head_map
@@ -107,7 +107,7 @@ def dependency(
 
         for name, figure in best_heads(scope, found, dev):
             _draw(figure, _in_folder(drawings, name))
-    _show(found.table, ["relation", "cases", "layer", "head", "direction", "accuracy", "low",
+    _show(found.summary, ["relation", "cases", "layer", "head", "direction", "accuracy", "low",
                         "high", "baseline", "offset"])  # fmt: skip
     _say_faults(found.faults)
     if found.dropped_words:
@@ -125,10 +125,10 @@ def dependency(
                 mode=_one_of("mode", mode, "mean", "first"), max_length=max_length,
                 bad=_one_of("bad", bad, "skip", "refuse"), progress=status.update,
             )  # fmt: skip
-        _write(whole.table, _beside(output, "probes"))
+        _write(whole.summary, _beside(output, "probes"))
         _write(whole.heads, _beside(output, "probes-heads"))
         err.print(f"Word vectors: {whole.vectors}.", highlight=False)
-        _show(whole.table, list(whole.table.columns))
+        _show(whole.summary, list(whole.summary.columns))
         _say_faults(whole.faults)
 
 
@@ -170,9 +170,9 @@ def coreference(
             bad=_one_of("bad", bad, "skip", "refuse"), checkpoints=(kept[0], kept[1]),
             progress=seen,
         )  # fmt: skip
-    _write(found.table, output)
+    _write(found.summary, output)
     _write(found.heads, _beside(output, "heads"))
-    _show(found.table, list(found.table.columns))
+    _show(found.summary, list(found.summary.columns))
     err.print(f"Scored mentions: {found.cases}.", highlight=False)
     _say_faults(found.faults)
     for checkpoint in kept:
@@ -210,12 +210,12 @@ def relations(
         found = probe_relations(
             scope, found_in, max_length=max_length, shuffles=shuffles, bad=choice, progress=seen
         )
-    _write(found.table, output)
+    _write(found.heads, output)
     if map_file:
         from headscope.figures import layer_head_map
 
         title = "Elements to their target"
-        _draw(layer_head_map(found.score_map(), title, "mean largest weight"), map_file)
+        _draw(layer_head_map(found.map(), title, "mean largest weight"), map_file)
     if drawings:
         from headscope.probes.drawings import relation_lines
 
@@ -223,7 +223,7 @@ def relations(
         for number, (relation, _) in enumerate(found.examples[:6], 1):
             figure = relation_lines(scope, relation, int(top["layer"]), int(top["head"]))
             _draw(figure, _in_folder(drawings, f"example-{number}"))
-    best = found.table.sort_values("score", ascending=False).groupby("variant", sort=False).head(3)
+    best = found.heads.sort_values("score", ascending=False).groupby("variant", sort=False).head(3)
     _show(best, list(best.columns))
     _say_faults(found.faults)
 
@@ -260,7 +260,7 @@ def features(
             results.append(
                 probe_features(scope, sentences, max_length=max_length, bad=choice, progress=seen)
             )
-    table = compare_features(*results) if other else results[0].table
+    table = compare_features(*results) if other else results[0].heads
     _write(table, output)
     column = "change" if other else "score"
     best = table.sort_values(column, ascending=False).groupby(["measure", "feature"]).head(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from headscope.capture import Kind
 from headscope.edits.answers import OneLayer, Track, answer_each, untracked
 from headscope.edits.disable import chosen_kind
 from headscope.edits.kept import Kept
+from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
 from headscope.tasks.questions import Exam
 from headscope.tasks.significance import (
     Differences,
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 What = Literal["heads", "layers"]
+MEASURES: dict[What, str] = {"heads": "difference", "layers": "layer_difference"}
 SURE = 0.05
 
 
 @dataclass(frozen=True)
-class Ablation:
+class Ablation(HeadResult):
     """Scores with one head (or one whole layer) disabled, beside the score with none."""
 
     model: str
@@ -52,8 +55,26 @@ class Ablation:
     baseline_answers: np.ndarray = field(repr=False)  # n o
     labels: np.ndarray = field(repr=False)  # n
 
+    holds: ClassVar[tuple[type, ...]] = (OneLayer, Differences, SplitHalf)
+
+    @property
+    def title(self) -> str:
+        return f"{self.task}: one head or layer of {self.model} disabled ({self.mode})"
+
     @property
     def table(self) -> pd.DataFrame:
+        """Tidy: `difference` for heads, `layer_difference` for whole layers (without a head)."""
+        of = self.scores.rename(columns={"difference": "value"})
+        named = of["disabled"].map({"head": MEASURES["heads"], "layer": MEASURES["layers"]})
+        return tidy(of, kind=self.kind, measure=named, count=self.examples)
+
+    def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
+        """The heads whose loss does most harm, the worst first."""
+        rows = self.rows(name, kind).sort_values("value", ascending=self.higher_is_better)
+        return rows.head(n).reset_index(drop=True)
+
+    @property
+    def scores(self) -> pd.DataFrame:
         """One row per edit; `head` is empty for a whole layer."""
         import pandas as pd
 
@@ -103,10 +124,15 @@ class Ablation:
                 found[edit.layer] = difference
         return found
 
-    def plot(self, what: What = "heads") -> Figure:
-        """The map of differences, harm in orange; those that survive Holm's correction outlined."""
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
+        """The map of differences, harm in orange; those that survive Holm's correction outlined.
+
+        `name` is difference (heads) or layer_difference; a kind other than the ablation's own is
+        refused.
+        """
         from headscope.figures import layer_head_map
 
+        what = self._what(name, kind)
         values = self.head_map if what == "heads" else self.layer_map[:, None]
         sure = [
             (edit.layer, edit.heads[0])
@@ -122,6 +148,17 @@ class Ablation:
             mark=sure,
             less_is_better=not self.higher_is_better,
         )
+
+    def _what(self, name: str | None, kind: str | None) -> What:
+        if kind not in (None, self.kind):
+            raise BadInput(f"The {self.kind} attention was disabled, not the {kind} attention.")
+        if name is None:
+            return "heads" if any(len(edit.heads) == 1 for edit in self.edits) else "layers"
+        for what, measure in MEASURES.items():
+            if name in (what, measure):
+                return what
+        known = ", ".join(MEASURES.values())
+        raise BadInput(f"There is no measure {name!r} here; there are {known}.")
 
 
 def single_edits(layers: int, heads: int, what: tuple[What, ...]) -> list[OneLayer]:

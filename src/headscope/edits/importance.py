@@ -19,6 +19,7 @@ from headscope.capture import Call, Kind
 from headscope.edits.answers import Track, untracked
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
 from headscope.tasks.questions import Exam
 
 if TYPE_CHECKING:
@@ -28,12 +29,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Importance:
+class Importance(HeadResult):
     """Mean |∂loss/∂ξ| of every head, and the mean signed slope."""
 
     kind: Kind
     size: np.ndarray  # layer head, the mean over examples (or tokens) of the slope's size
     slope: np.ndarray  # layer head, the mean slope: what removing the head saves, to first order
+    count: int = 0  # examples (or tokens) averaged over
+
+    @property
+    def title(self) -> str:
+        return "Head importance"
 
     @property
     def normalised(self) -> np.ndarray:
@@ -43,6 +49,13 @@ class Importance:
 
     @property
     def table(self) -> pd.DataFrame:
+        """Tidy: the measures importance, normalised and slope."""
+        long = self.heads.melt(["layer", "head"], var_name="measure", value_name="value")
+        return tidy(long, kind=self.kind, count=self.count)
+
+    @property
+    def heads(self) -> pd.DataFrame:
+        """A row a head: importance, normalised, slope."""
         import pandas as pd
 
         layer, head = np.indices(self.size.shape)
@@ -88,7 +101,7 @@ def importance(
         size += slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
         slope += slopes.sum(dim=(1, 3)).cpu().double().numpy()
         count += real
-    return Importance(kind, size / max(count, 1), slope / max(count, 1))
+    return Importance(kind, size / max(count, 1), slope / max(count, 1), count)
 
 
 def gate_slopes(

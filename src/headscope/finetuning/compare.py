@@ -18,9 +18,10 @@ import numpy as np
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
-from headscope.files import atomic_path
+from headscope.files import write_table
 from headscope.finetuning.change import Change, check_alike
 from headscope.finetuning.comparison_run import BATCH, Comparing, Texts, batch_of, by_length
+from headscope.results import HeadResult, tidy
 from headscope.runs.lock import only_writer
 from headscope.runs.progress import Tell, telling
 from headscope.statistics.statistic import Statistic
@@ -41,33 +42,39 @@ MAX_LENGTH = 128
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(HeadResult):
     """What differs between two models, per head (`table`) and per statistic (`statistics`)."""
 
     before: str
     after: str
     kind: Kind
     texts: int
-    table: Any  # data frame: layer, head, cosine, divergence, label_before, label_after, relabelled
+    heads: Any  # data frame: layer, head, cosine, divergence, label_before, label_after, relabelled
     statistics: Any  # data frame: layer, head, statistic, before, after, change
 
-    def map(self, name: str = "cosine") -> np.ndarray:
-        """layer head: a column of the table, or the change of a statistic."""
-        if name in ("cosine", "divergence"):
-            return self.table.pivot(index="layer", columns="head", values=name).to_numpy(float)
-        found = self.statistics[self.statistics["statistic"] == name]
-        if found.empty:
-            known = ["cosine", "divergence", *self.statistics["statistic"].unique()]
-            raise BadInput(f"There is no {name!r} to map; choose one of {', '.join(known)}.")
-        return found.pivot(index="layer", columns="head", values="change").to_numpy(float)
+    @property
+    def title(self) -> str:
+        return f"{self.before} and {self.after}"
 
-    def plot(self, name: str = "cosine") -> Figure:
+    @property
+    def table(self) -> pd.DataFrame:
+        """Tidy: cosine and divergence, then every statistic with its change as the value."""
+        import pandas as pd
+
+        alike: Any = self.heads[["layer", "head", "cosine", "divergence"]]
+        alike = alike.melt(["layer", "head"], var_name="measure", value_name="value")
+        moved = self.statistics.rename(columns={"statistic": "measure", "change": "value"})
+        both = pd.concat([alike, moved], ignore_index=True) if len(moved) else alike
+        return tidy(both, kind=self.kind, count=self.texts)
+
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """The map of one measure: cosine and divergence as they are, a statistic's change."""
         from headscope.figures import layer_head_map
 
+        name = name or "cosine"
         alike = name == "cosine"
         return layer_head_map(
-            self.map(name),
+            self.map(name, kind),
             f"{self.before} and {self.after}",
             "cosine similarity" if alike else name if name == "divergence" else f"change of {name}",
             diverging=name not in ("cosine", "divergence"),
@@ -76,21 +83,23 @@ class Comparison:
 
     def by_layer(self) -> pd.DataFrame:
         """The mean of every layer: where the change lies."""
-        return self.table.groupby("layer")[["cosine", "divergence"]].mean().reset_index()
+        return self.heads.groupby("layer")[["cosine", "divergence"]].mean().reset_index()
 
     def files(self, output: str | Path) -> dict[Path, Any]:
         """What is written where: the table, and beside it the statistics if there are any."""
         path = Path(output)
         if self.statistics.empty:
-            return {path: self.table}
+            return {path: self.heads}
         beside = path.with_name(f"{path.stem}-statistics{path.suffix}")
-        return {beside: self.statistics, path: self.table}
+        return {beside: self.statistics, path: self.heads}
 
-    def save(self, output: str | Path) -> None:
-        """Write the tables as .csv files."""
-        for path, table in self.files(output).items():
-            with atomic_path(path) as temporary:
-                table.to_csv(temporary, index=False)
+    def save(self, path: str | Path) -> None:
+        """As .parquet one file that `load` opens; as .csv the table and the statistics beside."""
+        if Path(path).suffix.lower() != ".csv":
+            super().save(path)
+            return
+        for each, table in self.files(path).items():
+            write_table(table, each)
 
 
 def compare(

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 def relation_head_map(result: DependencyResult) -> Figure:
     """A row a relation, a column a head: the accuracy of the better direction."""
-    names = list(result.table["relation"])
+    names = list(result.summary["relation"])
     values = np.stack(
         [
             np.maximum(result.accuracy_map(name, "dep→head"), result.accuracy_map(name, "head→dep"))
             for name in names
         ]
     )  # relation layer head
-    marks = list(zip(result.table["layer"], result.table["head"], strict=True))
+    marks = list(zip(result.summary["layer"], result.summary["head"], strict=True))
     return rows_by_heads(values, names, marks, "accuracy", "Relations and heads")
 
 
@@ -95,7 +95,7 @@ def best_heads(
     scope: Scope, result: DependencyResult, sentences: Iterable[Sentence], count: int = 8
 ) -> Iterator[tuple[str, Figure]]:
     """The heads most above their baseline, each in a short sentence that has its relation."""
-    scored = result.table.loc[result.table["relation"] != "all"]
+    scored = result.summary.loc[result.summary["relation"] != "all"]
     chosen: Any = scored.sort_values("above_baseline", ascending=False).head(count)
     for row in chosen.itertuples():
         having = (s for s in sentences if row.relation in s.relations and 6 <= len(s) <= 16)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.capture import Kind
+from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.all_heads.attention_probe import AttentionProbe
@@ -26,6 +27,7 @@ from headscope.probes.all_heads.words_probe import WordsProbe
 from headscope.probes.passes import PAPER_LENGTH, self_attention
 from headscope.probes.random_weights import with_random_weights
 from headscope.probes.word_level import Mode
+from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -36,14 +38,28 @@ VectorSource = Literal["glove", "embeddings"]
 
 
 @dataclass(frozen=True)
-class AllHeadsResult:
+class AllHeadsResult(HeadResult):
     """UAS of each probe, and how much each head carries."""
 
-    table: pd.DataFrame  # probe, uas, low, high, words, epochs
-    heads: pd.DataFrame  # probe, layer, head, direction, lift
+    summary: pd.DataFrame  # probe, uas, low, high, words, epochs
+    heads: pd.DataFrame  # probe, layer, head, direction, gain
     vectors: str
     sentences: dict[str, int]
     faults: Faults = field(repr=False)
+    kind: Kind = "encoder"
+
+    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
+
+    @property
+    def title(self) -> str:
+        return "Probes over all heads"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """What each head adds to the right governor's score, by probe and direction."""
+        of = self.heads.rename(columns={"gain": "value"})
+        named = of["probe"] + " " + of["direction"] if len(of) else ""
+        return tidy(of, kind=self.kind, measure=named, count=self.sentences.get("dev", 0))
 
 
 def probe_all_heads(
@@ -125,8 +141,9 @@ def probe_all_heads(
     table = pd.DataFrame(rows).astype({"epochs": "Int64"})
     order = {name: place for place, name in enumerate(PROBES)}
     table = table.sort_values("probe", key=lambda names: names.map(order), ignore_index=True)
-    heads = pd.concat(carriers, ignore_index=True) if carriers else pd.DataFrame()
-    return AllHeadsResult(table, heads, described, sentences, faults)
+    empty = pd.DataFrame(columns=["probe", "direction", "layer", "head", "gain"])
+    heads = pd.concat(carriers, ignore_index=True) if carriers else empty
+    return AllHeadsResult(table, heads, described, sentences, faults, kind)
 
 
 def _vectors(
@@ -141,11 +158,11 @@ def _vectors(
     return embedding_vectors(scope, vocabulary)
 
 
-def _carriers(name: str, lift: Tensor, shape: tuple[int, int]) -> pd.DataFrame:
+def _carriers(name: str, gain: Tensor, shape: tuple[int, int]) -> pd.DataFrame:
     layers, heads = shape
     numbers = pd.MultiIndex.from_product(
         [["dep→head", "head→dep"], range(layers), range(heads)],
         names=["direction", "layer", "head"],
     ).to_frame(index=False)
     numbers.insert(0, "probe", name)
-    return numbers.assign(lift=lift.numpy())
+    return numbers.assign(gain=gain.numpy())

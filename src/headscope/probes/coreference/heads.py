@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.capture import Kind
+from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.coreference.documents import Document
 from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.coreference.cases import KINDS, Windows, windows
@@ -33,6 +34,7 @@ from headscope.probes.passes import (
     self_attention,
 )
 from headscope.probes.word_level import Mode
+from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -41,15 +43,40 @@ GROUPS = ("all", *KINDS)
 
 
 @dataclass(frozen=True)
-class CoreferenceResult:
+class CoreferenceResult(HeadResult):
     """The best heads beside the baselines, and every head's accuracy."""
 
-    table: pd.DataFrame  # a row a method: accuracy on all, pronoun, proper and nominal mentions
+    summary: pd.DataFrame  # a row a method: accuracy on all, pronoun, proper and nominal mentions
     heads: pd.DataFrame  # candidates, direction, mentions, layer, head, accuracy, cases
     cases: dict[str, int]  # mentions scored, by kind
     documents: int
     dropped_mentions: int
     faults: Faults = field(repr=False)
+    kind: Kind = "encoder"
+
+    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
+
+    @property
+    def title(self) -> str:
+        return "Coreference heads"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every head's accuracy, such as "pronoun mention→antecedent among mentions"."""
+        of = self.heads.rename(columns={"accuracy": "value", "cases": "count"})
+        named = of["mentions"] + " " + of["direction"] + " among " + of["candidates"]
+        return tidy(of, kind=self.kind, measure=named)
+
+    def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
+        """Mentions by themselves ("all", "pronoun") mean their best head's direction, among
+        mentions."""
+        name = name or GROUPS[0]
+        ways = [f"{name} {direction} among mentions" for direction in DIRECTIONS]
+        found = [super(CoreferenceResult, self).rows(way, kind) for way in ways
+                 if way in self.measures]  # fmt: skip
+        if not found:
+            return super().rows(name, kind)
+        return max(found, key=lambda rows: float(rows["value"].max()))
 
 
 def probe_coreference(
@@ -88,12 +115,13 @@ def probe_coreference(
     if isinstance(found := getattr(documents, "faults", None), Faults):
         faults.add(found)
     return CoreferenceResult(
-        table=_table(scorer, picks),
+        summary=_table(scorer, picks),
         heads=_every_head(scorer),
         cases=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
         documents=chooser.documents + scorer.documents,
         dropped_mentions=chooser.dropped + scorer.dropped,
         faults=faults,
+        kind=kind,
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.capture import Kind
+from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
 from headscope.probes.checkpoint import Checkpoint
@@ -23,6 +24,7 @@ from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
 from headscope.probes.word_level import Mode
+from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -33,16 +35,39 @@ UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", not worth a row
 
 
 @dataclass(frozen=True)
-class DependencyResult:
+class DependencyResult(HeadResult):
     """The best head of each relation, and every head's accuracy."""
 
-    table: pd.DataFrame  # a row a relation: its best head, accuracy, interval, baseline
+    summary: pd.DataFrame  # a row a relation: its best head, accuracy, interval, baseline
     heads: pd.DataFrame  # relation, direction, layer, head, accuracy, count on the scored part
     layers: int
     heads_per_layer: int
     sentences: int
     dropped_words: int
     faults: Faults = field(repr=False)
+    kind: Kind = "encoder"
+
+    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
+
+    @property
+    def title(self) -> str:
+        return "Dependency heads"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every head's accuracy; the measure is a relation and a direction, "nsubj dep→head"."""
+        of = self.heads.rename(columns={"accuracy": "value", "cases": "count"})
+        return tidy(of, kind=self.kind, measure=of["relation"] + " " + of["direction"])
+
+    def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
+        """A relation by itself means the direction in which its best head reads it."""
+        name = name or ALL
+        ways = [f"{name} {direction}" for direction in DIRECTIONS]
+        found = [super(DependencyResult, self).rows(way, kind) for way in ways
+                 if way in self.measures]  # fmt: skip
+        if not found:
+            return super().rows(name, kind)
+        return max(found, key=lambda rows: float(rows["value"].max()))
 
     def accuracy_map(self, relation: str, direction: str) -> NDArray[np.float64]:
         """layers × heads: the accuracy of every head for one relation and direction."""
@@ -100,13 +125,14 @@ def probe_dependency(
         if isinstance(found := getattr(source, "faults", None), Faults):
             faults.add(found)
     return DependencyResult(
-        table=_table(scorer, picks, minimum),
+        summary=_table(scorer, picks, minimum),
         heads=_every_head(scorer, picks),
         layers=layers,
         heads_per_layer=heads,
         sentences=chooser.sentences + scorer.sentences,
         dropped_words=chooser.dropped + scorer.dropped,
         faults=faults,
+        kind=kind,
     )
 
 

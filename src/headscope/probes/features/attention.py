@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.capture import Call
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.capture import Call, Kind
+from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.probes.features.sets import (
     FEATURES,
@@ -34,6 +34,7 @@ from headscope.probes.passes import (
     self_attention,
     word_batches,
 )
+from headscope.results import HeadResult, tidy
 from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
@@ -43,18 +44,25 @@ PAIRS = ("subject→verb", "verb→subject", "noun→pronoun", "pronoun→noun")
 
 
 @dataclass(frozen=True)
-class FeaturesResult:
+class FeaturesResult(HeadResult):
     """Scores of every head for every feature."""
 
-    table: pd.DataFrame  # measure, feature, layer, head, score, sentences
+    heads: pd.DataFrame  # measure, feature, layer, head, score, sentences
     sentences: int
     faults: Faults = field(repr=False)
+    kind: Kind = "encoder"
 
-    def score_map(self, measure: str, feature: str) -> NDArray[np.float64]:
-        """layers × heads ("from opening" has one row: the last layer)."""
-        of = self.table
-        rows = of.loc[(of["measure"] == measure) & (of["feature"] == feature)]
-        return np.asarray(rows["score"], float).reshape(rows["layer"].nunique(), -1)
+    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
+
+    @property
+    def title(self) -> str:
+        return "Attention to linguistic features"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every head's score; a measure is named such as "received: noun"."""
+        of = self.heads.rename(columns={"score": "value", "sentences": "count"})
+        return tidy(of, kind=self.kind, measure=of["measure"] + ": " + of["feature"])
 
 
 def probe_features(
@@ -115,13 +123,13 @@ def probe_features(
         ],
         ignore_index=True,
     )
-    return FeaturesResult(table, seen, faults)
+    return FeaturesResult(table, seen, faults, kind)
 
 
 def compare_features(one: FeaturesResult, other: FeaturesResult) -> pd.DataFrame:
     """Two models side by side (before and after fine-tuning), and the change."""
     keys = ["measure", "feature", "layer", "head"]
-    both = one.table.merge(other.table, on=keys, suffixes=("_a", "_b"))
+    both = one.heads.merge(other.heads, on=keys, suffixes=("_a", "_b"))
     return both.assign(change=both["score_b"] - both["score_a"])
 
 

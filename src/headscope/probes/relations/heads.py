@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.capture import Call
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.capture import Call, Kind
+from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.relations.examples import Relation, Span
 from headscope.probes.passes import check_nonempty, length_limit, model_inputs, self_attention
+from headscope.renamed import renamed
+from headscope.results import HeadResult, tidy
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens
 
@@ -27,27 +29,37 @@ if TYPE_CHECKING:
 
 VARIANTS = ("element→target", "target→element", "literal")
 BATCH = 32
+TINY = 1e-12
 SHUFFLES = 99  # displaced corpora: the smallest p is 0.01
 
 
 @dataclass(frozen=True)
-class RelationsResult:
+class RelationsResult(HeadResult):
     """A score for every head and variant, and what chance would give."""
 
-    table: pd.DataFrame  # variant, layer, head, score, percentile, null, lift, p
+    heads: pd.DataFrame  # variant, layer, head, score, percentile, null, excess, lift, p
     examples: list[tuple[Relation, float]]  # the texts where the best head is surest
     texts: int
     faults: Faults = field(repr=False)
+    kind: Kind = "encoder"
 
-    def best(self, variant: str = VARIANTS[0], count: int = 1) -> pd.DataFrame:
+    holds: ClassVar[tuple[type, ...]] = (Faults, Fault, Relation)
+
+    @property
+    def title(self) -> str:
+        return "Heads that link a target and its elements"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Every head's score; the measure is the variant, such as "element→target"."""
+        of = self.heads.rename(columns={"variant": "measure", "score": "value"})
+        return tidy(of, kind=self.kind, count=self.texts)
+
+    @renamed(count="n")
+    def best(self, variant: str = VARIANTS[0], n: int = 1) -> pd.DataFrame:
         """The heads with the largest score."""
-        rows = self.table.loc[self.table["variant"] == variant]
-        return rows.nlargest(count, "score").reset_index(drop=True)
-
-    def score_map(self, variant: str = VARIANTS[0]) -> NDArray[np.float64]:
-        """layers × heads."""
-        rows = self.table.loc[self.table["variant"] == variant]
-        return np.asarray(rows["score"], float).reshape(int(rows["layer"].max()) + 1, -1)
+        rows = self.heads.loc[self.heads["variant"] == variant]
+        return rows.nlargest(n, "score").reset_index(drop=True)
 
 
 def probe_relations(
@@ -110,7 +122,8 @@ def probe_relations(
     check_nonempty(count, "relations", faults)
     best = np.unravel_index(int(total[0].argmax()), shape)
     examples = sorted(((r, float(s[best])) for r, s in sure), key=lambda pair: -pair[1])
-    return RelationsResult(_table(total / count, null_total / count), examples, count, faults)
+    table = _table(total / count, null_total / count)
+    return RelationsResult(table, examples, count, faults, kind)
 
 
 Places = tuple[list[NDArray[np.intp]], NDArray[np.intp]]  # pieces of each element, of the target
@@ -197,7 +210,8 @@ def _table(scores: NDArray[np.float64], null: NDArray[np.float64]) -> pd.DataFra
                     "score": score,
                     "percentile": below,
                     "null": chance.mean(axis=0),
-                    "lift": score - chance.mean(axis=0),
+                    "excess": score - chance.mean(axis=0),
+                    "lift": score / np.maximum(chance.mean(axis=0), TINY),  # a ratio, as everywhere
                     # the share of displaced corpora that reach the score, never quite zero
                     "p": ((chance >= score).sum(axis=0) + 1) / (len(chance) + 1),
                 }

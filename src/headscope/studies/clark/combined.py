@@ -23,7 +23,7 @@ def probes(section: Section, material: Material, steps: Steps) -> None:
     def compute() -> pd.DataFrame:
         train, dev, test = _parts(material)
         found = probe_all_heads(material.scope, train, dev, test)
-        table = found.table.assign(part="table", vectors=found.vectors)
+        table = found.summary.assign(part="table", vectors=found.vectors)
         return pd.concat([table, found.heads.assign(part="heads")])
 
     both = steps.table("probes", compute)
@@ -35,9 +35,9 @@ def probes(section: Section, material: Material, steps: Steps) -> None:
     section.table("probes", shown, "Table 3: unlabelled attachment score, punctuation aside.",
                   published=["paper"])  # fmt: skip
     heads = both.loc[
-        both["part"] == "heads", ["probe", "layer", "head", "direction", "lift"]
+        both["part"] == "heads", ["probe", "layer", "head", "direction", "gain"]
     ].astype({"layer": int, "head": int})
-    strongest = heads.sort_values("lift", ascending=False).groupby("probe").head(5)
+    strongest = heads.sort_values("gain", ascending=False).groupby("probe").head(5)
     caption = "The heads that lift the right head of a word most over the others."
     section.table("probes_heads", strongest, caption)
     section.text(

@@ -31,7 +31,7 @@ def coreference(section: Section, material: Material, steps: Steps) -> dict[str,
         def compute(path: object = path) -> pd.DataFrame:
             documents = CoreferenceCorpus(str(path), limit=material.limit)
             with counting(steps, "coreference", [documents]) as seen:
-                return probe_coreference(material.scope, documents, progress=seen).table
+                return probe_coreference(material.scope, documents, progress=seen).summary
 
         step = f"coreference_{name.lower()}"
         found[name] = steps.table(step, compute)

@@ -37,8 +37,8 @@ def dependency(section: Section, material: Material, steps: Steps) -> pd.DataFra
                 material.scope, dev, scored, possessive="marker", minimum=least, progress=seen
             )
         kept["faults"] = found.faults.summary()
-        every = found.heads.merge(found.table[["relation"]], on="relation")
-        return pd.concat([found.table.assign(part="table"), every.assign(part="heads")])
+        every = found.heads.merge(found.summary[["relation"]], on="relation")
+        return pd.concat([found.summary.assign(part="table"), every.assign(part="heads")])
 
     both: Any = steps.table("dependency", compute)
     table: pd.DataFrame = (

@@ -91,7 +91,7 @@ def _ablate(scope: Scope, task: Task, name: str, steps: Steps) -> Any:
         scope, exam(scope, task, batch_size=16),
         track=lambda items, label: steps.track(items, f"disabling: {name}", len(items)),
     )  # fmt: skip
-    table: Any = found.table
+    table: Any = found.scores
     table["examples"] = found.examples
     table["higher_is_better"] = found.higher_is_better
     for what, halves in found.halves.items():

@@ -99,7 +99,7 @@ def _probe(scope: Any, parsed: Iterable[Sentence], name: str, steps: Steps) -> A
     from headscope.probes.features.attention import probe_features
 
     steps.progress.start(f"features: {name}")
-    return probe_features(scope, parsed).table
+    return probe_features(scope, parsed).heads
 
 
 def _best(rows: Any) -> Any:

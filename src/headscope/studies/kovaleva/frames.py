@@ -67,4 +67,4 @@ def _probe(material: Material, path: Any, steps: Steps) -> Any:
         for _ in range(count):
             next(bar, None)
 
-    return probe_relations(material.scope, relations, progress=advance).table
+    return probe_relations(material.scope, relations, progress=advance).heads
