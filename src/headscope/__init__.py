@@ -16,7 +16,9 @@ from headscope._version import __version__
 from headscope.view_names import view_functions
 
 if TYPE_CHECKING:
+    from headscope import circuits as circuits
     from headscope import studies as studies
+    from headscope.circuits.attribute import attribute as attribute
     from headscope.errors import BadInput as BadInput
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.finetuning.compare import compare as compare
@@ -32,6 +34,8 @@ _HOMES = {
     "Reading": "headscope.reading",
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",
+    "attribute": "headscope.circuits.attribute",
+    "circuits": "headscope.circuits",
     "compare": "headscope.finetuning.compare",
     "load": "headscope.reading",
     "studies": "headscope.studies",
@@ -47,7 +51,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'headscope' has no attribute {name!r}")
     module = importlib.import_module(home)
-    value = module if name == "studies" else getattr(module, name)
+    value = module if name in ("circuits", "studies") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind, Rung, capture
 from headscope.capture.call import allowed
+from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError
 
 
@@ -47,8 +48,14 @@ def describe(model: nn.Module) -> Description:
         seen["bias"] |= call.bias is not None or _adds(call.mask)
         seen["causal"] |= call.causal
 
-    with torch.no_grad(), capture(model, look):
-        _run(model)
+    with torch.no_grad(), watching(model) as note:
+
+        def both(call: Call) -> None:
+            look(call)
+            note(call)
+
+        with capture(model, both):
+            _run(model)
     order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
     return Description(
         layers={kind: layers[kind] for kind in order if kind in layers},

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.capture.output_projection import head_norms, output_projection
 from headscope.errors import HeadscopeError
 from headscope.statistics.features.feature import ValueFeature
 from headscope.statistics.features.grid import CLS, SEP, Grid
-from headscope.statistics.features.output_projection import head_norms, output_projection
 from headscope.statistics.statistic import Statistic
 
 if TYPE_CHECKING:

@@ -1,0 +1,133 @@
+"""Where a model turns the outputs of its heads into its hidden state.
+
+Found by watching one pass: the projection is the module that is given exactly the heads' outputs,
+whatever it is called and wherever it lives. A family that is read at its softmax hands over no
+values to compare with; there the projection is looked for by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Generator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture.call import Call
+from headscope.capture.interface import apply
+
+# the names under which attention modules keep the projection, most telling first
+NAMES = (
+    "o_proj",
+    "out_proj",
+    "c_proj",
+    "out_lin",
+    "to_out",
+    "wo",
+    "Wo",
+    "o",
+    "output",
+    "dense",
+    "proj",
+)
+_seen: weakref.WeakKeyDictionary[nn.Module, weakref.ref[nn.Module]] = weakref.WeakKeyDictionary()
+
+
+@contextlib.contextmanager
+def watching(model: nn.Module) -> Generator[Callable[[Call], None]]:
+    """While the block runs, `note` every call; what takes its heads' outputs is remembered."""
+    waiting: list[tuple[nn.Module, Tensor]] = []
+
+    def note(call: Call) -> None:
+        if call.v is not None:
+            mixed = apply(call.weights, call.v)
+            waiting.append((call.module, mixed.reshape(*mixed.shape[:2], -1)))
+
+    def look(module: nn.Module, given: Any) -> None:
+        if not waiting or not given or not isinstance(given[0], Tensor):
+            return
+        attention, flat = waiting[-1]
+        if given[0].numel() == flat.numel() and _same(given[0].reshape(flat.shape), flat):
+            _seen[attention] = weakref.ref(module)
+            waiting.clear()
+
+    handles = [
+        module.register_forward_pre_hook(look) for module in model.modules() if _is_linear(module)
+    ]
+    try:
+        yield note
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def projection_module(model: nn.Module, module: nn.Module, width: int) -> nn.Module | None:
+    """The module that maps the heads of an attention module, `width` wide, to the hidden state."""
+    known = _seen.get(module)
+    found = None if known is None else known()
+    return _by_name(model, module, width) if found is None else found
+
+
+def output_projection(model: nn.Module, module: nn.Module, width: int) -> Tensor | None:
+    """width × hidden weight of the projection of an attention module's heads; None if not found.
+
+    `width` is heads × head size.
+    """
+    found = projection_module(model, module, width)
+    return None if found is None else weight_of(found)
+
+
+def weight_of(linear: nn.Module) -> Tensor:
+    """inputs × outputs: the weight of a linear map, whichever way round its module keeps it."""
+    weight: Any = linear.weight
+    # GPT-2's Conv1D keeps its weight the other way round
+    return weight.detach() if type(linear).__name__ == "Conv1D" else weight.detach().T
+
+
+def head_norms(weight: Tensor, values: Tensor, heads: int) -> Tensor:
+    """b h s: ‖v_j W_h‖ for values b g s d and the projection's weight (h·d × hidden).
+
+    The norm needs only the d × d matrix W_h W_hᵀ of each head, never the projected vectors.
+    """
+    batch, groups, keys, dim = values.shape
+    per_head = weight.float().reshape(heads, dim, -1)
+    gram = per_head @ per_head.transpose(1, 2)  # h d d
+    spread = values.float().repeat_interleave(heads // groups, dim=1)  # b h s d
+    squared = (torch.einsum("bhsd,hde->bhse", spread, gram) * spread).sum(-1)
+    return squared.clamp_min(0).sqrt().view(batch, heads, keys)
+
+
+def _by_name(model: nn.Module, module: nn.Module, width: int) -> nn.Module | None:
+    """In the module itself, or, as in BERT, in a neighbour called `output`."""
+    for home in (module, _parent(model, module)):
+        if home is None:
+            continue
+        for name in NAMES:
+            child = getattr(home, name, None)
+            if isinstance(child, nn.Module) and child is not module:
+                for part in child.modules():
+                    if _is_linear(part) and weight_of(part).shape[0] == width:
+                        return part
+    return None
+
+
+def _is_linear(module: nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.dim() != 2:
+        return False
+    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    scale = float(b.detach().abs().max().clamp(min=1e-6))
+    least = 1e-4 if b.dtype == torch.float32 else 2e-2  # half precision sums in its own way
+    return bool(torch.all((a.detach() - b).abs() <= least * scale))
+
+
+def _parent(model: nn.Module, module: nn.Module) -> nn.Module | None:
+    for candidate in model.modules():
+        if any(child is module for child in candidate.children()):
+            return candidate
+    return None

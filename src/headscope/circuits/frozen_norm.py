@@ -1,0 +1,76 @@
+"""A normalisation with its scale frozen: what it does to this very input, as a linear map.
+
+Layer normalisation and its root-mean-square sister are x ↦ γ ⊙ (x − mean) / size + β, with or
+without the mean. Once the size is held at what it was, that is linear, and a logit falls apart
+into a sum. What γ, β and the mean are is found by trying the module on three vectors, so that no
+family's spelling of them (Gemma's 1 + γ, T5's missing β) has to be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.errors import HeadscopeError
+
+LARGE = 100.0  # beside this the ε of a norm is nothing
+
+
+def is_norm(module: nn.Module) -> bool:
+    return "Norm" in type(module).__name__ and not any(True for _ in module.children())
+
+
+class FrozenNorm:
+    """Stands in for a norm: the same numbers, with the gradient of the frozen map."""
+
+    def __init__(self, module: nn.Module, note_bias: Callable[[Tensor], None]) -> None:
+        self._module = module
+        self._forward: Callable[..., Any] = module.forward
+        self._note_bias = note_bias
+
+    def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            y = self._forward(x, *args, **kwargs)
+        if not x.requires_grad or not isinstance(y, Tensor):
+            return y
+        gain, shift, centred = self._tried(x)
+        base = x.float()
+        if centred:
+            base = base - base.mean(-1, keepdim=True)
+        base = base * gain
+        with torch.no_grad():
+            wanted = y.float() - shift
+            scale = (wanted * base).sum(-1, keepdim=True) / base.square().sum(-1, keepdim=True)
+            scale = torch.nan_to_num(scale)
+            self._check(wanted, scale * base, y.dtype)
+        linear = scale * base
+        if bool(shift.any()):
+            bias = shift.clone().requires_grad_()
+            self._note_bias(bias)
+            linear = linear + bias
+        return y + (linear - linear.detach()).to(y.dtype)
+
+    def _tried(self, x: Tensor) -> tuple[Tensor, Tensor, bool]:
+        """γ, β, and whether the mean is taken off."""
+        size = x.shape[-1]
+        swing = torch.ones(size, device=x.device)
+        swing[::2] = -1.0
+        swing = swing - swing.mean()
+        level = torch.ones_like(swing)
+        probes = torch.stack([torch.zeros_like(swing), LARGE * level, LARGE * swing])[None]
+        with torch.no_grad():
+            zero, flat, swung = self._forward(probes.to(x.dtype))[0].float()
+        gain = (swung - zero) * (swing.square().mean().sqrt() / swing)
+        centred = bool((flat - zero).abs().max() <= 0.1 * gain.abs().max())
+        return gain, zero, centred
+
+    def _check(self, wanted: Tensor, made: Tensor, dtype: torch.dtype) -> None:
+        least = 1e-3 if dtype == torch.float32 else 5e-2
+        if bool((wanted - made).norm() > least * wanted.norm().clamp(min=1e-6)):
+            raise HeadscopeError(
+                f"{type(self._module).__name__} is no normalisation that can be frozen, so this "
+                "model's logits cannot be taken apart."
+            )

@@ -1,0 +1,67 @@
+"""The logit lens: what the model would say if it stopped after each layer."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.circuits.attribution import Tokenwise
+from headscope.circuits.target import difference, logits_of
+from headscope.edits.sweep.layers import standing_in
+from headscope.reading.predict import likeliest
+
+if TYPE_CHECKING:
+    from headscope.circuits.attribute import Solved
+    from headscope.circuits.target import Question
+    from headscope.circuits.wiring import Wiring
+    from headscope.reading import Scope
+
+SHOWN = 3
+
+
+@torch.no_grad()
+def logit_lens(
+    scope: Scope, wiring: Wiring, asked: Question, solved: Solved
+) -> tuple[tuple[Tokenwise, ...], tuple[float, ...]]:
+    """After each layer: the likeliest answers with their probabilities, and the target's logit.
+
+    The model's own last norm and output layer read the stream as each layer left it.
+    """
+    if asked.output_layer is None:
+        return (), ()
+    seen: list[Tokenwise] = []
+    targets: list[float] = []
+    for hidden in solved.traced.hidden:
+        logits = _read_out(scope, wiring, asked, hidden)
+        best = likeliest(scope, logits.float().softmax(-1), SHOWN)
+        seen.append(Tokenwise(tuple(p.token for p in best), tuple(p.probability for p in best)))
+        targets.append(float(difference(logits, solved.ids)))
+    return tuple(seen), tuple(targets)
+
+
+def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tensor) -> torch.Tensor:
+    layer, at = asked.output_layer, asked.position
+    assert layer is not None and at is not None
+    own = layer.forward
+    with contextlib.ExitStack() as undo:
+        for one in wiring.stack.layers:
+            undo.enter_context(standing_in(one, _giving(one, hidden)))
+        if wiring.stack.before is not None:  # what the encoder says changes nothing any more
+            own_encoder = wiring.stack.before.forward
+            undo.enter_context(standing_in(wiring.stack.before, own_encoder))
+        undo.enter_context(standing_in(layer, lambda x, *a, **k: own(x[:, at : at + 1], *a, **k)))
+        output = scope.model(**scope._accepted(asked.inputs), **_plain(scope))
+    return logits_of(scope, output, True, at)
+
+
+def _giving(layer: Any, hidden: torch.Tensor) -> Any:
+    return lambda *args, **kwargs: hidden
+
+
+def _plain(scope: Scope) -> dict[str, Any]:
+    import inspect
+
+    accepted = inspect.signature(scope.model.forward).parameters
+    return {"use_cache": False} if "use_cache" in accepted else {}

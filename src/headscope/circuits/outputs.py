@@ -1,0 +1,139 @@
+"""What heads write: α·v·W_O per head, query and key, with no vector per edge kept.
+
+A head's output at a query is Σ_j α_ij v_j W_h. From α, v and W_h every edge's vector, norm and
+projection can be had on demand, so none of the T × T × hidden numbers is ever stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call, Kind
+from headscope.capture.output_projection import head_norms, projection_module, weight_of
+from headscope.errors import BadInput, HeadscopeError
+from headscope.reading.decoder_text import encode_both
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.text.tokenise import Text
+
+
+@dataclass(frozen=True)
+class LayerOutputs:
+    """One call: the weights and values of its heads, and the projection that writes them."""
+
+    weights: Tensor  # h t s
+    values: Tensor  # g s d
+    projection: Tensor  # h d hidden
+    bias: Tensor | None  # hidden, written once whatever the heads do
+    written: Tensor  # t hidden, as the model's projection gave it
+
+    @property
+    def heads(self) -> int:
+        return self.projection.shape[0]
+
+    @property
+    def spread(self) -> Tensor:
+        """h s d: the values each head reads, shared ones repeated."""
+        return self.values.repeat_interleave(self.heads // self.values.shape[0], dim=0)
+
+    @property
+    def mixed(self) -> Tensor:
+        """h t d: each head's output before the projection."""
+        return self.weights @ self.spread
+
+    def head(self, head: int) -> Tensor:
+        """t hidden: what one head writes at every query."""
+        return self.weights[head] @ self.spread[head] @ self.projection[head]
+
+    def edge(self, head: int, query: int, key: int) -> Tensor:
+        """hidden: what one head writes at a query from one key."""
+        moved = self.spread[head, key] @ self.projection[head]
+        return self.weights[head, query, key] * moved
+
+    @property
+    def norms(self) -> Tensor:
+        """h s: ‖v_j W_h‖, how long a vector the head would move from each key."""
+        flat = self.projection.reshape(-1, self.projection.shape[-1])
+        return head_norms(flat, self.values[None], self.heads)[0]
+
+    @property
+    def norm_weighted(self) -> Tensor:
+        """h t s: ‖α_ij v_j W_h‖ (Kobayashi et al. 2020)."""
+        return self.weights * self.norms[:, None]
+
+    @property
+    def total(self) -> Tensor:
+        """t hidden: all heads, all keys, and the bias."""
+        heads = torch.einsum("htd,hdm->tm", self.mixed, self.projection)
+        return heads if self.bias is None else heads + self.bias
+
+
+Outputs = Mapping[tuple[Kind, int], LayerOutputs]
+
+
+def head_outputs(scope: Scope, text: Text, text_pair: Text | None = None) -> Outputs:
+    """What every head writes on one text, by kind and layer."""
+    if scope.encoder_decoder:
+        inputs = encode_both(scope, [text], [text_pair])[0].inputs
+    else:
+        inputs = scope.encode([text], [text_pair]).inputs
+    return outputs_of(scope, inputs)
+
+
+def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
+    """The same, for inputs of one example that are ready for the model."""
+    if next(iter(inputs.values())).shape[0] != 1:
+        raise BadInput("Give the inputs of one example: every tensor with a batch of 1.")
+    _ = scope.description  # watches which module takes the heads' outputs
+    found: dict[tuple[Kind, int], LayerOutputs] = {}
+    waiting: dict[int, Call] = {}
+    with contextlib.ExitStack() as undo:
+
+        def note(call: Call) -> None:
+            module = _projection(scope, call)
+            if id(module) not in waiting:
+                handle = module.register_forward_hook(written)
+                undo.callback(handle.remove)
+            waiting[id(module)] = call
+
+        def written(module: nn.Module, given: Any, output: Tensor) -> None:
+            call = waiting[id(module)]
+            found[call.kind, call.layer] = _of_call(call, module, output)
+
+        scope.forward(inputs, note)
+    return found
+
+
+def _projection(scope: Scope, call: Call) -> nn.Module:
+    if call.v is None:
+        raise HeadscopeError(
+            f"{scope.name} computes its attention outside the interface that hands over the "
+            "values, so what its heads write cannot be read key by key."
+        )
+    found = projection_module(scope.model, call.module, call.heads * call.v.shape[-1])
+    if found is None:
+        raise HeadscopeError(
+            f"The output projection of {type(call.module).__name__} could not be found, so what "
+            "its heads write cannot be read."
+        )
+    return found
+
+
+def _of_call(call: Call, module: nn.Module, output: Tensor) -> LayerOutputs:
+    assert call.v is not None
+    weight = weight_of(module).float()
+    bias = getattr(module, "bias", None)
+    return LayerOutputs(
+        weights=call.weights[0].detach().float(),
+        values=call.v[0].detach().float(),
+        projection=weight.reshape(call.heads, -1, weight.shape[-1]),
+        bias=None if bias is None else bias.detach().float(),
+        written=output.reshape(-1, output.shape[-1]).detach().float(),
+    )

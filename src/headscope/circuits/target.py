@@ -1,0 +1,172 @@
+"""What is to be explained: a token's logit, the difference of two, or a class's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.errors import BadInput
+from headscope.reading.decoder_text import encode_both
+from headscope.text.vocabulary import labels_of, spelling_of
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.text.tokenise import Text
+    from headscope.text.tokens import Tokens
+
+Target = str | int | Sequence[str | int] | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """One text given to a model, and where its answer stands."""
+
+    inputs: dict[str, Tensor]
+    query: Tokens  # read by the stack that answers
+    key: Tokens  # read by the encoder, where there are two stacks
+    position: int | None  # whose logits are asked for; None: the whole text's
+    output_layer: nn.Module | None  # of words; None for a classifier
+
+
+def question(
+    scope: Scope, text: Text, text_pair: Text | None = None, position: int | None = None
+) -> Question:
+    """Where a decoder would write on, where an encoder has its mask, or the whole text's class."""
+    if scope.encoder_decoder:
+        batch, heard = encode_both(scope, [text], [text_pair])
+        query, key = heard[0], batch.tokens[0]
+    else:
+        batch = scope.encode([text], [text_pair])
+        query = key = batch.tokens[0]
+    words = word_layer(scope)
+    if words is None and not classes_of(scope):
+        raise BadInput(
+            f"{scope.name} has no output layer, so there is no prediction to explain; load the "
+            "model as it was trained, for words or for classes."
+        )
+    if position is None and words is not None:
+        position = _speaking(scope, query)
+    elif position is not None and not -len(query) <= position < len(query):
+        raise BadInput(f"There is no token {position}; the text has tokens 0 to {len(query) - 1}.")
+    if position is not None and position < 0:
+        position += len(query)
+    return Question(dict(batch.inputs), query, key, position, words)
+
+
+def word_layer(scope: Scope) -> nn.Module | None:
+    """The layer that scores words; None for models of classes and models without any output."""
+    model: Any = scope.model
+    layer = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if layer is None or getattr(layer, "weight", None) is None:
+        return None
+    rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
+    return layer if layer.weight.shape[0] == rows else None
+
+
+def classes_of(scope: Scope) -> dict[int, str]:
+    """Class names by number, where the model has an output layer of classes."""
+    if "Classification" not in type(scope.model).__name__:
+        return {}
+    return {int(at): str(name) for at, name in scope.model.config.id2label.items()}
+
+
+def _speaking(scope: Scope, query: Tokens) -> int:
+    if "decoder" in scope.kinds:
+        return len(query) - 1
+    mask = getattr(scope.tokenizer, "mask_token_id", None)
+    masked = [] if mask is None else (query.ids == mask).nonzero()[0].tolist()
+    if not masked:
+        raise BadInput(
+            f"{scope.name} fills in masked words; put {scope.tokenizer.mask_token or 'a mask'} "
+            "where a word is to be explained, or name its position."
+        )
+    return int(masked[0])
+
+
+def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) -> list[int]:
+    """The answer's number, or those of two answers to be told apart; the likeliest if none."""
+    if target is None:
+        return [int(logits.argmax())]
+    several = [target] if isinstance(target, str | int) else list(target)
+    if len(several) not in (1, 2):
+        raise BadInput("A target is one token, or two to be told apart: ('Paris', 'London').")
+    of_words = asked.output_layer is not None
+    ids = [_word_id(scope, asked, one) if of_words else _class_id(scope, one) for one in several]
+    wrong = [one for one in ids if not 0 <= one < logits.shape[-1]]
+    if wrong:
+        raise BadInput(f"There is no answer {wrong[0]}; they are 0 to {logits.shape[-1] - 1}.")
+    if len(set(ids)) < len(ids):
+        raise BadInput("The two targets are one token; give two different ones.")
+    return ids
+
+
+def _word_id(scope: Scope, asked: Question, target: str | int) -> int:
+    if isinstance(target, int):
+        return target
+    return token_id(scope, target, after=asked.query.ids[: asked.position or 0])
+
+
+def token_id(scope: Scope, word: str, after: object = None) -> int:
+    """The one token a word is: as it stands within a text, else as it is written."""
+    spaced = [word] if word[:1].isspace() or "decoder" not in scope.kinds else [f" {word}", word]
+    tried = [scope.tokenizer(one, add_special_tokens=False)["input_ids"] for one in spaced]
+    for ids in tried:
+        if len(ids) == 1 and ids[0] != scope.tokenizer.unk_token_id:
+            return int(ids[0])
+    pieces = labels_of(scope.tokenizer, spelling_of(scope.tokenizer, tried[0]))
+    if len(tried[0]) == 1:
+        raise BadInput(f"{scope.name} does not know the word {word!r}; choose another target.")
+    raise BadInput(
+        f"{word!r} is {len(tried[0])} tokens for {scope.name} ({' · '.join(pieces)}); give a "
+        "target that is one token, such as its first piece."
+    )
+
+
+def _class_id(scope: Scope, target: str | int) -> int:
+    if isinstance(target, int):
+        return target
+    names = classes_of(scope)
+    for at, name in names.items():
+        if name.lower() == target.lower():
+            return at
+    raise BadInput(f"There is no class {target!r}; there are {', '.join(names.values())}.")
+
+
+def answer_labels(scope: Scope, asked: Question, ids: list[int]) -> tuple[str, ...]:
+    if asked.output_layer is None:
+        names = classes_of(scope)
+        return tuple(names.get(one, str(one)) for one in ids)
+    return tuple(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids)))
+
+
+def logits_of(scope: Scope, output: Any, words: bool, at: int | None) -> Tensor:
+    """v: the scores of the answers at the asked place, part of the autograd graph."""
+    for name in ("prediction_logits", "logits"):
+        found = getattr(output, name, None)
+        if not isinstance(found, Tensor):
+            continue
+        if words and found.dim() == 3:
+            return found[0, -1 if found.shape[1] == 1 else at or 0]
+        if not words:
+            return found[0] if found.dim() == 2 else found[0, at or 0]
+    raise BadInput(f"{scope.name} gave no scores that could be explained.")
+
+
+def difference(logits: Tensor, ids: list[int]) -> Tensor:
+    """The logit asked for, or the first minus the second."""
+    return logits[ids[0]] if len(ids) == 1 else logits[ids[0]] - logits[ids[1]]
+
+
+def softcapped(logits: Tensor, before: Tensor) -> bool:
+    """Whether something bent the logits after the output layer (a soft-cap)."""
+    scale = (logits * before).sum() / before.square().sum().clamp(min=1e-12)
+    return bool((logits - scale * before).norm() > 1e-3 * logits.norm().clamp(min=1e-6))
+
+
+@torch.no_grad()
+def probability(logits: Tensor, at: int) -> float:
+    return float(logits.float().softmax(-1)[at])
