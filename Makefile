@@ -11,7 +11,7 @@ NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from ha
 INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
 WORKERS ?= 2
 
-.PHONY: app test check test-web test-python test-slow bench format clean help
+.PHONY: app test check test-web test-python test-slow docs docs-serve bench format clean help
 
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
@@ -38,6 +38,12 @@ test-slow: $(VENV)/dev.stamp $(VENV)/browser.stamp
 bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
 	for script in $(filter-out %gpu.py benchmarks/gpu%,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+
+docs-serve: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -62,12 +68,16 @@ $(VENV)/browser.stamp: $(BIN)/python requirements/install-browser.sh
 	sh requirements/install-browser.sh
 	touch $@
 
+$(VENV)/docs.stamp: $(VENV)/dev.stamp requirements/docs.txt
+	$(PIP) install -q -r requirements/docs.txt
+	touch $@
+
 $(VENV)/benchmarks.stamp: $(VENV)/dev.stamp requirements/benchmarks.txt
 	$(PIP) install -q --no-deps -r requirements/benchmarks.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build
+	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build site
 
 help:
-	@echo "app test check test-web test-python test-slow bench format clean"
+	@echo "app test check test-web test-python test-slow docs docs-serve bench format clean"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import headscope as hs
 
 from tests.cli_page import commands, page
 
@@ -47,7 +52,36 @@ def test_every_folder_stands_in_the_architecture() -> None:
     assert [name for name in folders if f"`{name}/`" not in text] == []
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
-    text = (ROOT / "README.md").read_text()
-    pages = [path.name for path in ROOT.glob("docs/*.md")]
-    assert [name for name in pages if f"docs/{name}" not in text] == []
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_the_site_builds_without_a_warning_and_fetches_nothing(site: Path) -> None:
+    fetched = re.compile(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["'](https?:[^"']+)""")
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 20
+    for path in pages:
+        assert fetched.findall(path.read_text()) == [], path.relative_to(site)
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    text = (site / "reference" / "python.html").read_text()
+    names = [name for name in hs.__all__ if not name.startswith("_")]
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_picture_says_what_it_shows(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        for picture in re.findall(r"<img[^>]*>", path.read_text()):
+            assert re.search(r'alt="[^"]+"', picture), f"{path.relative_to(site)}: {picture}"

@@ -1,0 +1,97 @@
+"""What the site adds to the pages: the project's own files, the decisions, links to the source."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+PROJECT = {
+    "Architecture": "ARCHITECTURE.md",
+    "Contributing": "CONTRIBUTING.md",
+    "Changelog": "CHANGELOG.md",
+    "Security": "SECURITY.md",
+    "Training the bundled model": "training/README.md",
+}
+REPOSITORY = "https://github.com/headscope/headscope"
+# search in pages opened from disk needs a stand-in for workers, which the theme would fetch
+SHIM, HERE = "https://unpkg.com/iframe-worker/shim", "assets/javascripts/iframe-worker.js"
+LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?\)")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """A section for those who change headscope, from the files that are there."""
+    docs = Path(config.docs_dir)
+    decisions = [
+        {_title(path): f"decisions/{path.name}"} for path in sorted(docs.glob("decisions/*.md"))
+    ]
+    own = [{title: _page(source)} for title, source in PROJECT.items()]
+    section: dict[str, Any] = {"Develop": [*own, {"Decisions": decisions}]}
+    nav: list[Any] = [*(config.nav or [])]
+    listed = json.dumps(nav)
+    guides = next(part["How to"] for part in nav if "How to" in part)
+    # a guide that the navigation does not place yet is found at the end of the guides
+    guides += [
+        {_title(path): path.name}
+        for path in sorted(docs.glob("*.md"))
+        if f'"{path.name}"' not in listed
+    ]
+    config.nav = [*nav, section]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for source in PROJECT.values():
+        text = (ROOT / source).read_text("utf-8")
+        files.append(File.generated(config, _page(source), content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links out of the documentation lead to the repository, or to the page made of that file."""
+    origin = {_page(source): Path(source) for source in PROJECT.values()}
+    here = origin.get(page.file.src_uri, Path("docs") / page.file.src_uri).parent
+    up = "../" * page.file.src_uri.count("/")
+
+    def rewritten(match: re.Match[str]) -> str:
+        opening, target, anchor = match[1], match[2], match[3] or ""
+        if "://" in target or target.startswith("mailto:"):
+            return match[0]
+        path = (ROOT / here / target).resolve()
+        if not path.is_relative_to(ROOT):
+            return match[0]
+        inside = path.relative_to(ROOT).as_posix()
+        if inside in PROJECT.values():
+            return f"{opening}{up}{_page(inside)}{anchor})"
+        if inside.startswith("docs/") and path.is_file():
+            return f"{opening}{up}{inside.removeprefix('docs/')}{anchor})"
+        return f"{opening}{REPOSITORY}/blob/main/{inside}{anchor})"
+
+    return LINK.sub(rewritten, markdown)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    up = "../" * page.file.src_uri.count("/")
+    return output.replace(SHIM, up + HERE)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    target = Path(config.site_dir) / HERE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / "web/node_modules/iframe-worker/shim/index.js", target)
+
+
+def _page(source: str) -> str:
+    return "develop/" + source.lower().replace("/", "-")
+
+
+def _title(path: Path) -> str:
+    first = path.read_text("utf-8").partition("\n")[0]
+    return first.lstrip("# ").strip()
