@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
+import inspect
 import json
 import re
 import shutil
@@ -11,6 +14,8 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+import headscope as hs
 
 ROOT = Path(__file__).parents[1]
 PROJECT = {
@@ -23,6 +28,7 @@ PROJECT = {
 REPOSITORY = "https://github.com/headscope/headscope"
 # search in pages opened from disk needs a stand-in for workers, which the theme would fetch
 SHIM, HERE = "https://unpkg.com/iframe-worker/shim", "assets/javascripts/iframe-worker.js"
+NAMES = "<!-- public names -->"
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?\)")
 
 
@@ -55,6 +61,43 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    if NAMES in markdown:
+        return markdown.replace(NAMES, reference())
+    return _with_links(markdown, page)
+
+
+def reference() -> str:
+    """Every public name; those that exist only at run time, such as views, by what they say."""
+    parts: list[str] = []
+    for name in sorted(set(hs.__all__) - {"__version__"}, key=str.lower):
+        thing = getattr(hs, name)
+        parts.append(f"## hs.{name}\n\n{_entry(thing)}")
+    return "\n\n".join(parts)
+
+
+def _entry(thing: Any) -> str:
+    module, qualified = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    if inspect.ismodule(thing):
+        public = [found for found in vars(thing).values() if _is_own(found, thing.__name__)]
+        return "\n\n".join([inspect.getdoc(thing) or "", *map(_entry, public)])
+    home = importlib.import_module(module) if module else None
+    if home is not None and qualified in _defined(home):
+        return f"::: {module}.{qualified}"
+    signature = str(inspect.signature(thing)).replace("'", "")
+    return f"```python\nhs.{thing.__name__}{signature}\n```\n\n{inspect.getdoc(thing) or ''}"
+
+
+def _is_own(found: Any, package: str) -> bool:
+    return inspect.isfunction(found) and found.__module__.startswith(package)
+
+
+def _defined(home: Any) -> set[str]:
+    """Names a module's own source defines: the reference reads the source, not the module."""
+    tree = ast.parse(inspect.getsource(home))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+def _with_links(markdown: str, page: Page) -> str:
     """Links out of the documentation lead to the repository, or to the page made of that file."""
     origin = {_page(source): Path(source) for source in PROJECT.values()}
     here = origin.get(page.file.src_uri, Path("docs") / page.file.src_uri).parent
@@ -80,6 +123,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     up = "../" * page.file.src_uri.count("/")
     return output.replace(SHIM, up + HERE)
+
+
+def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
+    return output_content.replace(SHIM, HERE)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
-
 from tests.cli_page import commands, page
 
 ROOT = Path(__file__).parents[1]
