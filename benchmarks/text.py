@@ -116,8 +116,9 @@ def _stages(scope: Any, documents: list[Any], cut: Any, longest: int) -> dict[st
 
 
 def main() -> None:
+    from transformers import AutoTokenizer
+
     import headscope as hs
-    from headscope.models.open import open_tokenizer
 
     options = argparse.ArgumentParser()
     options.add_argument("--corpus", help="a text file instead of made-up sentences")
@@ -133,7 +134,8 @@ def main() -> None:
         if folder is not None:
             # only texts are prepared, so any tokenizer will do with any model
             file = {"gguf_file": Path(folder).name} if folder.endswith(".gguf") else {}
-            tokenizer = open_tokenizer(str(Path(folder).parent) if file else folder, file)
+            place = str(Path(folder).parent) if file else folder
+            tokenizer = AutoTokenizer.from_pretrained(place, **file)
             scope.model.resize_token_embeddings(len(tokenizer))
             scope = dataclasses.replace(scope, tokenizer=tokenizer)
         print(folder or "bundled model")

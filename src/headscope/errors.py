@@ -19,3 +19,8 @@ class UnknownModel(BadInput):
 
 class TextTooLong(BadInput):
     """A text has more tokens than the model has positions."""
+
+
+def first_line(error: BaseException) -> str:
+    """What another library said, short enough to stand inside a sentence of ours."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

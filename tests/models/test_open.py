@@ -86,7 +86,8 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path, folder: Path) -> N
     (tmp_path / "config.json").write_text('{"model_type": "no-such-family"}')
     with pytest.raises(BadInput, match="is not a model transformers can open"):
         hs.load(tmp_path)
-    (tmp_path / "config.json").write_text((folder / "config.json").read_text())
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_text((folder / name).read_text())
     with pytest.raises(HeadscopeError, match=r"The weights of .* cannot be loaded"):
         hs.load(tmp_path)
     with pytest.raises(BadInput, match="is a file; give a model's folder, a GGUF file or a hub"):

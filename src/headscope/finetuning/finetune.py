@@ -23,9 +23,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headscope.errors import BadInput, HeadscopeError, UnknownModel
+from headscope.errors import BadInput, HeadscopeError
 from headscope.files import atomic_path
-from headscope.models.open import BUNDLED, cannot_open, model_source, place
+from headscope.models.loading_report import check_complete
+from headscope.models.open import BUNDLED, model_source
+from headscope.models.placement import place
+from headscope.models.pretrained import not_opened
+from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
 from headscope.runs.lock import only_writer
 from headscope.statistics.survey.identity import model_fingerprint
 from headscope.tasks.fitting import check_trainable, room
@@ -146,7 +150,7 @@ def _check_free(folder: Path) -> None:
 
 def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tuple[Any, Any]:
     """The model with a fresh head for the task, and its tokenizer."""
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForSequenceClassification
 
     where = str(BUNDLED) if source is None else model_source(source)
     torch.manual_seed(recipe.seed)
@@ -155,8 +159,10 @@ def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tup
         options["id2label"] = dict(enumerate(task.classes))
         options["label2id"] = {name: i for i, name in enumerate(task.classes)}
     try:
-        configuration: Any = AutoConfig.from_pretrained(where, **options)
-        tokenizer: Any = AutoTokenizer.from_pretrained(where)
+        # never asked for on the terminal: a folder's own code is not run here
+        configuration: Any = AutoConfig.from_pretrained(where, trust_remote_code=False, **options)
+        tokenizer = open_tokenizer(where)
+        need_tokenizer(where, tokenizer)
         for name in DROPOUTS:
             if recipe.dropout is not None and hasattr(configuration, name):
                 setattr(configuration, name, recipe.dropout)
@@ -167,11 +173,18 @@ def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tup
             )
         else:
             with _no_talk():  # that the head is new is what was asked for
-                model = AutoModelForSequenceClassification.from_pretrained(
-                    where, config=configuration, dtype=torch.float32
+                model, report = AutoModelForSequenceClassification.from_pretrained(
+                    where,
+                    config=configuration,
+                    dtype=torch.float32,
+                    trust_remote_code=False,
+                    output_loading_info=True,
                 )
+            check_complete(model, where, report)
+    except BadInput:
+        raise
     except (OSError, ValueError, KeyError) as error:
-        raise UnknownModel(cannot_open(where, error)) from error
+        raise not_opened(where, error) from error
     if model.config.pad_token_id is None:
         model.config.pad_token_id = _pad_id(tokenizer)
     return model, tokenizer

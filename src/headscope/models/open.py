@@ -1,60 +1,72 @@
-"""Open a model by name, folder or GGUF file, and say plainly when it cannot be done."""
+"""Open a model by name, folder, adapter or GGUF file, and say plainly when it cannot be done."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from headscope.errors import BadInput, HeadscopeError, UnknownModel
+from headscope.errors import BadInput, first_line
+from headscope.models.adapters import is_adapter, open_adapter
 from headscope.models.bundle import BUNDLED as BUNDLED
 from headscope.models.bundle import NAME, open_bundled
+from headscope.models.gguf_file import open_gguf
+from headscope.models.placement import dtype_of, place
+from headscope.models.pretrained import open_pretrained
+from headscope.models.tokenizer_files import open_tokenizer
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model in evaluation mode, its tokenizer (None: it reads no text), and the name to show."""
+
+    model: nn.Module
+    tokenizer: Any
+    name: str
 
 
 def open_model(
     name: str | Path | None,
+    tokenizer: Any = None,
     *,
     device: str | torch.device | None = None,
     dtype: torch.dtype | str | None = None,
     attn_implementation: str | None = None,
     trust_remote_code: bool = False,
-) -> tuple[nn.Module, Any, str]:
-    """The model in evaluation mode, its tokenizer, and the name to show."""
+) -> Opened:
+    """`tokenizer` takes the place of the one that was saved with the model."""
     source = BUNDLED if name is None else name
-    shown = NAME if name is None else _shown(name)
-    options: dict[str, Any] = {"dtype": dtype or torch.float32}
+    options: dict[str, Any] = {"dtype": dtype_of(dtype) or torch.float32}
     if attn_implementation is not None:
         options["attn_implementation"] = attn_implementation
-    if trust_remote_code:
-        options["trust_remote_code"] = True
     path = Path(source).expanduser()
     if path.suffix == ".gguf":
-        model, tokenizer = _open_gguf(path, options)
-    elif name is None and len(options) == 1 and isinstance(options["dtype"], torch.dtype):
-        model, tokenizer = open_bundled(options["dtype"])
+        model, own = open_gguf(path, options)
+    elif name is None and attn_implementation is None:
+        model, own = open_bundled(options["dtype"])
+    elif is_adapter(path):
+        model, own = open_adapter(path, tokenizer, options, trust_remote_code)
     else:
-        model, tokenizer = _open_pretrained(model_source(source), options)
+        model, own = open_pretrained(model_source(source), tokenizer, options, trust_remote_code)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return place(model, where, None).eval(), tokenizer, shown
+    shown = NAME if name is None else _shown(name)
+    own = tokenizer if tokenizer is not None else own
+    return Opened(place(model, where, None).eval(), own, shown)
 
 
-def place(
-    model: nn.Module, device: str | torch.device | None, dtype: torch.dtype | str | None
-) -> nn.Module:
-    """The model on a device and in a dtype, each left alone when None."""
-    try:
-        kind: torch.dtype | None = getattr(torch, dtype) if isinstance(dtype, str) else dtype
-        return model if device is None and kind is None else model.to(device=device, dtype=kind)
-    except (RuntimeError, AssertionError, AttributeError, TypeError) as error:
-        kept = "" if dtype is None else f" with dtype {dtype!r}"
-        named = "at start of device string" in str(error)  # it lists every device there could be
-        reason = "there is no such device" if named else _first_line(error)
+def open_own_tokenizer(source: str | Path, trust_remote_code: bool) -> Any:
+    """The tokenizer in a folder, or of a model by name, that was asked for apart from a model."""
+    path = Path(source).expanduser()
+    tokenizer = open_tokenizer(str(path if path.exists() else source), trust_remote_code)
+    if tokenizer is None:
         raise BadInput(
-            f"The device {str(device)!r}{kept} cannot be used here ({reason}); try device='cpu'."
-        ) from error
+            f"There is no tokenizer {str(source)!r} here; give the folder a tokenizer was saved in."
+        )
+    return tokenizer
 
 
 def check_fit(model: nn.Module, tokenizer: Any) -> None:
@@ -91,76 +103,7 @@ def model_source(source: str | Path) -> str:
         json.loads(configuration.read_text())
     except (ValueError, OSError) as error:
         raise BadInput(
-            f"The file config.json in {source} cannot be read ({_first_line(error)}); "
+            f"The file config.json in {source} cannot be read ({first_line(error)}); "
             "save the model again."
         ) from error
     return str(path)
-
-
-def _open_pretrained(source: str, options: dict[str, Any]) -> tuple[nn.Module, Any]:
-    import transformers
-    from transformers import AutoConfig, AutoModel
-
-    code = {name: options[name] for name in ("trust_remote_code",) if name in options}
-    try:
-        configuration = AutoConfig.from_pretrained(source, **code)
-    except (OSError, ValueError, KeyError) as error:
-        raise UnknownModel(cannot_open(source, error)) from error
-    architecture = (configuration.architectures or [None])[0]
-    # the class the model was saved as keeps its heads, so that it can fill in and continue text
-    family = getattr(transformers, architecture or "", None) or AutoModel
-    try:
-        model = family.from_pretrained(source, config=configuration, **options)
-    except Exception as error:  # readers of damaged files raise whatever they stumble over
-        raise HeadscopeError(
-            f"The weights of {source} cannot be loaded ({_first_line(error)}); "
-            "download or save the model again."
-        ) from error
-    return model, open_tokenizer(source, code)
-
-
-def open_tokenizer(source: str, options: dict[str, Any] | None = None) -> Any:
-    """The text tokenizer, or None for models that read pictures or sound."""
-    from transformers import AutoTokenizer
-
-    try:
-        return AutoTokenizer.from_pretrained(source, **(options or {}))
-    except (OSError, ValueError, KeyError, ImportError, TypeError):
-        return None
-
-
-def _open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    if not path.is_file():
-        raise UnknownModel(f"The GGUF file {path} does not exist; check the path.")
-    try:
-        import gguf  # noqa: F401  # pyright: ignore
-    except ImportError as error:
-        raise HeadscopeError(
-            "Reading GGUF files needs the gguf package; run: pip install 'headscope[gguf]'."
-        ) from error
-    place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-    try:
-        model = AutoModelForCausalLM.from_pretrained(**place, **options)
-        tokenizer = AutoTokenizer.from_pretrained(**place)
-    except Exception as error:  # as above
-        raise HeadscopeError(
-            f"The GGUF file {path} cannot be read ({_first_line(error)}); "
-            "its architecture may be unknown to transformers, or the file is damaged."
-        ) from error
-    return model, tokenizer
-
-
-def cannot_open(source: str, error: Exception) -> str:
-    """The sentence for a folder that is no model, or a name nobody knows."""
-    if Path(source).is_dir():
-        return f"The folder {source} is not a model transformers can open ({_first_line(error)})."
-    return (
-        f"There is no model {source!r} here, and it could not be fetched from the hub; "
-        "check the name and the connection, or give the folder of a model you have."
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -117,7 +117,7 @@ def _side(tokens: Sequence[Tokens]) -> Side:
         return torch.from_numpy(rows)
 
     return Side(
-        ids=stack("ids", PADDING),
+        ids=stack("comparable_ids", PADDING),
         classes=stack("classes", PADDING),
         segments=stack("segments", PADDING),
         words=stack("words", PADDING),

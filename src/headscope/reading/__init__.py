@@ -1,7 +1,8 @@
 """Readings: tokens and attention with named axes, made by a scope, kept and given back."""
 
+from headscope.reading.opening import load
 from headscope.reading.part import LayerAttention, Part
 from headscope.reading.reading import Reading
-from headscope.reading.scope import Scope, load
+from headscope.reading.scope import Scope
 
 __all__ = ["LayerAttention", "Part", "Reading", "Scope", "load"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,16 @@ from torch import Tensor, nn
 from headscope.capture import Call, Kind, Rung, capture
 from headscope.capture.call import allowed
 from headscope.capture.output_projection import watching
-from headscope.errors import HeadscopeError
+from headscope.errors import HeadscopeError, first_line
+from headscope.models.evaluation import evaluating
+from headscope.models.placement import device_of
 
 
 @dataclass(frozen=True)
 class Description:
     """Layers and heads by kind, and how each kind's attention can be read."""
 
-    layers: dict[Kind, int]
+    layer_numbers: dict[Kind, tuple[int, ...]]  # of the layers that attend
     heads: dict[Kind, int]  # of the layer with the most
     groups: dict[Kind, int]
     rung: Rung
@@ -29,18 +31,23 @@ class Description:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        return tuple(self.layers)
+        return tuple(self.layer_numbers)
+
+    @property
+    def layers(self) -> dict[Kind, int]:
+        """Layers up to the last that attends; hybrid models have others among them."""
+        return {kind: numbers[-1] + 1 for kind, numbers in self.layer_numbers.items()}
 
 
 def describe(model: nn.Module) -> Description:
-    layers: Counter[Kind] = Counter()
+    layers: defaultdict[Kind, set[int]] = defaultdict(set)
     heads: Counter[Kind] = Counter()
     groups: Counter[Kind] = Counter()
     rungs: list[Rung] = []
     seen = {"qk": True, "bias": False, "causal": False}
 
     def look(call: Call) -> None:
-        layers[call.kind] = max(layers[call.kind], call.layer + 1)
+        layers[call.kind].add(call.layer)
         heads[call.kind] = max(heads[call.kind], call.heads)
         groups[call.kind] = max(groups[call.kind], call.groups)
         rungs.append(call.rung)
@@ -48,7 +55,7 @@ def describe(model: nn.Module) -> Description:
         seen["bias"] |= call.bias is not None or _adds(call.mask)
         seen["causal"] |= call.causal
 
-    with torch.no_grad(), watching(model) as note:
+    with torch.no_grad(), evaluating(model), watching(model) as note:
 
         def both(call: Call) -> None:
             look(call)
@@ -58,7 +65,7 @@ def describe(model: nn.Module) -> Description:
             _run(model)
     order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
     return Description(
-        layers={kind: layers[kind] for kind in order if kind in layers},
+        layer_numbers={kind: tuple(sorted(layers[kind])) for kind in order if kind in layers},
         heads={kind: heads[kind] for kind in order if kind in heads},
         groups={kind: groups[kind] for kind in order if kind in groups},
         rung=rungs[0],
@@ -83,7 +90,7 @@ def _run(model: nn.Module) -> None:
             raise
         raise HeadscopeError(
             f"{type(model).__name__} did not run on the smallest inputs it should take "
-            f"({str(error).strip().splitlines()[0] if str(error) else type(error).__name__}); "
+            f"({first_line(error)}); "
             "use scope.capture with inputs of your own."
         ) from error
 
@@ -91,7 +98,7 @@ def _run(model: nn.Module) -> None:
 def trial_inputs(model: nn.Module) -> dict[str, Tensor]:
     """The smallest inputs a model runs on: four tokens, a blank picture, a silence."""
     configuration: Any = model.config
-    device = next(model.parameters()).device
+    device = device_of(model)
     main = getattr(model, "main_input_name", "input_ids")
     tokens = torch.tensor([[1, 2, 3, 2]], device=device)
     inputs: dict[str, Tensor] = {}

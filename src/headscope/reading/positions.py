@@ -12,9 +12,13 @@ from headscope.text.tokens import Tokens
 def names_of_positions(
     configuration: Any, given: Sequence[str] | Tokens | None, count: int
 ) -> Tokens:
-    """The names the caller gave, or row and column for patches, or plain numbers."""
+    """The names the caller gave, or row and column for patches, or plain numbers.
+
+    Which unnamed positions hold the same thing is not known, so their ids stay undefined.
+    """
     if given is None:
-        named = Tokens.plain(_patches(configuration, count) or [str(one) for one in range(count)])
+        names = _patches(configuration, count) or [str(one) for one in range(count)]
+        named = Tokens.plain(names).with_ids([-1] * count)
     else:
         named = given if isinstance(given, Tokens) else Tokens.plain(list(given))
     if len(named) != count:

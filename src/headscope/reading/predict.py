@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
+from headscope.models.loading_report import check_output_layer
 from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
 
 def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
     """The probability that the second sentence follows the first."""
+    check_output_layer(scope.model, scope.name)
     output = scope.forward(scope.encode([text], [text_pair]))
     logits = getattr(output, "seq_relationship_logits", None)
     if logits is None:
@@ -60,6 +62,7 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
 
 def word_logits(scope: Scope, output: Any) -> Tensor:
     """b t vocabulary float32: the scores of words in a model's output, whatever it calls them."""
+    check_output_layer(scope.model, scope.name)
     rows = scope.model.get_input_embeddings().num_embeddings
     for name in ("prediction_logits", "logits"):
         logits = getattr(output, name, None)

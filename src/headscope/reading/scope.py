@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,15 +14,23 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind, Output, Sink, capture
 from headscope.errors import BadInput
+from headscope.models.evaluation import evaluating
 from headscope.models.limits import max_length
-from headscope.models.open import check_fit, open_model, place
+from headscope.models.placement import device_of
 from headscope.reading import predict
+from headscope.reading.arguments import (
+    check_keep,
+    check_layers,
+    check_pairs_and_targets,
+    check_targets,
+)
 from headscope.reading.collect import Collector, Keep
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
-from headscope.reading.generated import tokens_of_ids
-from headscope.reading.positions import names_of_positions
+from headscope.reading.generation import generated_reading
+from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
+from headscope.text.pairs import split_pairs
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import Tokens
 
@@ -60,6 +66,11 @@ class Scope:
         return self.description.layers
 
     @property
+    def layer_numbers(self) -> dict[Kind, tuple[int, ...]]:
+        """The layers that attend, as the model numbers them; hybrid models leave some out."""
+        return self.description.layer_numbers
+
+    @property
     def heads(self) -> dict[Kind, int]:
         return self.description.heads
 
@@ -81,7 +92,7 @@ class Scope:
 
     @property
     def device(self) -> torch.device:
-        return next(self.model.parameters()).device
+        return device_of(self.model)
 
     # running it
 
@@ -98,6 +109,7 @@ class Scope:
             raise BadInput(
                 f"{self.name} has no tokenizer; load one with it, or use scope.read_inputs."
             )
+        texts, pairs = split_pairs(texts, pairs)
         limits = [limit for limit in (max_length, self.max_length) if limit is not None]
         batch = tokenise(
             self.tokenizer,
@@ -114,9 +126,14 @@ class Scope:
             )
         return batch.to(self.device)
 
-    def capture(self, sink: Sink, *, lazy: bool = False) -> AbstractContextManager[object]:
+    @contextlib.contextmanager
+    def capture(self, sink: Sink, *, lazy: bool = False) -> Generator[object]:
         """Show calls to `sink` while the model runs, after this scope's edits."""
-        return capture(self.model, _after(self.edits, sink), lazy=lazy)
+        with (
+            evaluating(self.model),
+            capture(self.model, _after(self.edits, sink), lazy=lazy) as door,
+        ):
+            yield door
 
     def forward(
         self,
@@ -142,6 +159,7 @@ class Scope:
             return self.model(**self._accepted(tensors), **options)
 
         with contextlib.ExitStack() as stack:
+            stack.enter_context(evaluating(self.model))
             if not gradients:
                 stack.enter_context(torch.no_grad())
             if sink is not None or self.edits:
@@ -153,7 +171,9 @@ class Scope:
         import inspect
 
         if "parameters" not in self._shared:
-            self._shared["parameters"] = set(inspect.signature(self.model.forward).parameters)
+            # the class's own: accelerate and others put a function of theirs on the object
+            forward = inspect.signature(type(self.model).forward)
+            self._shared["parameters"] = set(forward.parameters)
         known = self._shared["parameters"]
         if "token_type_ids" in known:
             return dict(tensors)
@@ -173,8 +193,8 @@ class Scope:
     ) -> Reading:
         """Read one text, or two sentences, and keep what the model attended to.
 
-        A text may be a list of words. For encoder–decoder models `target` (or the second
-        sentence) is what the decoder reads.
+        A text may be a list of words; a tuple of two texts is a pair. For encoder–decoder models
+        `target` (or the second sentence) is what the decoder reads.
         """
         return self.read_batch(
             [text],
@@ -198,15 +218,18 @@ class Scope:
         """Read several texts at once; padding never shows in the readings."""
         if not texts:
             return []
-        pairs = list(pairs) if pairs is not None else [None] * len(texts)
-        self._check_layers(layers)
+        texts, pairs = split_pairs(texts, pairs)
+        check_keep(keep)
+        check_layers(self, layers)
+        check_targets(self, targets)
         if not self.encoder_decoder:
             batch = self.encode(texts, pairs, truncate=truncate)
-            return self._collect(batch.inputs, batch.tokens, batch.tokens, layers, keep)
+            return self.collect(batch.inputs, batch.tokens, batch.tokens, layers, keep)
         given = list(targets) if targets is not None else [None] * len(texts)
-        spoken = [one if one is not None else pair for one, pair in zip(given, pairs, strict=True)]
-        batch, heard = encode_both(self, texts, spoken, truncate=truncate)
-        return self._collect(batch.inputs, heard, batch.tokens, layers, keep)
+        check_pairs_and_targets(pairs, given)
+        of_decoder = [b if a is None else a for a, b in zip(given, pairs, strict=True)]
+        batch, decoder_tokens = encode_both(self, texts, of_decoder, truncate=truncate)
+        return self.collect(batch.inputs, decoder_tokens, batch.tokens, layers, keep)
 
     def read_inputs(
         self,
@@ -217,19 +240,7 @@ class Scope:
         keep: Collection[Keep] = DEFAULT_KEEP,
     ) -> Reading:
         """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
-        self._check_layers(layers)
-        moved = {name: tensor.to(self.device) for name, tensor in inputs.items()}
-        if next(iter(moved.values())).shape[0] != 1:
-            raise BadInput("Give the inputs of one example: every tensor with a batch of 1.")
-        collector = Collector(None, None, keep, layers)
-        self.forward(moved, collector, lazy=True)
-        keys = collector.sizes.get("encoder", collector.sizes.get("decoder", (0, 0)))[1]
-        queries = collector.sizes.get("decoder", (0, keys))[0]
-        of_keys = names_of_positions(self.model.config, tokens, keys)
-        of_queries = of_keys if "decoder" not in collector.sizes or queries == keys else None
-        if of_queries is None:
-            of_queries = Tokens.plain([str(place) for place in range(queries)])
-        return collector.readings([of_queries], [of_keys], self.name)[0]
+        return inputs_reading(self, inputs, tokens, layers, keep)
 
     def generate(
         self,
@@ -240,38 +251,9 @@ class Scope:
         **options: Any,
     ) -> Reading:
         """Let the model write on, and read the whole text, new tokens included."""
-        if not hasattr(self.model, "generate") or not self.model.can_generate():
-            raise BadInput(f"{self.name} does not generate text; load a model that does.")
-        batch = self.encode([prompt])
-        options = {"do_sample": False, "use_cache": self._cache_fits(), **options}
-        with torch.no_grad(), contextlib.ExitStack() as stack:
-            if self.edits:
-                stack.enter_context(self.capture(_see_nothing, lazy=True))
-            written = self.model.generate(
-                **{name: batch.inputs[name] for name in ("input_ids", "attention_mask")},
-                max_new_tokens=max_new_tokens,
-                **options,
-            )
-        whole = getattr(written, "sequences", written)[:1]
-        tokens = tokens_of_ids(self.tokenizer, whole[0].tolist())
-        if self.encoder_decoder:
-            inputs = {**batch.inputs, "decoder_input_ids": whole}
-            reading = self._collect(inputs, [tokens], batch.tokens, None, keep)[0]
-            prompt_tokens = 1
-        else:
-            inputs = {"input_ids": whole, "attention_mask": torch.ones_like(whole)}
-            reading = self._collect(inputs, [tokens], [tokens], None, keep)[0]
-            prompt_tokens = len(batch.tokens[0])
-        reading.metadata["prompt_tokens"] = prompt_tokens
-        return reading
+        return generated_reading(self, prompt, max_new_tokens, keep, options)
 
-    def _cache_fits(self) -> bool:
-        """T5 with a decoder deeper than its encoder is given a cache of the encoder's depth."""
-        sizes = self.model.config.get_text_config(decoder=True)
-        deep = getattr(sizes, "num_hidden_layers", None)
-        return deep is None or deep >= self.layers.get("decoder", 0)
-
-    def _collect(
+    def collect(
         self,
         inputs: Mapping[str, Tensor],
         query: list[Tokens],
@@ -285,14 +267,6 @@ class Scope:
         # lazily, so that layers nobody asked for never make their weights
         self.forward(inputs, collector, lazy=True)
         return collector.readings(query, key, self.name)
-
-    def _check_layers(self, layers: Collection[int] | None) -> None:
-        if layers is None:
-            return
-        most = max(self.layers.values())
-        wrong = [layer for layer in layers if not 0 <= layer < most]
-        if wrong:
-            raise BadInput(f"There is no layer {wrong[0]}; {self.name} has layers 0 to {most - 1}.")
 
     # what the model says
 
@@ -329,42 +303,6 @@ class Scope:
         from headscope.edits.disable import disable
 
         return self.edited(disable(self, heads, layers, mode, kind, weights))
-
-
-def load(
-    model: Any = None,
-    tokenizer: Any = None,
-    *,
-    device: str | torch.device | None = None,
-    dtype: torch.dtype | str | None = None,
-    name: str | None = None,
-    attn_implementation: str | None = None,
-    trust_remote_code: bool = False,
-) -> Scope:
-    """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have."""
-    if model is None or isinstance(model, (str, Path)):
-        options: dict[str, Any] = {
-            "device": device,
-            "dtype": dtype,
-            "attn_implementation": attn_implementation,
-            "trust_remote_code": trust_remote_code,
-        }
-        opened, own_tokenizer, shown = open_model(model, **options)
-        scope = Scope(opened, tokenizer or own_tokenizer, name or shown)
-    else:
-        if not hasattr(model, "config"):
-            raise BadInput(
-                f"{type(model).__name__} is not a transformers model; "
-                "give a model, a folder or a name."
-            )
-        if tokenizer is None and getattr(model, "main_input_name", "") == "input_ids":
-            raise BadInput("Give the tokenizer too: hs.load(model, tokenizer).")
-        model = place(model, device, dtype)
-        shown = name or model.config._name_or_path or type(model).__name__
-        scope = Scope(model, tokenizer, Path(shown).name if Path(shown).is_absolute() else shown)
-    if scope.tokenizer is not None:
-        check_fit(scope.model, scope.tokenizer)
-    return scope
 
 
 def _after(edits: tuple[Edit, ...], sink: Sink) -> Sink:

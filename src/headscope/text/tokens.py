@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -40,7 +42,7 @@ class Tokens:
 
     text: tuple[str, ...]  # as the vocabulary spells them
     labels: tuple[str, ...]  # as people read them
-    ids: NDArray[np.int64]
+    ids: NDArray[np.int64]  # of the vocabulary; below -1: one for each spelling; -1: not known
     classes: NDArray[np.int8]  # TokenClass
     segments: NDArray[np.int8]  # 0 for sentence A and its specials, 1 for sentence B
     words: NDArray[np.int32]  # word number through all sentences, -1 for specials
@@ -113,6 +115,15 @@ class Tokens:
                 made.__dict__[name] = value
         return made
 
+    @property
+    def comparable_ids(self) -> NDArray[np.int64]:
+        """Numbers that are equal where tokens are: tokens nobody knows are never the same."""
+        return np.where(self.ids == -1, -(2**29) - np.arange(len(self)), self.ids)
+
+    def with_ids(self, ids: Sequence[int]) -> Tokens:
+        """The same tokens, with their numbers in the vocabulary."""
+        return dataclasses.replace(self, ids=np.array(ids, dtype=np.int64))
+
     @staticmethod
     def plain(text: list[str] | tuple[str, ...], sentence_b_start: int | None = None) -> Tokens:
         """Tokens known by their strings alone, as BertViz users hold them."""
@@ -126,9 +137,15 @@ class Tokens:
         return Tokens(
             text=tuple(text),
             labels=tuple(readable(token) for token in text),
-            ids=np.full(n, -1, dtype=np.int64),
+            ids=_ids_by_spelling(text),
             classes=classes,
             segments=segments,
             words=word_numbers(text, classes, segments),
             spans=np.full((n, 2), -1, dtype=np.int32),
         )
+
+
+def _ids_by_spelling(text: Sequence[str]) -> NDArray[np.int64]:
+    """Equal strings get equal numbers, all below those of any vocabulary."""
+    numbers: dict[str, int] = {}
+    return np.array([-2 - numbers.setdefault(one, len(numbers)) for one in text], dtype=np.int64)

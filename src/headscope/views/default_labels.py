@@ -37,7 +37,7 @@ def can_be_scored(reading: Reading) -> bool:
     for part in reading.parts.values():
         if max(len(part.query), len(part.key)) > MOST_TOKENS:
             return False
-        if (part.query.ids < 0).any():  # given tokens: which of them are the same is not known
+        if (part.query.ids == -1).any():  # which of them are the same is not known
             return False
         if any(layer.weights is None for layer in part.layers):
             return False

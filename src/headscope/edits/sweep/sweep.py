@@ -23,6 +23,7 @@ from headscope.edits.modes import Instead
 from headscope.edits.sweep.answer_positions import looked_at
 from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
 from headscope.edits.sweep.split_layer import Cut, Heads, SlicedLast
+from headscope.models.evaluation import evaluating
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -56,6 +57,7 @@ class Sweep:
 
     def __enter__(self) -> Sweep:
         self._open.enter_context(torch.no_grad())
+        self._open.enter_context(evaluating(self.scope.model))
         self._open.enter_context(capture(self.scope.model, self._sink, lazy=True))
         try:
             self._plain_pass()

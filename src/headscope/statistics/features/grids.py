@@ -24,7 +24,7 @@ def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     stops = np.zeros((batch, width), dtype=bool)
     for row, of_row in enumerate(tokens):
         count = len(of_row)
-        ids[row, :count] = of_row.ids
+        ids[row, :count] = of_row.comparable_ids
         classes[row, :count] = of_row.classes
         segments[row, :count] = of_row.segments
         words[row, :count] = of_row.words

@@ -1,0 +1,60 @@
+"""Folders that hold a PEFT adapter (LoRA and its kin): the base model is opened with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from headscope.errors import BadInput, HeadscopeError, first_line
+from headscope.models.pretrained import open_pretrained
+from headscope.models.tokenizer_files import open_tokenizer
+from headscope.models.unwrap import unwrap
+
+_FILE = "adapter_config.json"
+
+
+def is_adapter(path: Path) -> bool:
+    return (path / _FILE).is_file() and not (path / "config.json").is_file()
+
+
+def open_adapter(
+    path: Path, tokenizer: Any, options: dict[str, Any], trust_remote_code: bool
+) -> tuple[nn.Module, Any]:
+    """The base model with the adapter's layers in it, and the tokenizer of either folder."""
+    base = _base_of(path)
+    try:
+        from peft import PeftModel  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise HeadscopeError(
+            f"{path} is an adapter for {base}; opening it needs the peft package: pip install peft."
+        ) from error
+    own = tokenizer if tokenizer is not None else open_tokenizer(str(path), trust_remote_code)
+    model, of_base = open_pretrained(base, own, options, trust_remote_code)
+    try:
+        adapted = PeftModel.from_pretrained(model, str(path))
+    except Exception as error:  # as for weights: readers of damaged files raise anything
+        raise HeadscopeError(
+            f"The adapter {path} does not fit {base} ({first_line(error)}); "
+            "check base_model_name_or_path in its adapter_config.json."
+        ) from error
+    return unwrap(adapted).model, of_base
+
+
+def _base_of(path: Path) -> str:
+    try:
+        base = json.loads((path / _FILE).read_text()).get("base_model_name_or_path")
+    except (ValueError, OSError, AttributeError) as error:
+        raise BadInput(
+            f"The file {_FILE} in {path} cannot be read ({first_line(error)}); "
+            "save the adapter again."
+        ) from error
+    if not base:
+        raise BadInput(
+            f"The adapter {path} does not name its base model; "
+            f"write it as base_model_name_or_path in {_FILE}."
+        )
+    beside = path / base
+    return str(beside if beside.is_dir() else base)

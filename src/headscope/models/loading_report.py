@@ -1,0 +1,67 @@
+"""Weights a file did not have: a model without them is refused, an output layer remembered.
+
+transformers draws missing weights at random and only writes a table to the log. Attention read
+from them would mean nothing, and differ from run to run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torch import nn
+
+from headscope.errors import BadInput, HeadscopeError
+
+# a pooler reads what attention has made of the first token; nothing attends to it
+_POOLER = re.compile(r"(^|\.)pooler\.")
+_untrained: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def check_complete(model: Any, source: str, report: Mapping[str, Any]) -> None:
+    """Refuse a model that lacks weights its attention depends on."""
+    needed = [name for name in sorted(report["missing_keys"]) if _in_body(model, name)]
+    if needed:
+        raise HeadscopeError(
+            f"{source} lacks {len(needed):,} of the model's weights ({_listed(needed)}), which "
+            "would be drawn at random; save or download the whole model again."
+        )
+
+
+def remember_untrained(model: nn.Module, report: Mapping[str, Any]) -> None:
+    """Keep in mind which weights of an output layer were in no file."""
+    if report["missing_keys"]:
+        _untrained[model] = tuple(sorted(report["missing_keys"]))
+
+
+def untrained_weights(model: nn.Module) -> tuple[str, ...]:
+    """Names of weights after the last layer that were in no file and are random."""
+    return _untrained.get(model, ())
+
+
+def check_output_layer(model: nn.Module, name: str) -> None:
+    """Refuse to ask an output layer for words or classes it was never taught."""
+    missing = [one for one in untrained_weights(model) if not _POOLER.search(one)]
+    if missing:
+        raise BadInput(
+            f"The output layer of {name} was not trained: the weights {_listed(missing)} were in "
+            "no file and are random; load the model it was pretrained or fine-tuned as."
+        )
+
+
+def _in_body(model: Any, name: str) -> bool:
+    """Whether a weight belongs to the layers, rather than to what stands on top of them."""
+    if _POOLER.search(name):
+        return False
+    prefix = getattr(model, "base_model_prefix", "")
+    if not prefix or not hasattr(model, prefix):  # opened without any output layer
+        return True
+    return name.startswith(f"{prefix}.")
+
+
+def _listed(names: Iterable[str], most: int = 3) -> str:
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,61 @@
+"""Where a model's weights lie, and putting them somewhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from headscope.errors import BadInput, first_line
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where inputs have to be; weights that accelerate keeps elsewhere come there for each pass."""
+    for holder in (model, getattr(model, "get_input_embeddings", lambda: None)()):
+        hook: Any = getattr(holder, "_hf_hook", None)
+        device = getattr(hook, "execution_device", None)
+        if device is not None:
+            return torch.device(device)
+    return next(model.parameters()).device
+
+
+def check_loaded(model: nn.Module) -> None:
+    """Weights on the meta device have shapes and no values, unless accelerate fetches them."""
+    hollow = next((name for name, one in model.named_parameters() if one.is_meta), None)
+    if hollow is not None and not hasattr(model, "hf_device_map"):
+        raise BadInput(
+            f"The weights of this model are not loaded ({hollow} is on the meta device); "
+            "load them with from_pretrained, or give hs.load the model's folder."
+        )
+
+
+def place(
+    model: nn.Module, device: str | torch.device | None, dtype: torch.dtype | str | None
+) -> nn.Module:
+    """The model on a device and in a dtype, each left alone when None."""
+    kind = dtype_of(dtype)
+    try:
+        return model if device is None and kind is None else model.to(device=device, dtype=kind)
+    except (RuntimeError, AssertionError, AttributeError, TypeError, ValueError) as error:
+        kept = "" if dtype is None else f" with dtype {dtype!r}"
+        named = "at start of device string" in str(error)  # it lists every device there could be
+        reason = "there is no such device" if named else first_line(error)
+        raise BadInput(
+            f"The device {str(device)!r}{kept} cannot be used here ({reason}); try device='cpu'."
+        ) from error
+
+
+def dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
+    """A floating-point type by its name in torch."""
+    if dtype is None or isinstance(dtype, torch.dtype):
+        found = dtype
+    else:
+        found = getattr(torch, str(dtype), None)
+        if not isinstance(found, torch.dtype):
+            raise BadInput(
+                f"There is no dtype {dtype!r}; use float32, float16, bfloat16 or float64."
+            )
+    if found is not None and not found.is_floating_point:
+        raise BadInput(f"Weights cannot be {dtype}; use float32, float16, bfloat16 or float64.")
+    return found

@@ -1,0 +1,109 @@
+"""A model as `save_pretrained` wrote it, or as the hub holds it."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from headscope.errors import BadInput, HeadscopeError, UnknownModel, first_line
+from headscope.models.loading_report import check_complete, remember_untrained
+from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
+
+# the class whose output says most, where a model's own code offers several
+_REMOTE_CLASSES = (
+    "AutoModelForMaskedLM",
+    "AutoModelForCausalLM",
+    "AutoModelForSeq2SeqLM",
+    "AutoModelForSequenceClassification",
+    "AutoModel",
+)
+
+
+def open_pretrained(
+    source: str, tokenizer: Any, options: dict[str, Any], trust_remote_code: bool
+) -> tuple[nn.Module, Any]:
+    """The model and its tokenizer; the tokenizer given takes the place of a missing one."""
+    from transformers import AutoConfig
+
+    code = {"trust_remote_code": trust_remote_code}
+    try:
+        configuration = AutoConfig.from_pretrained(source, **code)
+    except Exception as error:  # a configuration may hold anything
+        raise not_opened(source, error) from error
+    family = _family(configuration, trust_remote_code, source)
+    reads_text = getattr(family, "main_input_name", "input_ids") == "input_ids"
+    if tokenizer is None:  # before the weights, which take longer to open
+        tokenizer = open_tokenizer(source, trust_remote_code)
+        if reads_text:
+            need_tokenizer(source, tokenizer)
+    if not hasattr(family, "main_input_name"):
+        options = {**options, **code}  # transformers' own classes have no code to trust
+    return read_weights(family, source, {**options, "config": configuration}), tokenizer
+
+
+def read_weights(family: Any, source: str, options: dict[str, Any]) -> nn.Module:
+    """Every weight from the file: one that is missing would be drawn at random in silence."""
+    try:
+        model, report = family.from_pretrained(source, output_loading_info=True, **options)
+    except Exception as error:  # readers of damaged files raise whatever they stumble over
+        raise _unreadable(source, options, error) from error
+    check_complete(model, source, report)
+    remember_untrained(model, report)
+    return model
+
+
+def not_opened(source: str, error: Exception) -> UnknownModel:
+    """The sentence for a folder that is no model, or a name nobody knows."""
+    if "trust_remote_code" in str(error):
+        return UnknownModel(
+            f"{source} comes with Python code of its own, which is not run unasked; if you trust "
+            "its authors, pass trust_remote_code=True (--trust-remote-code)."
+        )
+    if Path(source).is_dir():
+        return UnknownModel(
+            f"The folder {source} is not a model transformers can open ({first_line(error)})."
+        )
+    return UnknownModel(
+        f"There is no model {source!r} here, and it could not be fetched from the hub; "
+        "check the name and the connection, or give the folder of a model you have."
+    )
+
+
+def _family(configuration: Any, trust_remote_code: bool, source: str) -> Any:
+    """The class the model was saved as: it keeps the output layer, so it can fill in words."""
+    import transformers
+
+    architecture = (configuration.architectures or [None])[0]
+    known = getattr(transformers, architecture or "", None)
+    if known is not None:
+        return known
+    remote = getattr(configuration, "auto_map", None) or {}
+    if trust_remote_code:
+        offered = next((name for name in _REMOTE_CLASSES if name in remote), "AutoModel")
+        return getattr(transformers, offered)
+    if any(name.startswith("AutoModel") for name in remote):
+        raise not_opened(source, ValueError("trust_remote_code"))
+    return transformers.AutoModel
+
+
+def _unreadable(source: str, options: dict[str, Any], error: Exception) -> HeadscopeError:
+    said = str(error)
+    if "trust_remote_code" in said:
+        return not_opened(source, error)
+    if isinstance(error, pickle.UnpicklingError) or "weights_only" in said:
+        return HeadscopeError(
+            f"The weights of {source} are a pickle that holds more than tensors, and opening it "
+            "could run code; save the model as safetensors where it was made."
+        )
+    if "attn_implementation" in options and options["attn_implementation"] in said:
+        return BadInput(
+            f"{source} cannot run {options['attn_implementation']!r} attention "
+            f"({first_line(error)}); leave attn_implementation out, or use 'eager'."
+        )
+    return HeadscopeError(
+        f"The weights of {source} cannot be loaded ({first_line(error)}); "
+        "download or save the model again."
+    )

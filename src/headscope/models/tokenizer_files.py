@@ -1,0 +1,106 @@
+"""The tokenizer saved with a model; a folder without one is refused, never read with an empty one.
+
+transformers makes an empty tokenizer of a folder that has none: every word becomes unknown, or
+nothing at all, and no word is said of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from headscope.errors import BadInput, first_line
+
+_ANY = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model")
+_MOSTLY_EMPTY = 8  # what a tokenizer without a vocabulary makes up: its special tokens and a space
+
+
+def open_tokenizer(source: str, trust_remote_code: bool = False) -> Any:
+    """The text tokenizer; None where there is none, as for models that read pictures or sound."""
+    from transformers import AutoTokenizer
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=trust_remote_code)
+    except Exception as error:  # a tokenizer's files may hold anything
+        if "trust_remote_code" in str(error):
+            raise BadInput(
+                f"The tokenizer of {source} comes with Python code of its own, which is not run "
+                "unasked; if you trust its authors, pass trust_remote_code=True "
+                "(--trust-remote-code)."
+            ) from error
+        if Path(source).is_dir() and _files_there(source, _ANY):
+            raise BadInput(
+                f"The tokenizer in {source} cannot be read ({first_line(error)}); save it again, "
+                "or give another: hs.load(folder, tokenizer)."
+            ) from error
+        return None
+    return None if _is_empty(source, tokenizer) else as_trained(tokenizer)
+
+
+def need_tokenizer(source: str, tokenizer: Any) -> None:
+    """A model that reads text cannot do so without the tokenizer it was trained with."""
+    if tokenizer is not None:
+        return
+    wanted = _wanted_files(source)
+    raise BadInput(
+        f"{source} has no tokenizer: add {wanted} of the model it was trained from, or "
+        "give its folder, as in hs.load(folder, 'tokenizer-folder')."
+    )
+
+
+def as_trained(tokenizer: Any) -> Any:
+    """A tokenizer that was saved to put a token before every text does so."""
+    stated = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token")
+    return with_first_token(tokenizer) if stated is True else tokenizer
+
+
+def with_first_token(tokenizer: Any) -> Any:
+    """The same tokenizer, with its beginning-of-text token before every text."""
+    first = getattr(tokenizer, "bos_token_id", None)
+    if first is None or not getattr(tokenizer, "is_fast", False):
+        return tokenizer
+    ids = tokenizer("a")["input_ids"]
+    if not ids or ids[0] != first:
+        tokenizer.add_bos_token = True
+        tokenizer.update_post_processor()
+    return tokenizer
+
+
+def _is_empty(source: str, tokenizer: Any) -> bool:
+    """Whether the tokenizer was made up, for want of a vocabulary."""
+    files = tuple(getattr(tokenizer, "vocab_files_names", {}).values())
+    if not files:  # CANINE and ByT5 read characters and bytes, and need no file
+        return False
+    if Path(source).is_dir() and _files_there(source, (*files, *_ANY)):
+        return False
+    special = set(getattr(tokenizer, "all_special_ids", ()))
+    words = [one for one in tokenizer.get_vocab().values() if one not in special]
+    return len(words) <= _MOSTLY_EMPTY
+
+
+def _files_there(source: str, names: tuple[str, ...]) -> bool:
+    folder = Path(source)
+    found = any((folder / name).is_file() for name in names)
+    # sentencepiece and tiktoken files go by many names
+    return found or any(folder.glob("*.spm")) or any(folder.glob("*.tiktoken"))
+
+
+def _wanted_files(source: str) -> str:
+    """The files a tokenizer of this family is saved as."""
+    from transformers import AutoConfig
+    from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING
+
+    try:
+        known = TOKENIZER_MAPPING[type(AutoConfig.from_pretrained(source))]
+        known = known if isinstance(known, tuple) else (known,)
+        classes = [one for one in known if one is not None]
+        names = {name for one in classes for name in one.vocab_files_names.values()}
+    except Exception:  # which file it is, is a help and no more
+        names = set()
+    others = sorted(names - {"tokenizer.json"})
+    if not others:
+        return "tokenizer.json"
+    return f"tokenizer.json (or {' and '.join(others)})"

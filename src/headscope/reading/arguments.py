@@ -1,0 +1,59 @@
+"""What callers may ask of a reading; what cannot be meant is refused before the model runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.reading.scope import Scope
+    from headscope.text.tokenise import Text
+
+_KEPT = ("weights", "q", "k", "v")
+
+
+def check_keep(keep: Collection[str]) -> None:
+    """A name that nothing is kept under would give a reading without heads."""
+    if isinstance(keep, str):
+        raise BadInput(f"keep is a list of names, such as keep=[{keep!r}].")
+    wrong = [name for name in keep if name not in _KEPT]
+    if wrong:
+        raise BadInput(f"keep knows {', '.join(_KEPT)}; {wrong[0]!r} is none of them.")
+
+
+def check_layers(scope: Scope, layers: Collection[int] | None) -> None:
+    if layers is None:
+        return
+    if isinstance(layers, (int, str)):
+        raise BadInput(f"layers is a list of layer numbers, such as layers=[{layers}].")
+    if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in layers):
+        raise BadInput("layers is a list of whole numbers, such as layers=[0, 1].")
+    known = sorted({number for numbers in scope.layer_numbers.values() for number in numbers})
+    wrong = [layer for layer in layers if layer not in known]
+    if wrong:
+        raise BadInput(f"There is no layer {wrong[0]}; {scope.name} has layers {_listed(known)}.")
+
+
+def check_targets(scope: Scope, targets: Sequence[Text | None] | None) -> None:
+    """Only a decoder that looks at an encoder reads a target."""
+    if scope.encoder_decoder or targets is None or all(one is None for one in targets):
+        return
+    raise BadInput(
+        f"{scope.name} has no decoder beside its encoder to read a target; leave target out, or "
+        "give a second sentence as text_pair."
+    )
+
+
+def check_pairs_and_targets(pairs: Sequence[Any], targets: Sequence[Any]) -> None:
+    """A second sentence and a target would be read by the same decoder."""
+    if any(a is not None and b is not None for a, b in zip(pairs, targets, strict=True)):
+        raise BadInput("Give the decoder's text once: as target, or as text_pair.")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """0 to 11, or 1, 3, 5 where a model has attention in some layers only."""
+    if len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))

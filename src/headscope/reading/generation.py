@@ -1,0 +1,66 @@
+"""A model writes on, and what it attended to while it read all of it is kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from headscope.capture import Call
+from headscope.errors import BadInput
+from headscope.models.evaluation import evaluating
+from headscope.reading.arguments import check_keep
+from headscope.reading.collect import Keep
+from headscope.reading.generated import tokens_of_ids
+from headscope.reading.reading import Reading
+
+if TYPE_CHECKING:
+    from headscope.reading.scope import Scope
+
+
+def generated_reading(
+    scope: Scope,
+    prompt: str,
+    max_new_tokens: int,
+    keep: Collection[Keep],
+    options: dict[str, Any],
+) -> Reading:
+    check_keep(keep)
+    if not hasattr(scope.model, "generate") or not scope.model.can_generate():
+        raise BadInput(f"{scope.name} does not generate text; load a model that does.")
+    batch = scope.encode([prompt])
+    options = {"do_sample": False, "use_cache": _cache_fits(scope), **options}
+    with torch.no_grad(), contextlib.ExitStack() as stack:
+        stack.enter_context(evaluating(scope.model))
+        if scope.edits:
+            stack.enter_context(scope.capture(_see_nothing, lazy=True))
+        written = scope.model.generate(
+            **{name: batch.inputs[name] for name in ("input_ids", "attention_mask")},
+            max_new_tokens=max_new_tokens,
+            **options,
+        )
+    whole = getattr(written, "sequences", written)[:1]
+    tokens = tokens_of_ids(scope.tokenizer, whole[0].tolist())
+    if scope.encoder_decoder:
+        inputs = {**batch.inputs, "decoder_input_ids": whole}
+        reading = scope.collect(inputs, [tokens], batch.tokens, None, keep)[0]
+        prompt_tokens = 1
+    else:
+        inputs = {"input_ids": whole, "attention_mask": torch.ones_like(whole)}
+        reading = scope.collect(inputs, [tokens], [tokens], None, keep)[0]
+        prompt_tokens = len(batch.tokens[0])
+    reading.metadata["prompt_tokens"] = prompt_tokens
+    return reading
+
+
+def _cache_fits(scope: Scope) -> bool:
+    """T5 with a decoder deeper than its encoder is given a cache of the encoder's depth."""
+    sizes = scope.model.config.get_text_config(decoder=True)
+    deep = getattr(sizes, "num_hidden_layers", None)
+    return deep is None or deep >= scope.layers.get("decoder", 0)
+
+
+def _see_nothing(call: Call) -> None:
+    del call

@@ -1,0 +1,73 @@
+"""Readings of inputs that are no text of ours: ids, pictures, sound, embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from headscope.errors import BadInput
+from headscope.reading.arguments import check_keep, check_layers
+from headscope.reading.collect import Collector, Keep
+from headscope.reading.generated import tokens_of_ids
+from headscope.reading.positions import names_of_positions
+from headscope.reading.reading import Reading
+from headscope.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from headscope.reading.scope import Scope
+
+
+def inputs_reading(
+    scope: Scope,
+    inputs: Mapping[str, Tensor],
+    tokens: Sequence[str] | Tokens | None,
+    layers: Collection[int] | None,
+    keep: Collection[Keep],
+) -> Reading:
+    check_layers(scope, layers)
+    check_keep(keep)
+    moved = _one_example(scope, inputs)
+    collector = Collector(None, None, keep, layers)
+    scope.forward(moved, collector, lazy=True)
+    keys = collector.sizes.get("encoder", collector.sizes.get("decoder", (0, 0)))[1]
+    queries = collector.sizes.get("decoder", (0, keys))[0]
+    of_keys = _tokens(scope, moved.get("input_ids"), tokens, keys)
+    of_queries = of_keys
+    if scope.encoder_decoder and "decoder" in collector.sizes:
+        of_queries = _tokens(scope, moved.get("decoder_input_ids"), None, queries)
+    elif queries != keys:
+        of_queries = Tokens.plain([str(place) for place in range(queries)])
+    return collector.readings([of_queries], [of_keys], scope.name)[0]
+
+
+def _one_example(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    if not isinstance(inputs, Mapping) or not inputs:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput("Give the model's inputs by name, such as {'input_ids': tensor}.")
+    wrong = [name for name, tensor in inputs.items() if not isinstance(tensor, Tensor)]  # pyright: ignore[reportUnnecessaryIsInstance]
+    if wrong:
+        raise BadInput(
+            f"The input {wrong[0]!r} is no tensor; ask the tokenizer for return_tensors='pt'."
+        )
+    moved = {name: tensor.to(scope.device) for name, tensor in inputs.items()}
+    if next(iter(moved.values())).shape[0] != 1:
+        raise BadInput("Give the inputs of one example: every tensor with a batch of 1.")
+    return moved
+
+
+def _tokens(
+    scope: Scope, ids: Tensor | None, given: Sequence[str] | Tokens | None, count: int
+) -> Tokens:
+    """Named by the caller; else as the vocabulary spells their ids; else by their place."""
+    known = ids is not None and ids.shape[-1] == count and scope.tokenizer is not None
+    if given is None and known:
+        return tokens_of_ids(scope.tokenizer, _listed(ids))
+    named = names_of_positions(scope.model.config, given, count)
+    if isinstance(given, Tokens) or ids is None or ids.shape[-1] != count:
+        return named
+    return named.with_ids(_listed(ids))
+
+
+def _listed(ids: Any) -> list[int]:
+    return ids[0].tolist()

@@ -1,0 +1,74 @@
+"""`load`: a scope from a name, a folder, a file, or from objects somebody already has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from headscope.errors import BadInput
+from headscope.models.open import check_fit, open_model, open_own_tokenizer
+from headscope.models.placement import check_loaded, place
+from headscope.models.unwrap import unwrap
+from headscope.reading.scope import Scope
+
+
+def load(
+    model: Any = None,
+    tokenizer: Any = None,
+    *,
+    device: str | torch.device | None = None,
+    dtype: torch.dtype | str | None = None,
+    name: str | None = None,
+    attn_implementation: str | None = None,
+    trust_remote_code: bool = False,
+) -> Scope:
+    """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have.
+
+    Objects may be wrapped (PEFT, torch.compile, DataParallel, accelerate, SentenceTransformer, a
+    pipeline, a Trainer): the model inside is read. `tokenizer` is one, or a folder or name.
+    """
+    if isinstance(tokenizer, (str, Path)):
+        tokenizer = open_own_tokenizer(tokenizer, trust_remote_code)
+    if model is None or isinstance(model, (str, Path)):
+        opened = open_model(
+            model,
+            tokenizer,
+            device=device,
+            dtype=dtype,
+            attn_implementation=attn_implementation,
+            trust_remote_code=trust_remote_code,
+        )
+        scope = Scope(opened.model, opened.tokenizer, name or opened.name)
+    else:
+        scope = _of_object(model, tokenizer, device, dtype, name)
+    if scope.tokenizer is not None:
+        check_fit(scope.model, scope.tokenizer)
+    return scope
+
+
+def _of_object(
+    given: Any,
+    tokenizer: Any,
+    device: str | torch.device | None,
+    dtype: torch.dtype | str | None,
+    name: str | None,
+) -> Scope:
+    model, own_tokenizer = unwrap(given)
+    tokenizer = tokenizer if tokenizer is not None else own_tokenizer
+    if not isinstance(model, nn.Module) or not hasattr(model, "config"):
+        raise BadInput(
+            f"{type(given).__name__} is not a transformers model; give a model, a folder or a name."
+        )
+    if tokenizer is None and getattr(model, "main_input_name", "") == "input_ids":
+        raise BadInput("Give the tokenizer too: hs.load(model, tokenizer).")
+    if tokenizer is not None and not callable(getattr(tokenizer, "convert_ids_to_tokens", None)):
+        raise BadInput(
+            f"{type(tokenizer).__name__} is no tokenizer of transformers; give one, or its folder."
+        )
+    check_loaded(model)
+    model = place(model, device, dtype)
+    shown = name or getattr(model.config, "_name_or_path", "") or type(model).__name__
+    return Scope(model, tokenizer, Path(shown).name if Path(shown).is_absolute() else shown)
