@@ -43,7 +43,7 @@ def finish(
     figure.text(
         0,
         1 + (0.10 + above) / height,
-        drawable(title),
+        "\n".join(drawable_lines(title)),
         fontsize=style.BODY + 1,
         fontweight="bold",
         ha="left",

@@ -31,6 +31,9 @@ class Shown:
 def shown(part: Part, layer: int, state: Mapping[str, Any]) -> Shown:
     """The layer's heads under the state's unit, specials and filter."""
     weights, query, key = part.weights(layer), part.query, part.key
+    without_first = state.get("first") == "hidden"
+    if without_first:  # of a split first word the other pieces still count
+        weights = np.concatenate([np.zeros_like(weights[..., :1]), weights[..., 1:]], axis=-1)
     pinned = state.get("query")
     if state.get("unit") == "words":
         weights = join_pieces(weights, query, key)
@@ -38,12 +41,15 @@ def shown(part: Part, layer: int, state: Mapping[str, Any]) -> Shown:
             pinned = int(np.searchsorted(word_starts(query), pinned, side="right")) - 1
         query, key = words_of(query), words_of(key)
     rows, columns = np.arange(len(query)), np.arange(len(key))
+    if without_first and not (state.get("unit") == "words" and part.key.continues[1:2].any()):
+        columns = columns[1:]
     if state.get("specials", "shown") != "shown":
-        rows, columns = rows[query.content], columns[key.content]
+        rows, columns = rows[query.content], columns[key.content[columns]]
+    if len(rows) < len(query) or len(columns) < len(key):
         weights = weights[:, rows][:, :, columns]
-        if state["specials"] == "renormalised":
-            total = weights.sum(axis=-1, keepdims=True)
-            weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+    if state.get("specials") == "renormalised":
+        total = weights.sum(axis=-1, keepdims=True)
+        weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
     pair = state.get("filter", "all")
     if pair != "all":
         allowed = (query.segments[rows] == "ab".index(pair[0]))[:, None] & (

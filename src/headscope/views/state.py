@@ -23,6 +23,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "order": ("number", "label"),
     "sort": ("number", "contribution"),
     "reading": ("this", "other", "difference"),
+    "first": ("shown", "hidden"),
 }
 FREE: Mapping[str, type] = {
     "minimum": float,

@@ -30,6 +30,12 @@ const choices: Choice[] = [
     when: ({ reading, state }) => reading.tokens(state.kind).key.class.some((each) => each <= 2),
   },
   {
+    control: "first",
+    title: "first token",
+    entries: named([["shown", "shown"], ["hidden", "hidden"]]),
+    when: ({ state }) => state.kind === "decoder",
+  },
+  {
     control: "unit",
     title: "by",
     entries: named([["tokens", "tokens"], ["words", "words"]]),

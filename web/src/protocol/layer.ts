@@ -78,7 +78,7 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer): Pro
 }
 
 /** Lets the page breathe between slices of arithmetic. */
-const breathe = (): Promise<void> =>
+export const breathe = (): Promise<void> =>
   new Promise((resolve) => {
     const channel = new MessageChannel();
     channel.port1.onmessage = () => {

@@ -116,6 +116,8 @@ export interface Tokens {
   word: number[];
   /** 1: continues the word of the token before. */
   continues: number[];
+  /** Each token as it stands in the text, with all that stands between it and the token before; absent: only `text` is known. */
+  written?: string[];
 }
 
 export interface Label {
@@ -179,6 +181,8 @@ export interface State {
   key: number | null;
   filter: Filter;
   specials: "shown" | "hidden" | "renormalised";
+  /** The first token as a key: many heads of a decoder rest on it. */
+  first: "shown" | "hidden";
   unit: "tokens" | "words";
   /** Lines below this weight are left out. */
   minimum: number;

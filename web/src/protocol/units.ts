@@ -13,9 +13,10 @@ export interface Unit {
   special: boolean;
 }
 
-export function unitsOf(tokens: Tokens, unit: State["unit"], specials: State["specials"]): Unit[] {
+/** `first` hidden leaves out the first token: for keys, of which it is the one many heads rest on. */
+export function unitsOf(tokens: Tokens, unit: State["unit"], specials: State["specials"], first: State["first"] = "shown"): Unit[] {
   const units: Unit[] = [];
-  for (let i = 0; i < tokens.text.length; i++) {
+  for (let i = first === "hidden" ? 1 : 0; i < tokens.text.length; i++) {
     const special = tokens.class[i] <= 2;
     if (special && specials !== "shown") continue;
     const last = units[units.length - 1];

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
+from headscope.text.written import written
 from headscope.views.labels import Label
 from headscope.views.wire import encoding
 from headscope.views.wire.container import Buffers
@@ -116,6 +117,7 @@ def tokens_header(tokens: Tokens) -> dict[str, Any]:
         "segment": tokens.segments.tolist(),
         "word": tokens.words.tolist(),
         "continues": tokens.continues.astype(int).tolist(),
+        "written": list(written(tokens)),
     }
 
 

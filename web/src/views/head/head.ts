@@ -105,10 +105,10 @@ export class HeadView implements View {
     const width = this.element.clientWidth || 900;
     const height = this.context.height();
     const { query, key } = this.context.reading.tokens(state.kind);
-    const key_ = [state.kind, state.unit, state.specials, state.layout, state.direction, width, height].join("|");
+    const key_ = [state.kind, state.unit, state.specials, state.first, state.layout, state.direction, width, height].join("|");
     if (key_ === this.placedFor) return;
     this.placedFor = key_;
-    this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials) };
+    this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials, state.first) };
     const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
     this.geometry =
       state.layout === "vertical"

@@ -46,11 +46,11 @@ export class MatrixView implements View {
     const ticket = ++this.ticket;
     const { reading, other } = this.context;
     const tokens = reading.tokens(state.kind);
-    const key = [state.kind, state.unit, state.specials].join("|");
+    const key = [state.kind, state.unit, state.specials, state.first].join("|");
     if (key !== this.unitsFor) {
       this.unitsFor = key;
       this.query = unitsOf(tokens.query, state.unit, state.specials);
-      this.key = unitsOf(tokens.key, state.unit, state.specials);
+      this.key = unitsOf(tokens.key, state.unit, state.specials, state.first);
       this.window = whole(this.key.length, this.query.length);
     }
     const both = state.reading !== "this" && other;

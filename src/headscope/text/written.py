@@ -1,0 +1,37 @@
+"""Tokens as they stand in the text they were read from, with all that stands between them."""
+
+from __future__ import annotations
+
+from headscope.text.tokens import TokenClass, Tokens
+
+_OPENING = ("(", "[", "{", "“", '"', "'")
+
+
+def written(tokens: Tokens) -> tuple[str, ...]:
+    """One string a token: joined, the strings of a sentence are its text up to the last token.
+
+    A special token stands for itself; of tokens that share a character the first has it; tokens
+    whose text is not known are spelled out, a space before each new word.
+    """
+    found: list[str] = []
+    sentence, reached = -1, 0
+    for at in range(len(tokens)):
+        start, end = int(tokens.spans[at, 0]), int(tokens.spans[at, 1])
+        own = int(tokens.segments[at])
+        if start < 0 or own >= len(tokens.texts):
+            found.append(_spelled(tokens, at))
+            continue
+        if own != sentence:
+            sentence, reached = own, 0
+        found.append(tokens.texts[own][reached:end])
+        reached = max(reached, end)
+    return tuple(found)
+
+
+def _spelled(tokens: Tokens, at: int) -> str:
+    label = tokens.labels[at]
+    if tokens.classes[at] < TokenClass.PUNCTUATION:
+        return label
+    label = label.removeprefix("##")
+    stop = tokens.classes[at] == TokenClass.PUNCTUATION and not label.startswith(_OPENING)
+    return label if at == 0 or tokens.continues[at] or stop else f" {label}"

@@ -1,0 +1,178 @@
+"""What the words in hand give every other word, as the text view shades it.
+
+The page follows the same rules (web/src/views/text/weights.ts): a word's row is the mean over its
+pieces, its column their sum; with no word in hand, queries spread over the text are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.reading import LayerAttention, Part
+from headscope.text.tokens import Tokens
+from headscope.views.wire.softmax import weights_of_rows
+
+MOST = 64  # queries averaged when no word is in hand
+AT_ONCE = 64  # rows computed together from q and k
+Side = Literal["query", "key"]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Tokens, or whole words, of one side: each from start up to end."""
+
+    start: NDArray[np.intp]
+    end: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return self.start.size
+
+    def holding(self, tokens: Sequence[int | None]) -> list[int]:
+        """The units of these tokens, each once, in the order given."""
+        found = (
+            int(np.searchsorted(self.start, token, side="right")) - 1
+            for token in tokens
+            if token is not None
+        )
+        return list(
+            dict.fromkeys(
+                at
+                for at, token in zip(found, [t for t in tokens if t is not None], strict=True)
+                if at >= 0 and token < self.end[at]
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Shading:
+    side: Side  # of the words in hand
+    hand: list[int]  # units of that side; none: the mean of queries spread over the text
+    weights: NDArray[np.float64]  # one a unit of the other side
+    heads: NDArray[np.intp] | None  # where the strongest is shown: the head it came from
+    query: Units
+    key: Units
+    sampled: int
+
+
+def units_of(tokens: Tokens, state: Mapping[str, Any], *, keys: bool) -> Units:
+    hidden = state.get("specials", "shown") != "shown"
+    first = 1 if keys and state.get("first") == "hidden" else 0
+    kept = [at for at in range(first, len(tokens)) if not hidden or tokens.content[at]]
+    words = state.get("unit") == "words"
+    starts: list[int] = []
+    ends: list[int] = []
+    for at in kept:
+        if words and ends and ends[-1] == at and tokens.continues[at]:
+            ends[-1] = at + 1
+        else:
+            starts.append(at)
+            ends.append(at + 1)
+    return Units(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp))
+
+
+def spread(count: int, heads: int) -> list[int]:
+    taken = min(count, max(8, MOST // max(1, heads)))
+    return [(2 * i + 1) * count // (2 * taken) for i in range(taken)]
+
+
+def shade(part: Part, state: Mapping[str, Any]) -> Shading:
+    side: Side = state.get("side", "query")
+    query, key = units_of(part.query, state, keys=False), units_of(part.key, state, keys=True)
+    own = query if side == "query" else key
+    pinned = state.get(side)
+    hand = [] if pinned is None else own.holding([pinned, *state.get("also", [])])
+    chosen = state.get("heads")
+    heads = list(range(part.heads)) if chosen is None else list(chosen)
+    if not hand:
+        side = "query"
+    sampled = 0 if hand else len(spread(len(query), len(heads)))
+    looked = hand or spread(len(query), len(heads))
+    if side == "query":
+        each = _from_queries(part, state, heads, query, key, looked)
+    else:
+        each = _to_keys(part, state, heads, query, key, looked)
+    if not (hand and state.get("combine") == "sum"):
+        each = each / len(looked) if looked else each
+    if len(heads) > 1 and state.get("merge") == "strongest":
+        from_head = np.array(heads, dtype=np.intp)[each.argmax(axis=0)]
+        return Shading(side, hand, each.max(axis=0), from_head, query, key, sampled)
+    weights = each.mean(axis=0) if heads else np.zeros(each.shape[1])
+    return Shading(side, hand, weights, None, query, key, sampled)
+
+
+def rows_of(layer: LayerAttention, queries: NDArray[np.intp]) -> NDArray[np.floating]:  # h r s
+    """The weights of some queries, never the whole maps of a reading that kept q and k alone."""
+    if layer.weights is not None:
+        return layer.weights[:, queries]
+    assert layer.q is not None and layer.k is not None  # check_seen
+    every = np.broadcast_to(queries, (layer.q.shape[0], queries.size))
+    return weights_of_rows(layer, layer.q, layer.k, every)
+
+
+def _from_queries(
+    part: Part,
+    state: Mapping[str, Any],
+    heads: Sequence[int],
+    query: Units,
+    key: Units,
+    looked: Sequence[int],
+) -> NDArray[np.float64]:  # h k
+    total = np.zeros((len(heads), len(key)))
+    for at in looked:
+        tokens = np.arange(query.start[at], query.end[at])
+        rows = rows_of(part.layer(state["layer"]), tokens)[list(heads)].astype(np.float64)
+        total += _kept(part, state, _joined(rows, key).mean(axis=1)[:, None], query, key, [at])[
+            :, 0
+        ]
+    return total
+
+
+def _to_keys(
+    part: Part,
+    state: Mapping[str, Any],
+    heads: Sequence[int],
+    query: Units,
+    key: Units,
+    looked: Sequence[int],
+) -> NDArray[np.float64]:  # h q
+    total = np.zeros((len(heads), len(query)))
+    layer = part.layer(state["layer"])
+    for low in range(0, len(query), AT_ONCE):
+        units = list(range(low, min(low + AT_ONCE, len(query))))
+        tokens = np.concatenate([np.arange(query.start[at], query.end[at]) for at in units])
+        rows = _joined(rows_of(layer, tokens)[list(heads)].astype(np.float64), key)
+        sizes = query.end[units] - query.start[units]
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        mean = np.add.reduceat(rows, starts, axis=1) / sizes[:, None]
+        total[:, units] = _kept(part, state, mean, query, key, units)[:, :, looked].sum(axis=-1)
+    return total
+
+
+def _joined(rows: NDArray[np.float64], key: Units) -> NDArray[np.float64]:  # h r s -> h r k
+    summed = np.concatenate([np.zeros((*rows.shape[:2], 1)), rows.cumsum(axis=-1)], axis=-1)
+    return summed[..., key.end] - summed[..., key.start]
+
+
+def _kept(
+    part: Part,
+    state: Mapping[str, Any],
+    rows: NDArray[np.float64],  # h r k
+    query: Units,
+    key: Units,
+    which: Sequence[int],
+) -> NDArray[np.float64]:
+    """Rows summing to one again where asked for, and only the sentences asked for."""
+    if state.get("specials") == "renormalised":
+        whole = rows.sum(axis=-1, keepdims=True)
+        rows = np.divide(rows, whole, out=np.zeros_like(rows), where=whole > 0)
+    pair = state.get("filter", "all")
+    if pair == "all":
+        return rows
+    looks = part.query.segments[query.start[list(which)]] == "ab".index(pair[0])
+    seen = part.key.segments[key.start] == "ab".index(pair[1])
+    return rows * (looks[:, None] & seen[None, :])

@@ -1,0 +1,204 @@
+"""The text view: the running text, words shaded by attention from or to the words in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.capture import Kind
+from headscope.errors import BadInput
+from headscope.reading import Part, Reading
+from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.written import written
+from headscope.views.caption import caption, heading
+from headscope.views.labels import Label, as_labels
+from headscope.views.opening import opening_head
+from headscope.views.selection import is_right_to_left
+from headscope.views.shading import Shading, Units, rows_of, shade, units_of
+from headscope.views.state import check_heads, check_layer, check_token, checked, several
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.encoding import sample
+from headscope.views.wire.frame import Sending, frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from headscope.figures.running_text import Word
+
+NAME = "text"
+SHOWS = "the running text, words shaded by attention from or to the words in hand"
+OPTIONS = {
+    "side": ("query", "key"),  # the words in hand look, or are looked at
+    "also": list,  # tokens in hand together with the one pinned
+    "combine": ("mean", "sum"),  # what several words give together
+    "merge": ("mean", "strongest"),  # what several heads give together
+}
+LOOKED_AT = 200  # queries among which the opening one is chosen
+Words = int | Sequence[int] | None
+
+
+def build(
+    reading: Reading,
+    layer: int | None = None,
+    heads: Sequence[int] | None = None,
+    *,
+    kind: Kind | None = None,
+    query: Words = None,
+    key: Words = None,
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """`query` or `key`: the word in hand, or several; by default one that looks far."""
+    sending = sending or Sending()
+    part = reading.part(kind)
+    check_layer(part, layer)
+    heads = several(heads)
+    check_heads(part.heads, *(heads or ()))
+    if query is not None and key is not None:
+        raise BadInput("Words in hand are queries or keys: give query= or key=, not both.")
+    if heads is None or layer is None:
+        opening = opening_head(part, as_labels(sending.labels, part.kind), layer)
+        layer = opening[0] if layer is None else layer
+        heads = [opening[1]] if heads is None else heads
+    side = "query" if key is None else "key"
+    options.setdefault("side", side)
+    hand = _listed(query if key is None else key, part, side)
+    if not hand and query is None and key is None and options["side"] == "query":
+        hand = [telling_query(part, layer, heads)]
+    state = {
+        "kind": part.kind,
+        "layer": layer,
+        "heads": list(heads),
+        "head": heads[0] if heads else 0,
+        "query": hand[0] if hand and side == "query" else None,
+        "key": hand[0] if hand and side == "key" else None,
+        "also": hand[1:],
+        **_scale(part),
+        **checked(options),
+    }
+    return frame(NAME, reading, state, sending)
+
+
+def _listed(words: Words, part: Part, side: str) -> list[int]:
+    given = [] if words is None else [words] if isinstance(words, int) else list(words)
+    for token in given:
+        check_token(len(part.query if side == "query" else part.key), token, side)
+    return given
+
+
+def _scale(part: Part) -> dict[str, str]:
+    """Many keys share the mass: on a linear scale most words of a long text would be too pale."""
+    return {"scale": "sqrt"} if len(part.key) > 64 else {}
+
+
+def telling_query(part: Part, layer: int, heads: Sequence[int]) -> int:
+    """The word whose attention goes farthest from itself and from tokens that say little."""
+    words = np.flatnonzero(part.query.classes == TokenClass.WORD)
+    rows = words[sample(words.size, LOOKED_AT)] if words.size else np.arange(1)
+    weights = rows_of(part.layer(layer), rows)[list(heads) or [0]].mean(axis=0)  # r s
+    telling = np.broadcast_to(part.key.content[None, :], weights.shape).copy()
+    telling[:, 0] = False
+    if part.kind != "cross":
+        telling &= np.abs(rows[:, None] - np.arange(weights.shape[1])[None, :]) > 2
+    farthest = (weights * telling).max(axis=1)
+    return int(rows[farthest.argmax()]) if farthest.max() > 0.1 else int(rows[rows.size // 2])
+
+
+def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same picture on paper; of a long text the words in hand and those they look at."""
+    from headscope.figures.running_text import running_text
+
+    part = reading.part(state["kind"])
+    shading = shade(part, state)
+    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
+    title = heading(part.kind, state["layer"], heads, part.heads, labels)
+    direction = state.get("direction", "auto")
+    return running_text(
+        words(part, state, shading),
+        title=f"{title}\n{sentence(part, state, shading)}",
+        caption=caption(reading),
+        largest=float(shading.weights.max(initial=0.0)) or 1.0,
+        square_root=state.get("scale") == "sqrt",
+        of_heads=part.heads,
+        by_head=shading.heads is not None,
+        right_to_left=direction == "rtl" or (direction == "auto" and is_right_to_left(part.key)),
+    )
+
+
+def words(part: Part, state: Mapping[str, Any], shading: Shading) -> list[Word]:
+    """The text as it is shown, each word with its share of the strongest."""
+    same = part.kind != "cross" and part.query.text == part.key.text
+    if same:
+        shown = units_of(part.query, state, keys=False)
+        return _words(part.query, shown, state, shading, query=True, key=True)
+    return [
+        *_words(part.query, shading.query, state, shading, query=True, key=False),
+        *_words(part.key, shading.key, state, shading, query=False, key=True),
+    ]
+
+
+def _words(
+    tokens: Tokens,
+    units: Units,
+    state: Mapping[str, Any],
+    shading: Shading,
+    *,
+    query: bool,
+    key: bool,
+) -> list[Word]:
+    from headscope.figures.running_text import Word
+
+    pieces = written(tokens)
+    far = shading.key if shading.side == "query" else shading.query
+    own = shading.query if shading.side == "query" else shading.key
+    shaded = key if shading.side == "query" else query
+    held = query if shading.side == "query" else key
+    places = {int(end): at for at, end in enumerate(far.end)} if shaded else {}
+    hand = {int(own.end[at]) for at in shading.hand} if held else set[int]()
+    largest = float(shading.weights.max(initial=0.0)) or 1.0
+    minimum = float(state.get("minimum", 0.0))
+    found: list[Word] = []
+    for start, end in zip(units.start.tolist(), units.end.tolist(), strict=True):
+        at = places.get(end)
+        weight = 0.0 if at is None else float(shading.weights[at])
+        share = 0.0 if weight < minimum else weight / largest
+        found.append(
+            Word(
+                written="".join(pieces[start:end]),
+                label=tokens.labels[start],
+                special=not bool(tokens.content[start]),
+                segment=int(tokens.segments[start]),
+                weight=weight,
+                share=float(np.sqrt(share)) if state.get("scale") == "sqrt" else share,
+                head=None if shading.heads is None or at is None else int(shading.heads[at]),
+                in_hand=end in hand,
+            )
+        )
+    if found and not (query and key):
+        found[0].starts = True
+    return found
+
+
+def sentence(part: Part, state: Mapping[str, Any], shading: Shading) -> str:
+    """What the shading means, in words."""
+    several = len(shading.hand) > 1
+    if not shading.hand:
+        whole = shading.sampled == len(shading.query)
+        who = "all words" if whole else f"{shading.sampled} words spread over the text"
+        return f"Shaded: what {who} attend to, on average"
+    tokens = part.query if shading.side == "query" else part.key
+    own = shading.query if shading.side == "query" else shading.key
+    pieces = written(tokens)
+    named = [
+        "“" + "".join(pieces[int(own.start[at]) : int(own.end[at])]).strip() + "”"
+        for at in shading.hand
+    ]
+    who = f"{len(named)} words" if len(named) > 3 else " and ".join(named)
+    verbs = {"query": ("attends to", "attend to"), "key": ("is attended to by",) * 2}
+    verb = (
+        "are attended to by" if several and shading.side == "key" else verbs[shading.side][several]
+    )
+    how = (", summed" if state.get("combine") == "sum" else ", on average") if several else ""
+    return f"Shaded: what {who} {verb}{how}"
