@@ -1,0 +1,153 @@
+"""The text view as it is seen: running text, words in hand, the minimap, and its budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.reading import LayerAttention, Part
+from headscope.text.tokens import Tokens
+from headscope.views.shading import shade
+
+pytestmark = pytest.mark.browser
+PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+
+
+def long_reading(count: int, heads: int = 4, dim: int = 64) -> hs.Reading:
+    """q and k alone, as a long reading of a real model has them: heads of 64 neurons."""
+    random = np.random.default_rng(0)
+    words = "the of and to in a is that it was for on are as with his they at be this".split()
+    tokens = Tokens.plain([words[i] for i in random.integers(0, len(words), count)])
+    layers = tuple(
+        LayerAttention(
+            number,
+            q=random.standard_normal((heads, count, dim)).astype(np.float32),
+            k=random.standard_normal((heads, count, dim)).astype(np.float32),
+            scaling=0.2,
+            mask=np.tril(np.ones((count, count), dtype=bool)),
+        )
+        for number in range(1)
+    )
+    return hs.Reading({"decoder": Part("decoder", tokens, tokens, layers, causal=True)}, "long")
+
+
+def word(seen, text: str, at: int = 0):
+    return seen.view().locator(".tx-word", has_text=text).nth(at)
+
+
+def cards(seen) -> list[float]:
+    found = seen.view().locator(".tx-card").all()
+    return [float(card.get_attribute("data-weight")) for card in found]
+
+
+def strongest(reading, state) -> list[float]:
+    weights = shade(reading.part(), state).weights
+    return sorted((float(w) for w in weights if w > 0), reverse=True)[:8]
+
+
+def test_the_text_stands_as_it_was_written_and_its_numbers_are_the_reading_s(show, tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    seen = show(hs.text_view(reading, layer=1, heads=[2], query=5))
+    lines = seen.view().locator(".tx-line").all_inner_texts()
+    assert lines == [f"[CLS] {PAIR[0]} [SEP]", f"{PAIR[1]} [SEP]"]
+    assert cards(seen) == pytest.approx(strongest(reading, seen.state()), abs=1e-3)
+    seen.set(heads=None, merge="strongest", unit="words", specials="renormalised", also=[6, 10])
+    assert cards(seen) == pytest.approx(strongest(reading, seen.state()), abs=2e-3)
+    seen.set(side="key", key=5, query=None, merge="mean", combine="sum", specials="hidden")
+    assert cards(seen) == pytest.approx(strongest(reading, seen.state()), abs=4e-3)
+    seen.set(side="query", key=None, query=None, also=[], filter="ab")
+    assert cards(seen) == pytest.approx(strongest(reading, seen.state()), abs=2e-3)
+    assert not seen.errors
+
+
+def test_a_hover_looks_a_click_pins_and_control_click_adds(show, tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    seen = show(hs.text_view(reading, layer=0, heads=[1], query=3))
+    word(seen, "to").click()
+    assert seen.state()["query"] is None  # it was pinned: a click lets it go
+    word(seen, "store").hover()
+    seen.painted()
+    weights = reading.part().weights(0)[1, 5]
+    assert cards(seen)[0] == pytest.approx(float(weights.max()), abs=1e-3)
+    assert "store attends to" in seen.view().locator('[role="tooltip"]').inner_text()
+    word(seen, "store").click()
+    word(seen, "went").click(modifiers=["Control"])
+    seen.painted()
+    assert (seen.state()["query"], seen.state()["also"]) == (5, [2])
+    word(seen, "bought").hover()
+    seen.painted()
+    mean = reading.part().weights(0)[1, [2, 5], 13].mean()
+    tip = float(seen.view().locator('[role="tooltip"]').get_attribute("data-weight"))
+    assert tip == pytest.approx(float(mean), abs=1e-3)
+    word(seen, "fresh").click(modifiers=["Shift"])
+    assert (seen.state()["query"], len(seen.state()["also"])) == (5, 8)
+    seen.page.keyboard.press("Escape")
+    seen.painted()
+    assert seen.state()["query"] is None and "on average" in seen.status()
+
+
+def test_the_text_is_walked_and_words_are_pinned_by_keyboard(show, tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    seen = show(hs.text_view(reading, layer=0, heads=[1], query=1))
+    seen.view().locator(".tx-scroll").focus()
+    for key in ("Escape", "ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
+        seen.page.keyboard.press(key)
+        seen.painted()
+    pinned = seen.state()["query"]
+    assert reading.part().query.segments[pinned] == 1
+    spoken = seen.view().locator('[aria-live="polite"]').first.inner_text()
+    assert reading.part().query.labels[pinned].removeprefix("##") in spoken.lower()
+
+
+def test_hebrew_runs_from_the_right_and_code_keeps_its_lines(show, tiny_bert):
+    words = ["שלום", "עולם", "ומה", "שלומך"]
+    reading = hs.Reading.from_attention(
+        [np.full((1, 2, 4, 4), 0.25, dtype=np.float32)], words, model="given"
+    )
+    seen = show(hs.text_view(reading))
+    boxes = [word(seen, each).bounding_box()["x"] for each in words]
+    assert boxes == sorted(boxes, reverse=True)
+    code = "one two\n    red\nblue"
+    seen = show(hs.text_view(tiny_bert.read(code), specials="hidden"))
+    assert seen.view().locator(".tx-line").all_inner_texts() == code.split("\n")
+
+
+def test_ten_thousand_tokens_open_within_a_second_and_are_looked_at_in_a_tenth(show):
+    reading = long_reading(10_000)
+    seen = show(hs.text_view(reading, layer=0, heads=[1], query=9_990, labels=()))
+    opened = seen.page.evaluate(
+        "performance.getEntriesByName('headscope painted')[0].startTime"
+    ) - seen.page.evaluate("performance.getEntriesByType('navigation')[0].responseEnd")
+    assert seen.view().locator(".tx-word").count() < 3_000
+    assert cards(seen) == pytest.approx(strongest(reading, seen.state()), abs=1e-3)
+    seen.page.keyboard.press("Escape")
+    seen.painted()
+    times = []
+    for at in range(40, 44):
+        seen.page.evaluate("performance.mark('asked')")
+        word(seen, "t", at).dispatch_event("pointermove")
+        seen.painted()
+        times.append(
+            seen.page.evaluate(
+                "performance.now() - performance.getEntriesByName('asked').at(-1).startTime"
+            )
+        )
+    print(f"10,000 tokens: painted in {opened:.0f} ms, a hover in {np.median(times):.0f} ms")
+    assert opened < 1_000, opened
+    assert np.median(times) < 100, times
+
+
+def test_a_far_key_is_shown_beside_its_query_and_is_a_click_away(show):
+    reading = long_reading(3_000, heads=1, dim=8)
+    seen = show(hs.text_view(reading, layer=0, heads=[0], query=2_900, labels=()))
+    assert seen.view().locator(".tx-map").is_visible()
+    far = seen.view().locator(".tx-card.far").first
+    piece = far.get_attribute("data-jump")
+    assert not seen.view().locator(f'[data-piece="{piece}"]').is_visible()
+    far.click()
+    seen.view().locator(f'[data-piece="{piece}"]').wait_for(state="visible")
+    top = seen.view().locator(".tx-scroll").evaluate("e => e.scrollTop")
+    box = seen.view().locator(".tx-map").bounding_box()
+    seen.page.mouse.click(box["x"] + 20, box["y"] + 4)
+    assert seen.view().locator(".tx-scroll").evaluate("e => e.scrollTop") < top
