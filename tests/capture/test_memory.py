@@ -13,6 +13,7 @@ import pytest
 
 TOKENS, LAYERS, HEADS = 384, 6, 2
 ONE_MAP = HEADS * TOKENS**2 * 4
+ALL_QK = LAYERS * 2 * HEADS * TOKENS * 64 * 4
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,11 @@ def peaks(benchmark_file: ModuleType) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("way", ["stream", "some"])
-def test_at_most_two_layers_maps_are_alive(peaks: dict[str, int], way: str) -> None:
-    assert peaks[way] <= 2 * ONE_MAP + peaks["plain"]
+@pytest.mark.parametrize(("way", "kept"), [("stream", 0), ("some", 2 * ONE_MAP)])
+def test_at_most_two_layers_maps_are_alive_beside_those_kept(
+    peaks: dict[str, int], way: str, kept: int
+) -> None:
+    assert peaks[way] <= 2 * ONE_MAP + peaks["plain"] + kept
 
 
 def test_streaming_costs_no_more_than_the_models_own_eager_forward(peaks: dict[str, int]) -> None:
@@ -51,4 +54,4 @@ def test_output_attentions_holds_every_layer(peaks: dict[str, int]) -> None:
 
 
 def test_keeping_q_and_k_makes_no_map(peaks: dict[str, int]) -> None:
-    assert peaks["qk"] <= peaks["plain"] + 0.1 * ONE_MAP
+    assert peaks["qk"] <= peaks["plain"] + ALL_QK + 0.1 * ONE_MAP

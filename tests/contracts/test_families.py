@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from torch import Tensor
 import headscope as hs
 from headscope.capture import Call, capture
 from headscope.errors import BadInput
+from headscope.reading.collecting.keeping import Keeping
+from headscope.reading.collecting.run import collect
+from headscope.reading.weights import lazy
+from headscope.text.tokens import Tokens
 from tests.contracts.families import FAMILIES, Family
 from tests.contracts.families_page import PAGE, page
 from tests.contracts.family_models import build, inputs, own_attentions
@@ -216,6 +221,40 @@ def test_texts_become_readings(seen: Run) -> None:
                 np.testing.assert_allclose(part.attention, alone.part(kind).attention, atol=1e-4)
             if all(layer.sinks is None for layer in part.layers):
                 np.testing.assert_allclose(part.attention.sum("key"), 1, atol=1e-4)
+
+
+def test_weights_made_when_asked_for_are_the_models_own_also_from_a_file(
+    seen: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lazy readings, with the smallest of them as lazy as the largest, one input at a time."""
+    if seen.family.name == "Funnel":
+        return  # it pools its tokens, and is not read
+    monkeypatch.setattr(Keeping, "maps", lambda keeping, *_: not keeping.auto)
+    monkeypatch.setattr(lazy, "AT_ONCE", 0)
+    scope = hs.load(seen.model, tiny_tokenizer() if "input_ids" in seen.given else None)
+    reading = _one_reading(scope, {name: tensor[:1] for name, tensor in seen.given.items()})
+    reading.save(tmp_path / "r.safetensors")
+    back = hs.Reading.load(tmp_path / "r.safetensors")
+    for name, own in seen.own.items():
+        kind = next(kind for kind in KIND_OF[name] if kind in reading.parts)
+        for layer, expected in enumerate(own):
+            queries, keys = expected.shape[2:]
+            for found in (reading, back):
+                head = found.part(kind).attention.sel(layer=layer, head=expected.shape[1] - 1)
+                weights = head.values[:queries, :keys]
+                own_rows = expected[0, -1, : len(weights)]  # ProphetNet's main stream is the first
+                np.testing.assert_allclose(weights, own_rows, atol=1e-5)
+    for kind, part in reading.parts.items():
+        gives = all(call.q is not None for call in seen.calls if call.kind == kind)
+        assert {one.has_weights for one in part.layers} == {not gives}
+
+
+def _one_reading(scope: hs.Scope, given: dict[str, Tensor]) -> hs.Reading:
+    if "input_ids" not in given:
+        return scope.read_inputs(given)
+    key = Tokens.plain(["a"] * given["input_ids"].shape[1])
+    query = Tokens.plain(["a"] * given.get("decoder_input_ids", given["input_ids"]).shape[1])
+    return collect(scope, given, [query], [key], None, Keeping.of("auto"))[0]
 
 
 def test_matrix_is_as_large_as_promised() -> None:

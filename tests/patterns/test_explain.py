@@ -10,7 +10,7 @@ from headscope.errors import BadInput
 from headscope.patterns import quick_labels
 from headscope.patterns.explain import explain, position_aware, sentence_sign, separator_matching
 from headscope.patterns.explain.contributors import BIAS, contributors
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading import LayerAttention, Part
 from headscope.reading.reading import Reading
 
 TEXT = ("i went to the store .", "at the store , i bought fresh straw ##berries .")

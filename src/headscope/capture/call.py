@@ -67,6 +67,9 @@ class Call:
     lazy_weights: Lazy = field(repr=False)
     lazy_valid: Callable[[], tuple[Tensor, Tensor]] = field(repr=False)
     edited: bool = False  # the weights are no longer what q and k make
+    given_mask: Tensor | None = field(default=None, repr=False)  # as it came, boolean or additive
+    implied_causal: bool = False  # no mask came, and fused attention hides the future by itself
+    lazy_rows: Callable[[Tensor], Tensor | None] | None = field(default=None, repr=False)
 
     @property
     def weights(self) -> Tensor:
@@ -74,6 +77,12 @@ class Call:
         weights = self.lazy_weights.get()
         assert weights is not None
         return weights
+
+    def weights_of(self, queries: Tensor) -> Tensor | None:
+        """b h r s of some queries, as the model makes them; None where only all can be had."""
+        if self.lazy_weights.made or self.lazy_rows is None:
+            return self.weights[:, :, queries]
+        return self.lazy_rows(queries)
 
     @property
     def mask(self) -> Tensor | None:

@@ -62,6 +62,14 @@ def attention(
         with active.tap_closed():
             return eager(module, query, key, value, mask.get(), **extras)
 
+    def run_eager_of(rows: Tensor) -> Tensor | None:
+        some = {**extras, "position_bias": _of_rows(extras.get("position_bias"), rows, query)}
+        shown = _dense_rows(attention_mask, rows, query, key, implied)
+        with active.tap_closed():
+            made = eager(module, query[:, :, rows], key, value, shown, **some)[1]
+        whole = (query.shape[0], query.shape[1], rows.numel(), key.shape[2])
+        return made if made is not None and tuple(made.shape) == whole else None
+
     def run_as_found() -> tuple[Tensor, Tensor | None]:
         if _ran_fast(module, extras):
             return _sdpa(module, query, key, value, attention_mask, extras)
@@ -100,6 +108,9 @@ def attention(
         lazy_mask=mask,
         lazy_weights=weights,
         lazy_valid=not_placed,
+        given_mask=attention_mask,
+        implied_causal=implied and attention_mask is None,
+        lazy_rows=run_eager_of,
     )
     seen = base
     output: Tensor | None = None
@@ -175,20 +186,37 @@ def _own_eager_function(module: nn.Module) -> Eager:
 
 def _dense(mask: Tensor | None, query: Tensor, key: Tensor, implied_causal: bool) -> Tensor | None:
     """The additive mask an eager function needs, also where sdpa's was boolean or implied."""
+    every = torch.arange(query.shape[2], device=query.device)
+    return _dense_rows(mask, every, query, key, implied_causal)
+
+
+def _dense_rows(
+    mask: Tensor | None, rows: Tensor, query: Tensor, key: Tensor, implied_causal: bool
+) -> Tensor | None:
+    """The same of some queries alone."""
     least = torch.finfo(query.dtype).min
-    if mask is not None:
-        if mask.dtype != torch.bool:
-            return mask
-        return torch.zeros_like(mask, dtype=query.dtype).masked_fill(~mask, least)
     queries, keys = query.shape[2], key.shape[2]
+    if mask is not None:
+        shown = _of_rows(mask, rows, query)
+        assert shown is not None
+        if shown.dtype != torch.bool:
+            return shown
+        return torch.zeros_like(shown, dtype=query.dtype).masked_fill(~shown, least)
     if implied_causal and queries > 1:
-        future = torch.ones(queries, keys, dtype=torch.bool, device=query.device).triu(
-            keys - queries + 1
-        )
-        return torch.zeros(1, 1, queries, keys, dtype=query.dtype, device=query.device).masked_fill(
+        last = rows[:, None] + (keys - queries)
+        future = torch.arange(keys, device=query.device) > last
+        return torch.zeros(1, 1, *future.shape, dtype=query.dtype, device=query.device).masked_fill(
             future, least
         )
     return None
+
+
+def _of_rows(tensor: Tensor | None, rows: Tensor, query: Tensor) -> Tensor | None:
+    """Some queries' rows of a mask or a bias (b h t s); those alike for all stay as they are."""
+    queries = query.shape[2]
+    if tensor is None or tensor.dim() < 4 or tensor.shape[2] != queries or rows.numel() == queries:
+        return tensor
+    return tensor[:, :, rows]
 
 
 def _sees_no_future(door: Door, call: Call, mask: Tensor | None) -> bool:

@@ -119,7 +119,7 @@ def reading_lines(
 ) -> Figure:
     """One head of a reading; with `words_only` special tokens are taken away."""
     tokens = reading.part().query
-    weights = reading.part().weights(layer)[head]  # t t
+    weights = reading.part().head_weights(layer, head)  # t t
     keep = np.flatnonzero(tokens.content) if words_only else np.arange(len(tokens))
     shown = weights[np.ix_(keep, keep)]
     if words_only:
@@ -134,7 +134,7 @@ def reading_lines(
     caption = f"{reading.model}, layer {layer}, head {head}"
     if words_only:
         caption += f"; {share:.0%} of the weight is on words, scaled up to one"
-    heads = len(reading.part().weights(layer))
+    heads = reading.part().layer(layer).shape[0]
     return head_lines(
         shown[None], line, line, heads=[head], of_heads=heads, title=title, caption=caption
     )

@@ -1,8 +1,9 @@
 """Readings: tokens and attention with named axes, made by a scope, kept and given back."""
 
 from headscope.reading.opening import load
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.scope import Scope
+from headscope.reading.weights.layer import LayerAttention
 
 __all__ = ["LayerAttention", "Part", "Reading", "Scope", "load"]

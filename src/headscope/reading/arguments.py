@@ -11,17 +11,6 @@ if TYPE_CHECKING:
     from headscope.reading.scope import Scope
     from headscope.text.tokenise import Text
 
-_KEPT = ("weights", "q", "k", "v")
-
-
-def check_keep(keep: Collection[str]) -> None:
-    """A name that nothing is kept under would give a reading without heads."""
-    if isinstance(keep, str):
-        raise BadInput(f"keep is a list of names, such as keep=[{keep!r}].")
-    wrong = [name for name in keep if name not in _KEPT]
-    if wrong:
-        raise BadInput(f"keep knows {', '.join(_KEPT)}; {wrong[0]!r} is none of them.")
-
 
 def check_layers(scope: Scope, layers: Collection[int] | None) -> None:
     if layers is None:

@@ -24,6 +24,7 @@ class Description:
     layer_numbers: dict[Kind, tuple[int, ...]]  # of the layers that attend
     heads: dict[Kind, int]  # of the layer with the most
     groups: dict[Kind, int]
+    dims: dict[Kind, int]  # neurons of q and k, of a kind whose every layer gives them
     rung: Rung
     reads_qk: bool
     positional_bias: bool
@@ -43,6 +44,8 @@ def describe(model: nn.Module) -> Description:
     layers: defaultdict[Kind, set[int]] = defaultdict(set)
     heads: Counter[Kind] = Counter()
     groups: Counter[Kind] = Counter()
+    dims: Counter[Kind] = Counter()
+    without: set[Kind] = set()
     rungs: list[Rung] = []
     seen = {"qk": True, "bias": False, "causal": False}
 
@@ -52,6 +55,10 @@ def describe(model: nn.Module) -> Description:
         groups[call.kind] = max(groups[call.kind], call.groups)
         rungs.append(call.rung)
         seen["qk"] &= call.q is not None
+        if call.q is None:
+            without.add(call.kind)
+        else:
+            dims[call.kind] = max(dims[call.kind], call.q.shape[-1])
         seen["bias"] |= call.bias is not None or _adds(call.mask)
         seen["causal"] |= call.causal
 
@@ -68,6 +75,7 @@ def describe(model: nn.Module) -> Description:
         layer_numbers={kind: tuple(sorted(layers[kind])) for kind in order if kind in layers},
         heads={kind: heads[kind] for kind in order if kind in heads},
         groups={kind: groups[kind] for kind in order if kind in groups},
+        dims={kind: dims[kind] for kind in order if kind in dims and kind not in without},
         rung=rungs[0],
         reads_qk=seen["qk"],
         positional_bias=seen["bias"],

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading.part import Part
 from headscope.reading.reading import Reading
+from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
 _EMPTY = (

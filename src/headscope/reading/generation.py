@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,8 +10,8 @@ import torch
 from headscope.capture import Call
 from headscope.errors import BadInput
 from headscope.models.evaluation import evaluating
-from headscope.reading.arguments import check_keep
-from headscope.reading.collect import Keep
+from headscope.reading.collecting.keeping import Keeping
+from headscope.reading.collecting.run import collect
 from headscope.reading.generated import tokens_of_ids
 from headscope.reading.reading import Reading
 
@@ -24,10 +23,9 @@ def generated_reading(
     scope: Scope,
     prompt: str,
     max_new_tokens: int,
-    keep: Collection[Keep],
+    keeping: Keeping,
     options: dict[str, Any],
 ) -> Reading:
-    check_keep(keep)
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
     batch = scope.encode([prompt])
@@ -45,11 +43,11 @@ def generated_reading(
     tokens = tokens_of_ids(scope.tokenizer, whole[0].tolist())
     if scope.encoder_decoder:
         inputs = {**batch.inputs, "decoder_input_ids": whole}
-        reading = scope.collect(inputs, [tokens], batch.tokens, None, keep)[0]
+        reading = collect(scope, inputs, [tokens], batch.tokens, None, keeping)[0]
         prompt_tokens = 1
     else:
         inputs = {"input_ids": whole, "attention_mask": torch.ones_like(whole)}
-        reading = scope.collect(inputs, [tokens], [tokens], None, keep)[0]
+        reading = collect(scope, inputs, [tokens], [tokens], None, keeping)[0]
         prompt_tokens = len(batch.tokens[0])
     reading.metadata["prompt_tokens"] = prompt_tokens
     return reading

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from headscope.errors import BadInput
-from headscope.reading.arguments import check_keep, check_layers
-from headscope.reading.collect import Collector, Keep
+from headscope.reading.arguments import check_layers
+from headscope.reading.collecting.keeping import Keeping
+from headscope.reading.collecting.run import run
 from headscope.reading.generated import tokens_of_ids
 from headscope.reading.positions import names_of_positions
 from headscope.reading.reading import Reading
@@ -24,13 +25,11 @@ def inputs_reading(
     inputs: Mapping[str, Tensor],
     tokens: Sequence[str] | Tokens | None,
     layers: Collection[int] | None,
-    keep: Collection[Keep],
+    keeping: Keeping,
 ) -> Reading:
     check_layers(scope, layers)
-    check_keep(keep)
     moved = _one_example(scope, inputs)
-    collector = Collector(None, None, keep, layers)
-    scope.forward(moved, collector, lazy=True)
+    collector = run(scope, moved, (None, None), layers, keeping)
     keys = collector.sizes.get("encoder", collector.sizes.get("decoder", (0, 0)))[1]
     queries = collector.sizes.get("decoder", (0, keys))[0]
     of_keys = _tokens(scope, moved.get("input_ids"), tokens, keys)

@@ -6,57 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headscope.errors import BadInput
+from headscope.reading.weights.layer import Array, LayerAttention
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.capture.call import Kind
-
-Array = NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class LayerAttention:
-    """What one layer computed for one input; None where it was not kept or cannot be read."""
-
-    layer: int
-    weights: Array | None = None  # h t s
-    q: Array | None = None  # h t d, after rotary
-    k: Array | None = None  # g s d
-    v: Array | None = None  # g s d
-    scaling: float | None = None
-    bias: Array | None = None  # h t s, positional
-    mask: NDArray[np.bool_] | None = None  # t s, True where a query may look; None: everywhere
-    window: int | None = None
-    softcap: float | None = None
-    sinks: Array | None = None  # h
-
-    def compute_weights(self) -> Array:
-        """softmax(q·kᵀ·scaling + bias + mask) in float64: the weights from what made them."""
-        if self.q is None or self.k is None or self.scaling is None:
-            raise BadInput("q and k were not kept; read the text again with keep=('q', 'k').")
-        groups = self.q.shape[0] // self.k.shape[0]
-        k = np.repeat(self.k.astype(np.float64), groups, axis=0)
-        scores = self.q.astype(np.float64) @ k.transpose(0, 2, 1) * self.scaling
-        if self.softcap is not None:
-            scores = np.tanh(scores / self.softcap) * self.softcap
-        if self.bias is not None:
-            scores = scores + self.bias
-        if self.mask is not None:
-            scores = np.where(self.mask, scores, -np.inf)
-        top = scores.max(axis=-1, keepdims=True)
-        if self.sinks is not None:
-            top = np.maximum(top, self.sinks[:, None, None])
-        exponentials = np.exp(scores - top)
-        total = exponentials.sum(axis=-1, keepdims=True)
-        if self.sinks is not None:
-            total = total + np.exp(self.sinks[:, None, None] - top)
-        return (exponentials / total).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +34,13 @@ class Part:
 
     @property
     def heads(self) -> int:
-        return max(
-            (
-                array.shape[0]
-                for one in self.layers
-                for array in (one.weights, one.q)
-                if array is not None
-            ),
-            default=0,
-        )
+        """Of the layer with the most."""
+        return max((one.shape[0] for one in self.layers), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        """Of memory that the part takes; what layers share counts for each."""
+        return sum(one.nbytes for one in self.layers)
 
     def layer(self, number: int) -> LayerAttention:
         """The layer with that number (not its place among those kept)."""
@@ -96,31 +51,18 @@ class Part:
 
     def weights(self, number: int) -> Array:
         """h t s of one layer, computed from q and k when only those were kept."""
-        one = self.layer(number)
-        return one.weights if one.weights is not None else one.compute_weights()
+        return self.layer(number).head_weights(slice(None))
+
+    def head_weights(self, number: int, head: int) -> Array:
+        """t s of one head; the other heads of its layer are not made."""
+        return self.layer(number).head_weights(slice(head, head + 1))[0]
 
     @cached_property
     def attention(self) -> xr.DataArray:
-        """(layer, head, query, key); layers with fewer heads than others are filled with NaN."""
-        import xarray as xr
+        """(layer, head, query, key); layers with fewer heads than others are filled with NaN.
 
-        stack = np.full(
-            (len(self.layers), self.heads, len(self.query), len(self.key)), np.nan, dtype=np.float32
-        )
-        for place, number in enumerate(self.numbers):
-            weights = self.weights(number)
-            stack[place, : weights.shape[0]] = weights
-        return xr.DataArray(
-            stack,
-            dims=("layer", "head", "query", "key"),
-            coords={
-                "layer": list(self.numbers),
-                "head": np.arange(self.heads),
-                "query": np.arange(len(self.query)),
-                "key": np.arange(len(self.key)),
-                "query_token": ("query", list(self.query.labels)),
-                "key_token": ("key", list(self.key.labels)),
-            },
-            name="attention",
-            attrs={"kind": self.kind},
-        )
+        A large one that was not kept is lazy: what is selected is computed, and nothing else.
+        """
+        from headscope.reading.weights.lazy import attention_of
+
+        return attention_of(self)

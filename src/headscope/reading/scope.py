@@ -19,12 +19,12 @@ from headscope.models.limits import max_length
 from headscope.models.placement import device_of
 from headscope.reading import predict
 from headscope.reading.arguments import (
-    check_keep,
     check_layers,
     check_pairs_and_targets,
     check_targets,
 )
-from headscope.reading.collect import Collector, Keep
+from headscope.reading.collecting.keeping import Keeping, Kept
+from headscope.reading.collecting.run import collect
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
 from headscope.reading.generation import generated_reading
@@ -36,7 +36,6 @@ from headscope.text.tokens import Tokens
 
 Edit = Callable[[Call], "Tensor | None"]
 Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
-DEFAULT_KEEP: tuple[Keep, ...] = ("weights", "q", "k")
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +187,17 @@ class Scope:
         *,
         target: Text | None = None,
         layers: Collection[int] | None = None,
-        keep: Collection[Keep] = DEFAULT_KEEP,
+        keep: Kept = "auto",
+        memory: str | int | None = None,
         truncate: bool = False,
     ) -> Reading:
         """Read one text, or two sentences, and keep what the model attended to.
 
         A text may be a list of words; a tuple of two texts is a pair. For encoder–decoder models
-        `target` (or the second sentence) is what the decoder reads.
+        `target` (or the second sentence) is what the decoder reads. A long text keeps q and k, and
+        its weights are made when they are looked at; `keep` names what is kept instead ("weights",
+        "q", "k", "v"). What would take more than `memory` ("2GB"; half of what is free unless told
+        otherwise) is refused before it starts.
         """
         return self.read_batch(
             [text],
@@ -202,6 +205,7 @@ class Scope:
             targets=[target],
             layers=layers,
             keep=keep,
+            memory=memory,
             truncate=truncate,
         )[0]
 
@@ -212,24 +216,25 @@ class Scope:
         *,
         targets: Sequence[Text | None] | None = None,
         layers: Collection[int] | None = None,
-        keep: Collection[Keep] = DEFAULT_KEEP,
+        keep: Kept = "auto",
+        memory: str | int | None = None,
         truncate: bool = False,
     ) -> list[Reading]:
         """Read several texts at once; padding never shows in the readings."""
         if not texts:
             return []
         texts, pairs = split_pairs(texts, pairs)
-        check_keep(keep)
+        keeping = Keeping.of(keep, memory)
         check_layers(self, layers)
         check_targets(self, targets)
         if not self.encoder_decoder:
             batch = self.encode(texts, pairs, truncate=truncate)
-            return self.collect(batch.inputs, batch.tokens, batch.tokens, layers, keep)
+            return collect(self, batch.inputs, batch.tokens, batch.tokens, layers, keeping)
         given = list(targets) if targets is not None else [None] * len(texts)
         check_pairs_and_targets(pairs, given)
         of_decoder = [b if a is None else a for a, b in zip(given, pairs, strict=True)]
         batch, decoder_tokens = encode_both(self, texts, of_decoder, truncate=truncate)
-        return self.collect(batch.inputs, decoder_tokens, batch.tokens, layers, keep)
+        return collect(self, batch.inputs, decoder_tokens, batch.tokens, layers, keeping)
 
     def read_inputs(
         self,
@@ -237,36 +242,23 @@ class Scope:
         tokens: Sequence[str] | Tokens | None = None,
         *,
         layers: Collection[int] | None = None,
-        keep: Collection[Keep] = DEFAULT_KEEP,
+        keep: Kept = "auto",
+        memory: str | int | None = None,
     ) -> Reading:
         """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
-        return inputs_reading(self, inputs, tokens, layers, keep)
+        return inputs_reading(self, inputs, tokens, layers, Keeping.of(keep, memory))
 
     def generate(
         self,
         prompt: str,
         max_new_tokens: int = 20,
         *,
-        keep: Collection[Keep] = DEFAULT_KEEP,
+        keep: Kept = "auto",
+        memory: str | int | None = None,
         **options: Any,
     ) -> Reading:
         """Let the model write on, and read the whole text, new tokens included."""
-        return generated_reading(self, prompt, max_new_tokens, keep, options)
-
-    def collect(
-        self,
-        inputs: Mapping[str, Tensor],
-        query: list[Tokens],
-        key: list[Tokens],
-        layers: Collection[int] | None,
-        keep: Collection[Keep],
-    ) -> list[Reading]:
-        collector = Collector(
-            [len(tokens) for tokens in query], [len(tokens) for tokens in key], keep, layers
-        )
-        # lazily, so that layers nobody asked for never make their weights
-        self.forward(inputs, collector, lazy=True)
-        return collector.readings(query, key, self.name)
+        return generated_reading(self, prompt, max_new_tokens, Keeping.of(keep, memory), options)
 
     # what the model says
 

@@ -1,4 +1,8 @@
-"""A reading as a safetensors file: tensors by name, everything else as JSON metadata."""
+"""A reading as a safetensors file: tensors by name, everything else as JSON metadata.
+
+Tensors keep the precision they are held in. A file that is opened stays open, and each layer or
+head is read from it when it is looked at.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +16,33 @@ import numpy as np
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading.part import Part
 from headscope.reading.reading import Reading
+from headscope.reading.weights.held import InFile
+from headscope.reading.weights.layer import LayerAttention
+from headscope.reading.weights.shapes import Bias, Mask
 from headscope.text.tokens import Tokens
 
-_FORMAT = 1
-_ARRAYS = ("weights", "q", "k", "v", "bias", "mask", "sinks")
+_FORMAT = 2  # 1 had masks and biases as whole matrices of every layer
+_ARRAYS = ("weights", "q", "k", "v", "sinks")
 _NUMBERS = ("scaling", "window", "softcap")
 
 
 def save(reading: Reading, path: str | os.PathLike[str]) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.torch import save_file
 
     tensors: dict[str, Any] = {}
     parts: dict[str, Any] = {}
     for kind, part in reading.parts.items():
+        shared = _Shared(tensors, kind)
         layers: list[dict[str, Any]] = []
         for one in part.layers:
             for name in _ARRAYS:
-                array = getattr(one, name)
-                if array is not None:
-                    tensors[f"{kind}.{one.layer}.{name}"] = np.ascontiguousarray(array)
-            layers.append({"layer": one.layer, **{name: getattr(one, name) for name in _NUMBERS}})
+                if name in one.held:
+                    tensors[f"{kind}.{one.layer}.{name}"] = one.held[name].tensor().contiguous()
+            numbers = {name: getattr(one, name) for name in _NUMBERS}
+            described = {"mask": shared.mask(one.mask_held), "bias": shared.bias(one.bias_held)}
+            layers.append({"layer": one.layer, **numbers, **described})
         parts[kind] = {
             "query": _tokens_out(part.query),
             "key": _tokens_out(part.key),
@@ -52,34 +61,90 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
         save_file(tensors, temporary, metadata={"headscope": json.dumps(described)})
 
 
+class _Shared:
+    """Masks and biases that several layers have in common, written once."""
+
+    def __init__(self, tensors: dict[str, Any], kind: Kind) -> None:
+        self._tensors, self._kind = tensors, kind
+        self._names: dict[int, str] = {}
+
+    def _name(self, of: object, tensor: Any, role: str) -> str:
+        if id(of) not in self._names:
+            self._names[id(of)] = f"{self._kind}.{role}.{len(self._names)}"
+            self._tensors[self._names[id(of)]] = tensor.contiguous()
+        return self._names[id(of)]
+
+    def mask(self, mask: Mask | None) -> dict[str, Any] | None:
+        if mask is None:
+            return None
+        return mask.described() or {"tensor": self._name(mask, mask.bits, "mask")}
+
+    def bias(self, bias: Bias | None) -> dict[str, Any] | None:
+        if bias is None:
+            return None
+        return {"tensor": self._name(bias, bias.values, "bias"), "queries": bias.queries}
+
+
 def load(path: str | os.PathLike[str]) -> Reading:
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
         raise BadInput(f"There is no reading {path}; check the path.")
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if "headscope" not in metadata:
-                raise BadInput(f"{path} is a safetensors file but not a reading; save one first.")
-            described = json.loads(metadata["headscope"])
-            if described["format"] > _FORMAT:
-                raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return _reading_in(described, tensors)
+        file: Any = safe_open(path, framework="pt")
+        metadata = file.metadata() or {}
+        if "headscope" not in metadata:
+            raise BadInput(f"{path} is a safetensors file but not a reading; save one first.")
+        described = json.loads(metadata["headscope"])
+        if described["format"] > _FORMAT:
+            raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
+        return _reading_in(described, _File(file))
     except BadInput:
         raise
     except (SafetensorError, ValueError, OSError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is damaged or not a reading; save it again.") from error
 
 
-def _reading_in(described: dict[str, Any], tensors: dict[str, Any]) -> Reading:
+class _File:
+    """What stands in an open file, by name; masks and biases are read once for all layers."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.names = frozenset(file.keys())
+        self._masks: dict[str, Mask] = {}
+        self._biases: dict[str, Bias] = {}
+
+    def array(self, name: str) -> InFile | None:
+        return InFile(self.file, name) if name in self.names else None
+
+    def mask(self, described: dict[str, Any] | None) -> Mask | None:
+        if described is None:
+            return None
+        if "tensor" not in described:
+            queries, keys = described["shape"]
+            return Mask((queries, keys), described["window"], described["causal"])
+        name = described["tensor"]
+        if name not in self._masks:
+            bits = self.file.get_tensor(name)
+            self._masks[name] = Mask(tuple(bits.shape), bits=bits)
+        return self._masks[name]
+
+    def bias(self, described: dict[str, Any] | None) -> Bias | None:
+        if described is None:
+            return None
+        name = described["tensor"]
+        if name not in self._biases:
+            self._biases[name] = Bias(self.file.get_tensor(name), described["queries"])
+        return self._biases[name]
+
+
+def _reading_in(described: dict[str, Any], file: _File) -> Reading:
     parts: dict[Kind, Part] = {}
+    layer_in = _layer_in if described["format"] > 1 else _old_layer_in
     for name, stored in described["parts"].items():
         kind = cast("Kind", name)
         layers = tuple(
-            _layer_in(numbers, tensors, f"{kind}.{numbers['layer']}")
-            for numbers in stored["layers"]
+            layer_in(numbers, file, f"{kind}.{numbers['layer']}") for numbers in stored["layers"]
         )
         parts[kind] = Part(
             kind=kind,
@@ -93,9 +158,17 @@ def _reading_in(described: dict[str, Any], tensors: dict[str, Any]) -> Reading:
     return Reading(parts, described["model"], described["metadata"])
 
 
-def _layer_in(numbers: dict[str, Any], tensors: dict[str, Any], prefix: str) -> LayerAttention:
-    arrays: dict[str, Any] = {name: tensors.get(f"{prefix}.{name}") for name in _ARRAYS}
-    return LayerAttention(**numbers, **arrays)
+def _layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAttention:
+    arrays: dict[str, Any] = {name: file.array(f"{prefix}.{name}") for name in _ARRAYS}
+    shapes = {"mask": file.mask(numbers["mask"]), "bias": file.bias(numbers["bias"])}
+    return LayerAttention(**{**numbers, **shapes}, **arrays)
+
+
+def _old_layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAttention:
+    arrays: dict[str, Any] = {name: file.array(f"{prefix}.{name}") for name in _ARRAYS}
+    whole = {name: file.array(f"{prefix}.{name}") for name in ("mask", "bias")}
+    shapes = {name: one and one.tensor() for name, one in whole.items()}
+    return LayerAttention(**numbers, **shapes, **arrays)
 
 
 def _tokens_out(tokens: Tokens) -> dict[str, Any]:

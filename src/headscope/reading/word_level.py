@@ -10,9 +10,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading.part import Part
+from headscope.reading.weights.held import Made
+from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
@@ -69,15 +73,23 @@ def join_pieces(
 
 
 def _part(part: Part, mode: Literal["mean", "first"]) -> Part:
-    layers = tuple(
-        LayerAttention(number, join_pieces(part.weights(number), part.query, part.key, mode))
-        for number in part.numbers
-    )
+    query, key = words_of(part.query), words_of(part.key)
+
+    def joined(one: LayerAttention) -> Made:
+        """The words' maps of a layer, made when they are looked at."""
+
+        def make(heads: slice) -> Tensor:
+            return torch.from_numpy(
+                join_pieces(one.head_weights(heads), part.query, part.key, mode)
+            )
+
+        return Made((one.shape[0], len(query), len(key)), make)
+
     return Part(
         kind=part.kind,
-        query=words_of(part.query),
-        key=words_of(part.key),
-        layers=layers,
+        query=query,
+        key=key,
+        layers=tuple(LayerAttention(one.layer, joined(one)) for one in part.layers),
         causal=part.causal,
         why_no_qk="Queries and keys belong to tokens; show tokens instead of words to see them.",
     )

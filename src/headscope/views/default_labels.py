@@ -39,6 +39,6 @@ def can_be_scored(reading: Reading) -> bool:
             return False
         if (part.query.ids == -1).any():  # which of them are the same is not known
             return False
-        if any(layer.weights is None for layer in part.layers):
+        if any(not layer.has_weights for layer in part.layers):
             return False
     return True

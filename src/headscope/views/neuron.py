@@ -81,7 +81,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         bars = [
             replace(bar, values=np.where(layer.mask[query], bar.values, np.nan)) for bar in bars
         ]
-    bars.append(BarColumn("softmax", part.weights(layer.layer)[head, query], signed=False))
+    bars.append(BarColumn("softmax", part.head_weights(layer.layer, head)[query], signed=False))
     keys = token_line(part.key)
     return neuron_strips(
         q,

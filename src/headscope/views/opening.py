@@ -13,7 +13,6 @@ from headscope.views.labels import Label, best
 from headscope.views.state import check_heads, check_layer
 from headscope.views.wire.encoding import sample
 from headscope.views.wire.part import check_seen
-from headscope.views.wire.softmax import weights_of_rows
 
 ROWS = 24  # queries looked at per head: a choice, not a measurement
 
@@ -67,8 +66,4 @@ def _sampled(part: Part, layer: LayerAttention) -> tuple[NDArray[np.intp], NDArr
     rows = sample(len(part.query), ROWS)
     worth = rows[part.query.classes[rows] == TokenClass.WORD]  # special queries are dull everywhere
     rows = worth if worth.size else rows
-    if layer.weights is not None:
-        return rows, layer.weights[:, rows]
-    assert layer.q is not None and layer.k is not None  # check_seen
-    every = np.broadcast_to(rows, (layer.q.shape[0], rows.size))
-    return rows, weights_of_rows(layer, layer.q, layer.k, every)
+    return rows, layer.head_weights(slice(None), rows)

@@ -50,9 +50,9 @@ def _reference_rows(call: Call, readings: Sequence[Any]) -> Tensor:
     seen = np.zeros((queries, keys), dtype=np.float64)
     for reading in readings:
         part = reading.part(call.kind)
-        attention = next((one.weights for one in part.layers if one.layer == call.layer), None)
-        if attention is None:
+        if call.layer not in part.numbers:
             raise BadInput(f"A reference reading does not hold layer {call.layer}; read it whole.")
+        attention = part.weights(call.layer)
         t, s = min(queries, attention.shape[1]), min(keys, attention.shape[2])
         total[:, :t, :s] += attention[:, :t, :s]
         seen[:t, :s] += 1

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.reading.part import LayerAttention, Part
+from headscope.reading import LayerAttention, Part
 
 Values = NDArray[np.float64]
 BIAS = -1  # the neuron number of the positional bias

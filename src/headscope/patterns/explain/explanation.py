@@ -137,7 +137,7 @@ def explain(
     enough = found.enough() if size is None else size
     if not 1 <= enough <= len(parts):
         raise BadInput(f"An explanation rests on 1 to {len(parts)} neurons, not {enough}.")
-    checked = causal(parts, found.order[:enough], part.weights(layer)[head], chosen, grid)
+    checked = causal(parts, found.order[:enough], part.head_weights(layer, head), chosen, grid)
     return Explanation(layer, head, chosen, parts, found, enough, found.stability(enough), checked)
 
 

@@ -163,7 +163,7 @@ def _moved(
             (
                 head_score(away, layer, head, pattern),
                 head_score(swapped, layer, head, pattern),
-                _by_position(swapped.part().weights(layer)[head], tokens, new, pattern),
+                _by_position(swapped.part().head_weights(layer, head), tokens, new, pattern),
             )
         )
     shifted, shuffled, followed = np.nanmean(np.array(found), axis=0)

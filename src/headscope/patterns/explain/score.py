@@ -20,7 +20,7 @@ def head_score(reading: Reading, layer: int, head: int, pattern: Pattern) -> flo
     """The pattern's score of one head; nan where no token of the text has a target."""
     part = reading.part()
     grid = grid_of([part.query], kind=part.kind, causal=part.causal)
-    maps = torch.from_numpy(np.array(part.weights(layer)[head], np.float32))[None, None]
+    maps = torch.from_numpy(np.array(part.head_weights(layer, head), np.float32))[None, None]
     scores = score_maps(pattern, maps, grid)
     if scores is None:
         raise BadInput(f"The pattern {pattern.label!r} does not apply to this kind of attention.")

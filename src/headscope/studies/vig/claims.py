@@ -53,7 +53,7 @@ def _separator_disrupts(found: Findings) -> list[dict[str, Any]]:
         return []
     layer, head = found.best("next_word")
     part = found.post.part()
-    weights = part.weights(layer)[head]
+    weights = part.head_weights(layer, head)
     from_sep = weights[part.query.classes == TokenClass.SEP].mean(0)
     to_cls = float(from_sep[part.key.classes == TokenClass.CLS].sum())
     return [
@@ -73,7 +73,7 @@ def _siblings(found: Findings) -> list[dict[str, Any]]:
         return []
     first, second = spelled.index("straw"), spelled.index("berries")
     layer, head = found.best("sibling_pieces")
-    weights = part.weights(layer)[head]
+    weights = part.head_weights(layer, head)
     there, back = float(weights[first, second]), float(weights[second, first])
     return [
         {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
-from headscope.reading import LayerAttention, Reading, Scope
+from headscope.reading import Reading, Scope
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ class Kept:
 
     @property
     def size(self) -> int:
-        return sum(_bytes(layer) for part in self.reading.parts.values() for layer in part.layers)
+        return sum(part.nbytes for part in self.reading.parts.values())
 
 
 class Readings:
@@ -61,8 +61,3 @@ class Readings:
     def _too_much(self) -> bool:
         total = sum(kept.size for kept in self._kept.values())
         return len(self._kept) > self._most or total > self._most_bytes
-
-
-def _bytes(layer: LayerAttention) -> int:
-    arrays = (layer.weights, layer.q, layer.k, layer.v, layer.bias)
-    return sum(array.nbytes for array in arrays if array is not None)

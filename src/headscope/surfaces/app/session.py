@@ -25,7 +25,6 @@ from headscope.views.table import table_of
 from headscope.views.wire.frame import frame
 from headscope.views.wire.layer import layer_data
 
-MOST_WEIGHTS = 150_000_000  # kept whole; longer readings keep q and k alone
 MOST_TOKENS = 2048  # where the model itself has no limit, or a larger one
 
 
@@ -70,7 +69,7 @@ class Session:
         if request.layer in part.numbers:
             layer = request.layer
         state = {"kind": part.kind, "layer": layer, "head": head, "heads": [head]}
-        whole = all(one.weights is not None for one in part.layers)
+        whole = all(one.has_weights for one in part.layers)
         sending = Sending(labels=labels, neurons=True, only=(layer,))
         table = table_of(reading, scores=scores) if whole else None
         data = frame("head", reading, state, sending, table=table)
@@ -105,11 +104,7 @@ def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Rea
             count,
             limit,
         )
-    weights = (
-        sum(scope.layers[kind] * scope.heads[kind] for kind in scope.kinds) * min(count, limit) ** 2
-    )
-    keep = ("weights", "q", "k") if weights <= MOST_WEIGHTS else ("q", "k")
-    return scope.read(text, text_pair, keep=keep, truncate=truncate)
+    return scope.read(text, text_pair, truncate=truncate)
 
 
 def token_count(scope: Scope, text: str, text_pair: str | None) -> int:

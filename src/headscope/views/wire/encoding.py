@@ -37,9 +37,9 @@ def sample(queries: int, count: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, queries - 1, min(queries, count)).astype(np.intp))
 
 
-def bits_per_weight(weights: Floats) -> float:  # h t s
+def bits_per_weight(layer: LayerAttention) -> float:
     """Entropy of the codes of sampled rows: about what deflate reaches."""
-    codes = weight_codes(weights[:, sample(weights.shape[1], 16)]).ravel()
+    codes = weight_codes(layer.head_weights(slice(None), sample(layer.shape[1], 16))).ravel()
     counts = np.bincount(codes)
     share = counts[counts > 0] / codes.size
     return float(max(0.05, -(share * np.log2(share)).sum()))
@@ -50,7 +50,8 @@ def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
     rows = _tested(q)
     each = np.arange(q.shape[0])[:, None]
     full = weights_of_rows(layer, q, k, rows)
-    truth = full if layer.weights is None else layer.weights[each, rows]
+    kept = layer.weights
+    truth = full if kept is None else kept[each, rows]
     exact = bool(np.abs(full - truth).max() <= TESTED_ERROR)
     group = np.arange(q.shape[0]) * k.shape[0] // q.shape[0]  # of each head
     q_bits = np.full(q.shape[0], MANTISSAS[-1])

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from headscope.views.wire.packing import (
     pack_numbers,
     pack_weights,
 )
-from headscope.views.wire.softmax import weights_of_rows
 from headscope.views.wire.thumbnails import sampled_rows, thumbnail, thumbnail_of_rows
 
 NEURONS_BESIDES_MAPS = 1_000_000  # bytes of q and k that a page of maps may carry along
@@ -74,7 +74,7 @@ def encode_part(
         pooled = list(pool.map(lambda layer: part_thumbnail(layer, part.heads), part.layers))
     sent = {layer.layer: one for layer, one in zip(wanted, packed, strict=True)}
     thumbnails = np.stack(pooled)  # l h r c
-    readable = [layer for layer in part.layers if layer.q is not None and layer.k is not None]
+    readable = [layer for layer in part.layers if layer.has_qk]
     groups, dim = _shape_of_neurons(readable)
     why = part.why_no_qk or "The reading kept no q and k; read the text again with them."
     return {
@@ -99,7 +99,7 @@ def encode_part(
 
 def check_seen(part: Part) -> None:
     for layer in part.layers:
-        if layer.weights is None and (layer.q is None or layer.k is None):
+        if not layer.has_weights and not layer.has_qk:
             raise BadInput(
                 f"This reading kept neither weights nor q and k of its {part.kind} attention; "
                 'read the text again with keep=("weights", "q", "k").'
@@ -123,21 +123,19 @@ def tokens_header(tokens: Tokens) -> dict[str, Any]:
 
 def _shape_of_neurons(readable: Sequence[LayerAttention]) -> tuple[int, int]:
     """Key/value heads and neurons per head."""
-    if not readable or readable[0].k is None:
-        return 0, 0
-    return readable[0].k.shape[0], readable[0].k.shape[-1]
+    return readable[0].held["k"].shape[::2] if readable else (0, 0)  # pyright: ignore
 
 
 def _plan(part: Part, neurons: bool | None) -> _Plan:
-    kept = [layer.weights for layer in part.layers if layer.weights is not None]
-    both = [(layer.q, layer.k) for layer in part.layers]
-    items = sum(q.size + k.size for q, k in both if q is not None and k is not None)
+    kept = [layer for layer in part.layers if layer.has_weights]
+    both = [(layer.held["q"], layer.held["k"]) for layer in part.layers if layer.has_qk]
+    items = sum(prod(q.shape) + prod(k.shape) for q, k in both)
     if not items:
         return _Plan(maps=True, neurons=False)
     if neurons or len(kept) < len(part.layers):
         return _Plan(maps=False, neurons=True)
     neuron_bytes = items * encoding.NEURON_BITS / 8
-    weights = sum(layer.size for layer in kept)
+    weights = sum(prod(layer.shape) for layer in kept)
     bits = np.mean([encoding.bits_per_weight(layer) for layer in kept[:: max(1, len(kept) // 4)]])
     if weights > encoding.MAPS_AT_MOST or weights * bits / 8 > neuron_bytes:
         return _Plan(maps=False, neurons=True)
@@ -146,8 +144,9 @@ def _plan(part: Part, neurons: bool | None) -> _Plan:
 
 def _pack(layer: LayerAttention, plan: _Plan) -> _Sent:
     send_maps, q, k = plan.maps, None, None
-    if plan.neurons and layer.q is not None and layer.k is not None:
-        neurons = encoding.send_neurons(layer, layer.q, layer.k)
+    own_q, own_k = (layer.q, layer.k) if plan.neurons else (None, None)
+    if own_q is not None and own_k is not None:
+        neurons = encoding.send_neurons(layer, own_q, own_k)
         q, k = pack_neurons(neurons.q, neurons.bits), pack_neurons(neurons.k, neurons.bits)
         send_maps = send_maps or not neurons.exact
     maps = layer.weights if send_maps or q is None else None
@@ -155,15 +154,11 @@ def _pack(layer: LayerAttention, plan: _Plan) -> _Sent:
 
 
 def part_thumbnail(layer: LayerAttention, heads: int) -> NDArray[np.uint8]:
-    if layer.weights is not None:
-        small = thumbnail(layer.weights)
+    if layer.has_weights:
+        small = thumbnail(layer.head_weights(slice(None)))
     else:
-        assert layer.q is not None and layer.k is not None  # check_seen
-        queries = layer.q.shape[1]
-        rows = sampled_rows(queries)
-        every = np.broadcast_to(rows, (layer.q.shape[0], rows.size))
-        weights = weights_of_rows(layer, layer.q, layer.k, every)
-        small = thumbnail_of_rows(weights, rows, queries)
+        rows = sampled_rows(layer.shape[1])
+        small = thumbnail_of_rows(layer.head_weights(slice(None), rows), rows, layer.shape[1])
     missing = heads - small.shape[0]  # layers with fewer heads than others are filled up blank
     return np.pad(small, ((0, missing), (0, 0), (0, 0))) if missing else small
 
@@ -178,8 +173,8 @@ def _describe(
     if sent.q is not None:
         described |= {
             "scaling": 1.0 if layer.scaling is None else layer.scaling,
-            "mask": describe_mask(layer.mask, f"{name}m{number}", buffers),
-            "bias": describe_bias(layer.bias, f"{name}b{number}", buffers),
+            "mask": describe_mask(layer.mask_held, f"{name}m{number}", buffers),
+            "bias": describe_bias(layer.bias_held, f"{name}b{number}", buffers),
             "softcap": layer.softcap,
             "sinks": None
             if layer.sinks is None

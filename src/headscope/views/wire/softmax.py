@@ -7,6 +7,7 @@ and to look at long readings that kept no weights without making whole maps.
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention
@@ -27,10 +28,12 @@ def weights_of_rows(
     scores *= np.float32(1.0 if layer.scaling is None else layer.scaling)
     if layer.softcap is not None:
         scores = np.tanh(scores / layer.softcap) * np.float32(layer.softcap)
-    if layer.bias is not None:
-        scores += layer.bias[each, rows]
-    if layer.mask is not None:
-        scores = np.where(layer.mask[rows], scores, np.float32(-np.inf))
+    chosen = torch.from_numpy(rows)
+    if layer.bias_held is not None:
+        for head in range(heads):
+            scores[head] += layer.bias_held.rows(slice(head, head + 1), chosen[head])[0].numpy()
+    if layer.mask_held is not None:
+        scores = np.where(layer.mask_held.rows(chosen).numpy(), scores, np.float32(-np.inf))
     return _softmax(scores, layer.sinks)
 
 

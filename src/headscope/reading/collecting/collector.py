@@ -1,0 +1,193 @@
+"""A sink that keeps what it is asked to keep, and turns it into readings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from headscope.capture.call import Call, Kind
+from headscope.errors import BadInput
+from headscope.reading.collecting.keeping import Keep, Keeping, Layer
+from headscope.reading.collecting.positional import Positional
+from headscope.reading.collecting.to_host import ToHost
+from headscope.reading.part import Part
+from headscope.reading.reading import Reading
+from headscope.reading.weights.layer import LayerAttention
+from headscope.reading.weights.rebuild import softmax_of_scores
+from headscope.text.tokens import Tokens
+
+TESTED = 6  # queries of each layer whose weights are made both ways
+NO_QK = (
+    "This model computes its attention outside the interface that hands over q and k, so only "
+    "its weights can be read."
+)
+
+
+class Collector:
+    """Keeps, per input of a batch, the real rows and columns of every wanted layer.
+
+    `queries` and `keys` are how many real tokens each input has on the side that looks (the
+    decoder's, for cross attention) and on the side that is looked at; None keeps everything.
+    `layers` are how many each kind has, `whole` the layers whose maps must be kept.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[int] | None,
+        keys: Sequence[int] | None,
+        keeping: Keeping,
+        wanted: Collection[int] | None,
+        layers: Mapping[Kind, int],
+        whole: Collection[Layer] = (),
+    ) -> None:
+        self._queries = queries
+        self._keys = keys
+        self.sizes: dict[Kind, tuple[int, int]] = {}  # queries and keys a kind was seen with
+        self._keeping = keeping
+        self._wanted = None if wanted is None else frozenset(wanted)
+        self._layers, self._whole = layers, frozenset(whole)
+        self._found: dict[Kind, list[list[LayerAttention]]] = defaultdict(list)
+        self._causal: dict[Kind, bool] = {}
+        self._no_qk: set[Kind] = set()
+        self._rotary: dict[Kind, bool] = {}
+        self._positional = Positional()
+        self._host = ToHost()
+        self._apart: dict[Layer, list[Tensor]] = defaultdict(list)
+        self._bytes = 0
+
+    def __call__(self, call: Call) -> None:
+        self._causal[call.kind] = call.causal
+        self._rotary.setdefault(call.kind, _is_rotary(call))
+        if call.q is None:
+            self._no_qk.add(call.kind)
+        if self._wanted is None or call.layer in self._wanted:
+            batch, _, *size = _shape(call)
+            rows = [self._one(call, row, *size) for row in range(batch)]
+            self._found[call.kind].append(rows)
+            self._bytes += sum(one.nbytes for one in rows)
+            self._keeping.check(self._bytes, 0, started=True)
+
+    def _one(self, call: Call, row: int, queries: int, keys: int) -> LayerAttention:
+        t, s = self._real(call.kind, row, queries, keys)
+        size = (queries, keys)
+        if t > queries or s > keys or self.sizes.setdefault(call.kind, size) != size:
+            raise BadInput(
+                f"Layer {call.layer} of this model attends with {queries} × {keys} positions, "
+                "which are not the tokens of the text (it pools them); use scope.capture."
+            )
+        readable = call.q is not None and not call.edited  # an edit's weights come from no q and k
+        maps = self._keeps_maps(call, readable, t, s)
+        bias, mask = self._positional.of(call, row, t, s)
+        kept: dict[Keep, Tensor | None] = {
+            "weights": call.weights[row, :, :t, :s] if maps else None,
+            "q": call.q[row, :, :t] if call.q is not None and self._keeps("q", readable) else None,
+            "k": call.k[row, :, :s] if call.k is not None and self._keeps("k", readable) else None,
+            "v": call.v[row, :, :s] if call.v is not None and self._keeps("v", True) else None,
+        }
+        one = LayerAttention(
+            call.layer,
+            **{name: self._host(tensor, name == "weights") for name, tensor in kept.items()},
+            scaling=call.scaling,
+            bias=bias if kept["q"] is not None else None,
+            mask=mask,
+            window=call.window,
+            softcap=call.softcap,
+            sinks=self._host(None if call.sinks is None else call.sinks.reshape(-1), True),
+        )
+        if self._keeping.auto and not maps:
+            self._test(call, row, one, t, s)
+        return one
+
+    def _keeps(self, name: Keep, readable: bool) -> bool:
+        return readable and name in self._keeping.names
+
+    def _keeps_maps(self, call: Call, readable: bool, t: int, s: int) -> bool:
+        if not self._keeping.auto:
+            return "weights" in self._keeping.names
+        if not readable or call.q is None or call.k is None:
+            return True
+        if (call.kind, call.layer) in self._whole or call.scaling is None:
+            return True
+        count = self._layers.get(call.kind, 1)
+        dim, item = call.q.shape[-1], call.q.element_size()
+        neurons = (call.heads * t + call.groups * s) * dim * item
+        return self._keeping.maps(count * call.heads * t * s * 4, count * neurons)
+
+    def _test(self, call: Call, row: int, one: LayerAttention, t: int, s: int) -> None:
+        """Make a few queries' weights as the reading will, beside the model's own."""
+        assert call.q is not None and call.k is not None and call.scaling is not None
+        rows = torch.linspace(0, t - 1, min(t, TESTED), device=call.q.device).long().unique()
+        own = call.weights_of(rows)
+        if own is None:
+            self._apart[call.kind, call.layer].append(torch.tensor(torch.inf))
+            return
+        bias, mask = one.bias_held, one.mask_held
+        made = softmax_of_scores(
+            call.q[row][:, rows],
+            call.k[row, :, :s],
+            scaling=call.scaling,
+            softcap=call.softcap,
+            bias=None if bias is None else bias.rows(chosen=rows.cpu()).to(call.q.device),
+            seen=None if mask is None else mask.rows(rows, call.q.device),
+            sinks=None if call.sinks is None else call.sinks.reshape(-1),
+        )
+        apart = (made - own[row, :, :, :s].float()).abs().max()
+        self._apart[call.kind, call.layer].append(apart / _tolerance(call.q.dtype))
+
+    def not_rebuilt(self) -> frozenset[Layer]:
+        """Layers whose weights do not come out of q and k as the model's own."""
+        wrong = (at for at, apart in self._apart.items() if not all(float(a) <= 1 for a in apart))
+        return frozenset(wrong)
+
+    def _real(self, kind: Kind, row: int, queries: int, keys: int) -> tuple[int, int]:
+        if self._queries is None or self._keys is None:
+            return queries, keys
+        t = self._keys[row] if kind == "encoder" else self._queries[row]
+        s = self._queries[row] if kind == "decoder" else self._keys[row]
+        return t, s
+
+    def readings(self, query: Sequence[Tokens], key: Sequence[Tokens], model: str) -> list[Reading]:
+        """One reading per input; `query` are the decoder's tokens, `key` the encoder's."""
+        self._host.finish()
+        readings: list[Reading] = []
+        order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+        for row in range(len(query)):
+            parts: dict[Kind, Part] = {}
+            for kind in order:
+                if kind not in self._found:
+                    continue
+                parts[kind] = Part(
+                    kind=kind,
+                    query=key[row] if kind == "encoder" else query[row],
+                    key=query[row] if kind == "decoder" else key[row],
+                    layers=tuple(layer[row] for layer in self._found[kind]),
+                    causal=self._causal[kind],
+                    rotary=self._rotary[kind],
+                    why_no_qk=NO_QK if kind in self._no_qk else None,
+                )
+            readings.append(Reading(parts, model))
+        return readings
+
+
+def _shape(call: Call) -> tuple[int, ...]:
+    """b h t s, without asking a lazy call for its weights."""
+    if call.q is None or call.k is None:
+        return tuple(call.weights.shape)
+    return (*call.q.shape[:3], call.k.shape[2])
+
+
+def _tolerance(dtype: torch.dtype) -> float:
+    """Half precision rounds its scores; a mask or a bias gone wrong moves far more."""
+    return 5e-6 if dtype in (torch.float32, torch.float64) else 3e-2
+
+
+def _is_rotary(call: Call) -> bool:
+    configuration = getattr(call.module, "config", None)
+    return bool(
+        getattr(configuration, "rope_parameters", None)
+        or getattr(configuration, "rope_theta", None)
+        or getattr(configuration, "rotary_dim", None)
+    )

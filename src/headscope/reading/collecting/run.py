@@ -1,0 +1,94 @@
+"""Run a model once and make readings of what it attended to; a second time where that is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torch import Tensor, nn
+
+from headscope.capture.call import Kind
+from headscope.errors import HeadscopeError
+from headscope.reading.collecting.collector import Collector
+from headscope.reading.collecting.keeping import Keeping, Layer
+from headscope.reading.describe import Description
+from headscope.reading.reading import Reading
+from headscope.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from headscope.reading.scope import Scope
+
+# layers whose weights were found not to come out of q and k: their maps are kept from then on
+_whole: WeakKeyDictionary[nn.Module, frozenset[Layer]] = WeakKeyDictionary()
+
+
+def collect(
+    scope: Scope,
+    inputs: Mapping[str, Tensor],
+    query: Sequence[Tokens],
+    key: Sequence[Tokens],
+    layers: Collection[int] | None,
+    keeping: Keeping,
+) -> list[Reading]:
+    """One reading per input; `query` are the decoder's tokens, `key` the encoder's."""
+    _check(scope, query, key, layers, keeping)
+    counts = [len(tokens) for tokens in query], [len(tokens) for tokens in key]
+    return run(scope, inputs, counts, layers, keeping).readings(query, key, scope.name)
+
+
+def run(
+    scope: Scope,
+    inputs: Mapping[str, Tensor],
+    counts: tuple[Sequence[int] | None, Sequence[int] | None],
+    layers: Collection[int] | None,
+    keeping: Keeping,
+) -> Collector:
+    """`counts` are the real queries and keys of each input; None keeps all positions there are."""
+    known = _whole.get(scope.model, frozenset())
+    described = _described(scope)
+    count = {} if described is None else described.layers
+
+    def once(whole: frozenset[Layer]) -> Collector:
+        collector = Collector(*counts, keeping, layers, count, whole)
+        # lazily, so that layers nobody asked for never make their weights
+        scope.forward(inputs, collector, lazy=True)
+        return collector
+
+    collector = once(known)
+    wrong = collector.not_rebuilt()
+    if not wrong:
+        return collector
+    _whole[scope.model] = known | wrong
+    del collector
+    return once(known | wrong)
+
+
+def _check(
+    scope: Scope,
+    query: Sequence[Tokens],
+    key: Sequence[Tokens],
+    layers: Collection[int] | None,
+    keeping: Keeping,
+) -> None:
+    """Refuse, before anything runs, what would not fit."""
+    described = _described(scope)
+    if described is None:
+        return
+    item = next(scope.model.parameters()).element_size()
+    lazy = Keeping.of("auto", keeping.most)
+    size = lazily = 0
+    for of_query, of_key in zip(query, key, strict=True):
+        t, s = len(of_query), len(of_key)
+        sizes: dict[Kind, tuple[int, int]] = {"encoder": (s, s), "decoder": (t, t), "cross": (t, s)}
+        size += keeping.expected(described, sizes, layers, item)
+        lazily += lazy.expected(described, sizes, layers, item)
+    keeping.check(size, lazily)
+
+
+def _described(scope: Scope) -> Description | None:
+    """None for a model that only runs on inputs of its own."""
+    try:
+        return scope.description
+    except HeadscopeError:
+        return None

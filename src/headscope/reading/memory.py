@@ -1,0 +1,49 @@
+"""Bytes: as people write them, and as this machine has them."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from headscope.errors import BadInput
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.I)
+
+
+def bytes_of(size: str | int | float) -> int:
+    """2_000_000_000 of "2GB"; numbers are bytes already."""
+    if isinstance(size, (int, float)) and not isinstance(size, bool) and size > 0:
+        return int(size)
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if found is None or float(found[1]) <= 0:
+        raise BadInput(f"A size is a number of bytes or a text such as '2GB', not {size!r}.")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+def spelled(count: float) -> str:
+    """9.7 GB of 9_700_000_000."""
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{int(count)} bytes"
+
+
+def available() -> int:
+    """Memory that can be had now without pushing anything out."""
+    try:
+        with Path("/proc/meminfo").open() as lines:
+            found = next(line for line in lines if line.startswith("MemAvailable"))
+        return int(found.split()[1]) * 1024
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (ValueError, OSError, AttributeError):
+        return 8 * 10**9
+
+
+def limit(asked: str | int | None) -> int:
+    """The bytes allowed: those asked for, else half of what is free."""
+    return available() // 2 if asked is None else bytes_of(asked)

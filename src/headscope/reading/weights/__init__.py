@@ -1,0 +1,1 @@
+"""Attention weights as a reading holds them: kept, or made again from q and k."""

@@ -1,0 +1,175 @@
+"""What one layer computed for one input, and its weights from what made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.errors import BadInput
+from headscope.reading.weights.held import Held, as_floats, hold
+from headscope.reading.weights.rebuild import softmax_of_scores
+from headscope.reading.weights.shapes import Bias, Mask
+
+Array = NDArray[np.float32]
+BLOCK = 2**24  # weights made at once: what goes into them takes a few times as much memory
+
+NOT_KEPT = "q and k were not kept; read the text again with keep=('q', 'k')."
+
+
+class LayerAttention:
+    """One layer of a reading; None where something was not kept or cannot be read.
+
+    Arrays come out in float32, whatever precision they are held in. `weights` are the maps that
+    were kept; `compute_weights` makes them, or some heads and queries of them, from q and k.
+    """
+
+    def __init__(
+        self,
+        layer: int,
+        weights: Any = None,  # h t s
+        q: Any = None,  # h t d, after rotary
+        k: Any = None,  # g s d
+        v: Any = None,  # g s d
+        *,
+        scaling: float | None = None,
+        bias: Any = None,  # h t s, positional, or a Bias
+        mask: Any = None,  # t s, True where a query may look, or a Mask; None: everywhere
+        window: int | None = None,
+        softcap: float | None = None,
+        sinks: Any = None,  # h
+    ) -> None:
+        self.layer = layer
+        self.held: dict[str, Held] = {}
+        for name, values in {"weights": weights, "q": q, "k": k, "v": v, "sinks": sinks}.items():
+            held = hold(values)
+            if held is not None:
+                self.held[name] = held
+        self.scaling, self.window, self.softcap = scaling, window, softcap
+        self.bias_held: Bias | None = _bias(bias)
+        self.mask_held: Mask | None = _mask(mask)
+
+    def _array(self, name: str) -> Array | None:
+        return as_floats(self.held[name].tensor()) if name in self.held else None
+
+    @property
+    def weights(self) -> Array | None:  # h t s
+        return self._array("weights")
+
+    @property
+    def q(self) -> Array | None:  # h t d, after rotary
+        return self._array("q")
+
+    @property
+    def k(self) -> Array | None:  # g s d
+        return self._array("k")
+
+    @property
+    def v(self) -> Array | None:  # g s d
+        return self._array("v")
+
+    @property
+    def sinks(self) -> Array | None:  # h
+        return self._array("sinks")
+
+    @property
+    def bias(self) -> Array | None:  # h t s
+        return None if self.bias_held is None else self.bias_held.rows().numpy()
+
+    @property
+    def mask(self) -> NDArray[np.bool_] | None:  # t s
+        return None if self.mask_held is None else self.mask_held.rows().numpy()
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether maps were kept; asking for them may read a file."""
+        return "weights" in self.held
+
+    @property
+    def has_qk(self) -> bool:
+        return "q" in self.held and "k" in self.held
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """h t s; zeros where neither maps nor q and k were kept."""
+        if self.has_weights:
+            heads, queries, keys = self.held["weights"].shape
+            return heads, queries, keys
+        if self.has_qk:
+            heads, queries, _ = self.held["q"].shape
+            return heads, queries, self.held["k"].shape[1]
+        return 0, 0, 0
+
+    @property
+    def groups(self) -> int:
+        return self.held["k"].shape[0] if "k" in self.held else self.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Of memory that this layer takes by itself or shares with others."""
+        described = (self.bias_held, self.mask_held)
+        held = sum(one.nbytes for one in self.held.values())
+        return held + sum(one.nbytes for one in described if one is not None)
+
+    def head_weights(self, heads: slice, queries: Any = slice(None)) -> Array:
+        """h r s of some heads and queries, kept or computed."""
+        if self.has_weights:
+            return as_floats(self.held["weights"].tensor(heads)[:, queries])
+        return self.compute_weights(heads, queries)
+
+    def compute_weights(self, heads: slice = slice(None), queries: Any = slice(None)) -> Array:
+        """softmax(q·kᵀ·scaling + bias + mask) of some heads and queries: h r s."""
+        if not self.has_qk or self.scaling is None:
+            raise BadInput(NOT_KEPT)
+        total, count, keys = self.shape
+        chosen = range(total)[heads]
+        rows = torch.arange(count)[queries]
+        result = torch.empty(len(chosen), rows.numel(), keys)
+        at_once = max(1, BLOCK // max(1, keys))
+        for start in range(0, rows.numel(), at_once):
+            some = rows[start : start + at_once]
+            seen = None if self.mask_held is None else self.mask_held.rows(some)
+            for place, of in self._blocks(chosen, some.numel() * keys):
+                made = self._made(of, some, seen)
+                result[place : place + made.shape[0], start : start + at_once] = made
+        return result.numpy()
+
+    def _blocks(self, chosen: range, each: int) -> Iterator[tuple[int, slice]]:
+        """Heads to be made at once: whole groups where they fit, else one after another."""
+        per_group = self.shape[0] // self.groups
+        together = max(1, BLOCK // max(1, each * per_group)) * per_group
+        whole = chosen.step == 1 and chosen.start % per_group == 0 == len(chosen) % per_group
+        step = together if whole and each * per_group <= BLOCK else 1
+        for place in range(0, len(chosen), step):
+            first = chosen[place]
+            yield place, slice(first, min(first + step, chosen[-1] + 1))
+
+    def _made(self, heads: slice, rows: Tensor, seen: Tensor | None) -> Tensor:
+        assert self.scaling is not None
+        per_group = self.shape[0] // self.groups
+        groups = slice(heads.start // per_group, (heads.stop - 1) // per_group + 1)
+        return softmax_of_scores(
+            self.held["q"].tensor(heads)[:, rows],
+            self.held["k"].tensor(groups),
+            scaling=self.scaling,
+            softcap=self.softcap,
+            bias=None if self.bias_held is None else self.bias_held.rows(heads, rows),
+            seen=seen,
+            sinks=self.held["sinks"].tensor(heads) if "sinks" in self.held else None,
+        )
+
+
+def _bias(given: Any) -> Bias | None:
+    if given is None or isinstance(given, Bias):
+        return given
+    return Bias.of(torch.as_tensor(np.asarray(given)))
+
+
+def _mask(given: Any) -> Mask | None:
+    if given is None or isinstance(given, Mask):
+        return given
+    return Mask.of(torch.as_tensor(np.asarray(given)))
