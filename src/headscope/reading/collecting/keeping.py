@@ -56,7 +56,7 @@ class Keeping:
         """The bytes one input will take, as far as can be told before it is read."""
         total = 0
         for kind, (queries, keys) in sizes.items():
-            every = range(described.layers.get(kind, 0))
+            every = described.layer_numbers.get(kind, ())
             count = len(every) if layers is None else len([one for one in layers if one in every])
             heads, groups = described.heads.get(kind, 0), described.groups.get(kind, 0)
             dim = described.dims.get(kind, 0)

@@ -47,7 +47,8 @@ def run(
     """`counts` are the real queries and keys of each input; None keeps all positions there are."""
     known = _whole.get(scope.model, frozenset())
     described = _described(scope)
-    count = {} if described is None else described.layers
+    numbers = {} if described is None else described.layer_numbers
+    count = {kind: len(layers) for kind, layers in numbers.items()}
 
     def once(whole: frozenset[Layer]) -> Collector:
         collector = Collector(*counts, keeping, layers, count, whole)
