@@ -111,7 +111,7 @@ def preparation() -> float:
     from headscope.corpus.text.batches import batches
     from headscope.corpus.text.documents import Reader
     from headscope.corpus.text.segments import segments
-    from headscope.statistics.features.grids import grids
+    from headscope.statistics.features.grid import grids
 
     scope = bert_base()
     corpus = [f"{first} {second}" * 4 for first, second in texts(200)]

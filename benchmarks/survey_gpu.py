@@ -33,10 +33,10 @@ from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP, Grid
 from headscope.statistics.kernels import fused
 from headscope.statistics.kernels.fused import Tile
 from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.batch_values import features_for, take
 from headscope.statistics.survey.portion import Settings, measure_batches
-from headscope.statistics.survey.recorder import Recorder
 from headscope.statistics.survey.run import survey
 from headscope.statistics.survey.tally import Tally
 

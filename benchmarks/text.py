@@ -86,7 +86,7 @@ def _stages(scope: Any, documents: list[Any], cut: Any, longest: int) -> dict[st
     """Seconds of each stage for these documents, and how many tokens they make."""
     from headscope.corpus.text.batches import batches
     from headscope.corpus.text.segments import segments
-    from headscope.statistics.features.grids import grids
+    from headscope.statistics.features.grid import grids
 
     cutting, made = timed(lambda: list(segments(documents, cut, scope.tokenizer, longest=longest)))
     portions = [made[n : n + PORTION] for n in range(0, len(made), PORTION)]

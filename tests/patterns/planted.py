@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.known import patterns
 from headscope.patterns.likeness import Likeness
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.patterns.scores import patterns
-from headscope.patterns.token_pairs import Sheet, grid_of
-from headscope.statistics.features.grid import Grid
+from headscope.patterns.token_pairs import Sheet
+from headscope.statistics.features.grid import Grid, grid_of
 from headscope.text.tokens import TokenClass, Tokens
 
 IDS: dict[str, int] = {}  # token ids are given out as tokens come

@@ -9,9 +9,9 @@ from scipy import stats
 
 from headscope.patterns.as_statistics import PARTS
 from headscope.patterns.evidence import ERROR_RATE, holm, table
+from headscope.patterns.known import patterns
 from headscope.patterns.map_scores import score_maps
-from headscope.patterns.scores import patterns
-from headscope.statistics.survey.accumulator import Moments
+from headscope.statistics.accumulator import Moments
 
 HEADS = 8
 

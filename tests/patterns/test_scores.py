@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.known import pattern_named, patterns
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.rank_correlation import RankPattern, spearman
-from headscope.patterns.scores import pattern_named, patterns
-from headscope.patterns.token_pairs import Sheet, grid_of
+from headscope.patterns.token_pairs import Sheet
+from headscope.statistics.features.grid import grid_of
 
 NAMES = sorted(patterns())
 
@@ -99,7 +100,7 @@ def test_other_sentence_null_is_cross_mass_times_copies_over_words_there() -> No
         copies = there & (np.array(row.labels) == row.labels[i])
         if copies.any():
             expected.append(float(weights[0, 0, i, there].sum()) * copies.sum() / there.sum())
-    scores = score_maps(patterns()["other_sentence"], weights, grid)
+    scores = score_maps(patterns()["same_word_other"], weights, grid)
     assert scores is not None
     assert scores.null.item() == pytest.approx(np.mean(expected), rel=1e-5)
 
@@ -154,7 +155,7 @@ def test_a_pattern_is_undefined_rather_than_zero_where_it_cannot_occur() -> None
     alone = planted.tokens(["[CLS]", "a", "b", "[SEP]"], [0, 0, 0, 0], [-1, 0, 1, -1])
     grid = grid_of([alone])
     weights = planted.random_attention(grid, 1, 0)
-    for name in ("identical_word", "other_sentence", "bag_of_words", "delimiter_sep2"):
+    for name in ("same_word", "same_word_other", "bag_of_words", "delimiter_sep2"):
         scores = score_maps(patterns()[name], weights, grid)
         assert scores is not None and scores.score.isnan().all()
     for name in ("induction_head", "sink"):

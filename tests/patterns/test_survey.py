@@ -13,7 +13,7 @@ import headscope as hs
 from headscope import patterns
 from headscope.errors import BadInput
 from headscope.patterns.map_scores import score_maps
-from headscope.patterns.token_pairs import grid_of
+from headscope.statistics.features.grid import grid_of
 
 PAIRS = [
     ("i went to the store .", "at the store , i bought fresh straw ##berries ."),

@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics.survey.accumulator import Moments
+from headscope.statistics.accumulator import Moments
 from headscope.statistics.survey.bootstrap import Bootstrap
 
 TEXTS = [

@@ -9,15 +9,17 @@ plain means over documents, so surveys merge, resume and reopen without knowing 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
 from headscope.capture import Kind
+from headscope.measures import Measure
+from headscope.patterns.known import pattern_named, patterns
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.patterns.scores import pattern_named, patterns
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -27,17 +29,37 @@ from headscope.statistics.survey.selection import why_not
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-PARTS = ("score", "uniform", "null", "excess", "variance")
+YARDSTICKS = {
+    "score": "",
+    "uniform": ", if it attended evenly",
+    "null": ", if its weights were dealt out again",
+    "excess": ", beyond what dealing its weights out again gives",
+    "variance": ": the variance over such deals",
+}
+PARTS = tuple(YARDSTICKS)
 _scored: WeakKeyDictionary[Rows, dict[Pattern, Scores]] = WeakKeyDictionary()
 
 
 class PatternMeasure(Statistic):
-    """One part of one pattern; `measures` and this module's end make them."""
+    """One part of one pattern, made by `of_pattern`."""
 
     standard: ClassVar[bool] = False
     unit: ClassVar[str] = "share"
     pattern: ClassVar[Pattern]
     part: ClassVar[str]
+
+    def described(self) -> Measure:
+        pattern = self.pattern
+        return replace(
+            super().described(),
+            title=pattern.label if self.part == "score" else f"{pattern.label}: {self.part}",
+            formula=pattern.formula if self.part == "score" else "",
+            paper=pattern.paper,
+            origin="pattern",
+            of_one_text=not pattern.needs_likeness,
+            yardstick_of=None if self.part == "score" else pattern.name,
+            computed_by=pattern if pattern.needs_likeness else self,
+        )
 
     def features(self) -> tuple[str | Feature, ...]:
         return self.pattern.features()
@@ -55,16 +77,14 @@ class PatternMeasure(Statistic):
 
 def of_pattern(pattern: Pattern) -> list[type[PatternMeasure]]:
     """The five statistics of a pattern."""
-    ranked = isinstance(pattern, RankPattern)
     made: list[type[PatternMeasure]] = []
     for part in PARTS:
-        signed = ranked or part == "excess"
         content = {
-            "__doc__": f"The pattern {pattern.label!r}: a head {pattern.about} ({part}).",
+            "__doc__": f"How much a head {pattern.about}{YARDSTICKS[part]}.",
             "__module__": __name__,
             "name": pattern.name if part == "score" else f"{pattern.name}:{part}",
-            "unit": "rank correlation" if ranked else "share",
-            "bounds": (-1.0, 1.0) if signed else (0.0, 1.0),
+            "unit": pattern.unit,
+            "bounds": (-1.0, 1.0) if part == "excess" else pattern.bounds,
             "source": pattern.source,
             "pattern": pattern,
             "part": part,
@@ -96,9 +116,3 @@ def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic
 def _can_be_measured(measure: Statistic, scope: Scope) -> bool:
     applies = any(measure.applies(kind, kind == "decoder") for kind in scope.kinds)
     return applies and why_not(scope, measure) is None
-
-
-# Surveys discover statistics by looking through modules; likeness needs a scope, so `measures`.
-for _pattern in patterns().values():
-    if not isinstance(_pattern, RankPattern):
-        globals().update({measure.__name__: measure for measure in of_pattern(_pattern)})

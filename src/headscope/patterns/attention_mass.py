@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import Sheet, sheets
 from headscope.statistics.features.feature import Feature, PairFeature, RowFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 
 Relation = Callable[[Sheet], Tensor]  # -> b tq s bool
-SPAN = 512  # queries counted at a time, so that no whole map of relations is needed
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class MassPattern(Pattern):
 
     targets: Relation | None = None
     pool: Relation | None = None
+
+    formula: ClassVar[str] = "mean over queries with a target of Σ_(j ∈ targets) α_ij"
 
     def features(self) -> tuple[Feature, ...]:
         return (self._targets(), *pool_features(self._pool()))
@@ -59,7 +61,7 @@ class MassPattern(Pattern):
         """How many targets, pool keys and visible keys each query has, b t float64."""
         parts = [
             torch.stack([m.sum(2) for m in (self._aim(s), self._pool()(s), s.visible)])
-            for s in _sheets(grid)
+            for s in sheets(grid)
         ]
         aimed, choice, seen = torch.cat(parts, dim=2).double()
         return aimed, choice, seen
@@ -89,9 +91,3 @@ def pool_features(pool: Relation) -> tuple[PairFeature, RowFeature]:
         return torch.einsum("bhts,bts->bht", weights.square(), held)
 
     return PairFeature(f"{name}:mass", mass), RowFeature(f"{name}:squares", squares)
-
-
-def _sheets(grid: Grid) -> Iterator[Sheet]:
-    length = grid.query.ids.shape[1]
-    for start in range(0, length, SPAN):
-        yield Sheet(grid, slice(start, min(length, start + SPAN)))

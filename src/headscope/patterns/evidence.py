@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.patterns.pattern import Pattern
+from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,15 +43,6 @@ def p_values(excess: Values, error: Values, variance: Values, documents: Values)
     by_permutation = stats.norm.sf(z)
     p = np.maximum(np.nan_to_num(by_documents, nan=1.0), np.nan_to_num(by_permutation, nan=1.0))
     return np.where(documents >= 2, p, 1.0)
-
-
-def holm(p: Values, rate: float = ERROR_RATE) -> NDArray[np.bool_]:
-    """Which of the hypotheses are rejected with family-wise error `rate`; p is flat."""
-    order = np.argsort(p)
-    limits = rate / np.arange(len(p), 0, -1)
-    rejected = np.zeros(len(p), bool)
-    rejected[order] = np.minimum.accumulate(p[order] <= limits)
-    return rejected
 
 
 def table(
@@ -96,14 +88,14 @@ def table(
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     frame: Any = pd.concat(parts, ignore_index=True)
-    frame["labelled"] = holm(frame["p"].to_numpy(float), rate) & large(frame, patterns)
+    frame["labelled"] = (holm(frame["p"].to_numpy(float)) <= rate) & large(frame, patterns)
     return frame[COLUMNS]
 
 
 def large(frame: pd.DataFrame, patterns: dict[str, Pattern]) -> NDArray[np.bool_]:
     """Whether score and lift reach what the pattern's label asks for."""
     chosen = [patterns[name] for name in frame["pattern"]]
-    cut = np.array([pattern.cut for pattern in chosen])
-    lift = np.array([pattern.lift for pattern in chosen])
+    score = np.array([pattern.least_score for pattern in chosen])
+    lift = np.array([pattern.least_lift for pattern in chosen])
     ratio = frame["lift"].to_numpy(float)
-    return (frame["score"].to_numpy(float) >= cut) & (np.isnan(ratio) | (ratio >= lift))
+    return (frame["score"].to_numpy(float) >= score) & (np.isnan(ratio) | (ratio >= lift))

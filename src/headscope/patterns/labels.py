@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from headscope.errors import BadInput
 from headscope.patterns.evidence import COLUMNS, HEAD, large
 from headscope.patterns.evidence import table as evidence
-from headscope.patterns.map_scores import score_maps
-from headscope.patterns.scores import patterns
-from headscope.patterns.token_pairs import grid_of
+from headscope.patterns.known import patterns
+from headscope.statistics.of_reading import reading_values
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.reading import Reading
+    from headscope.reading import Part, Reading
     from headscope.statistics import Survey
 
 
@@ -50,37 +48,42 @@ def quick_table(reading: Reading) -> pd.DataFrame:
     """Every head on every pattern, on this text only, labelled or not."""
     import pandas as pd
 
+    known = patterns()
     rows: list[pd.DataFrame] = []
     for kind, part in reading.parts.items():
-        if kind == "cross":
+        if why_not_scored(part):
             continue
-        layers = [part.weights(one.layer) for one in part.layers]
-        places = np.array(
-            [(one.layer, head) for one, maps in zip(part.layers, layers, strict=True)
-             for head in range(len(maps))]
-        )  # fmt: skip
-        maps = torch.from_numpy(np.concatenate(layers).astype(np.float32))[None]  # 1 l·h t s
-        grid = grid_of([part.query], kind=kind, causal=part.causal)
-        for name, pattern in patterns().items():
-            if pattern.needs_likeness or not (found := score_maps(pattern, maps, grid)):
+        values = reading_values(part)
+        layers, heads = np.meshgrid(part.numbers, np.arange(part.heads), indexing="ij")
+        for name in known:
+            if name not in values or f"{name}:uniform" not in values:
                 continue
-            score, even, null, _ = (values[0].numpy() for values in found)
-            if np.isnan(score).all():
-                continue
+            score, even = values[name].ravel(), values[f"{name}:uniform"].ravel()
             rows.append(
                 pd.DataFrame(
                     {
-                        "kind": kind, "layer": places[:, 0], "head": places[:, 1],
+                        "kind": kind, "layer": layers.ravel(), "head": heads.ravel(),
                         "pattern": name, "score": score, "uniform": even, "lift": score / even,
-                        "null": null, "error": np.nan, "p": np.nan, "documents": 1,
+                        "null": values[f"{name}:null"].ravel(), "error": np.nan, "p": np.nan,
+                        "documents": 1,
                     }
                 )
             )  # fmt: skip
     if not rows:
         return pd.DataFrame(columns=COLUMNS)
-    frame = pd.concat(rows, ignore_index=True)
-    frame["labelled"] = large(frame, patterns())
+    frame: Any = pd.concat(rows, ignore_index=True)
+    frame = frame[frame["score"].notna()].reset_index(drop=True)  # layers with fewer heads
+    frame["labelled"] = large(frame, known)
     return frame
+
+
+def why_not_scored(part: Part) -> str | None:
+    """Why the patterns of this attention were not measured, in a sentence; None if they were."""
+    if part.kind == "cross":
+        return "Patterns are defined where a text attends to itself, not across two texts."
+    if (part.query.ids < 0).any():
+        return "The tokens were given without a tokenizer, so patterns of words were not measured."
+    return None
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.patterns.as_statistics import PARTS
+from headscope.patterns.known import pattern_named
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.patterns.scores import pattern_named
-from headscope.patterns.token_pairs import grid_of
 from headscope.reading.predict import word_logits
-from headscope.statistics.survey.accumulator import Moments
+from headscope.statistics.accumulator import Moments
+from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from torch import Tensor
 
@@ -36,10 +36,16 @@ class Pattern(ABC):
     name: str
     label: str
     about: str
-    cut: float  # the least score that earns the label
-    lift: float = 2.0  # the least ratio to uniform attention that earns the label
+    least_score: float  # that earns the label
+    least_lift: float = 2.0  # ratio to uniform attention that earns the label
     source: Source = "corpus"
     causal: bool | None = None  # only for causal maps, only for the others, or for both
+    rests: bool = False  # a head that does this looks where nothing is to be learnt
+    paper: str = "Vig 2019"
+
+    unit: ClassVar[str] = "share"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    formula: ClassVar[str] = ""
 
     @property
     def needs_likeness(self) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import Sheet, sheets
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -33,6 +33,12 @@ class RankPattern(Pattern):
     likeness: Callable[[Grid, slice], Tensor] | None = None  # -> b tq s
     pool: Callable[[Sheet], Tensor] | None = None  # -> b tq s bool
 
+    unit: ClassVar[str] = "rank correlation"
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    formula: ClassVar[str] = (
+        "mean over queries of Spearman's ρ of α_i and the relation, over the pool"
+    )
+
     @property
     def needs_likeness(self) -> bool:
         return self.likeness is None
@@ -46,7 +52,7 @@ class RankPattern(Pattern):
 
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         assert self.pool is not None
-        choice = self.pool(Sheet(grid, slice(0, grid.query.ids.shape[1]))).sum(2)
+        choice = torch.cat([self.pool(sheet).sum(2) for sheet in sheets(grid)], dim=1)
         asked = choice >= LEAST
         n = asked.sum(1)[:, None].double()
         score = (rows[self.name].double() * asked[:, None]).sum(2) / n

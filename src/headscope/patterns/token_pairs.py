@@ -7,17 +7,16 @@ also counts keys that lie outside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.capture import Kind
-from headscope.statistics.features.grid import PADDING, PUNCTUATION, WORD, Grid, Side
+from headscope.statistics.features.grid import PUNCTUATION, WORD, Grid
 from headscope.statistics.features.named import places
-from headscope.text.tokens import Tokens
+
+SPAN = 512  # queries looked at together
 
 
 class Sheet:
@@ -65,8 +64,7 @@ class Sheet:
         return self._query(self.grid.query.ids) == self.grid.key.ids[:, None, :]
 
     @cached_property
-    def same_word(self) -> Tensor:
-        """Pieces of one word of the text."""
+    def pieces_of_one_word(self) -> Tensor:
         query = self._query(self.grid.query.words)
         return (query == self.grid.key.words[:, None, :]) & (query >= 0)
 
@@ -90,36 +88,8 @@ class Sheet:
         return values[:, self.queries, None]
 
 
-def grid_of(
-    tokens: Sequence[Tokens],
-    keys: Sequence[Tokens] | None = None,
-    kind: Kind = "encoder",
-    causal: bool = False,
-) -> Grid:
-    """A batch grid of texts that have been read already, padded on the right."""
-    query = _side(tokens)
-    return Grid(
-        kind=kind,
-        causal=causal,
-        query=query,
-        key=query if keys is None else _side(keys),
-        documents=np.arange(len(tokens)),
-    )
-
-
-def _side(tokens: Sequence[Tokens]) -> Side:
-    longest = max(len(row) for row in tokens)
-
-    def stack(name: str, blank: int) -> Tensor:
-        rows = np.full((len(tokens), longest), blank, np.int64)
-        for i, row in enumerate(tokens):
-            rows[i, : len(row)] = getattr(row, name)
-        return torch.from_numpy(rows)
-
-    return Side(
-        ids=stack("comparable_ids", PADDING),
-        classes=stack("classes", PADDING),
-        segments=stack("segments", PADDING),
-        words=stack("words", PADDING),
-        stops=torch.zeros(len(tokens), longest, dtype=torch.bool),
-    )
+def sheets(grid: Grid) -> Iterator[Sheet]:
+    """All queries of a grid, some at a time, so that no whole map of relations is needed."""
+    length = grid.query.ids.shape[1]
+    for start in range(0, length, SPAN):
+        yield Sheet(grid, slice(start, min(length, start + SPAN)))

@@ -1,51 +1,49 @@
-"""Finds every statistic by looking into the folders where they live."""
+"""Finds every statistic: those of our folder, and those that other packages registered."""
 
 from __future__ import annotations
 
-import functools
+import difflib
 import importlib
-import importlib.util
 import inspect
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from headscope.errors import BadInput
+from headscope.measures import current_name, every, register
+from headscope.statistics import definitions
 from headscope.statistics.statistic import Statistic
-
-# by name, because patterns rest on statistics and may not be imported from here
-HOMES = ("headscope.statistics", "headscope.patterns")
 
 Wanted = str | type[Statistic] | Statistic
 
 
-@functools.cache
 def discover() -> dict[str, Statistic]:
-    """Every statistic by name."""
-    found: dict[str, Statistic] = {}
-    for home in HOMES:
-        spec = importlib.util.find_spec(home)
-        if spec is None or spec.submodule_search_locations is None:
-            continue
-        for entry in pkgutil.walk_packages(spec.submodule_search_locations, f"{home}."):
-            if ".kernels" not in entry.name:
-                gather(found, vars(importlib.import_module(entry.name)).values(), entry.name)
-    return dict(sorted(found.items()))
+    """Every statistic by name, patterns included."""
+    return {
+        name: measure.computed_by
+        for name, measure in every().items()
+        if isinstance(measure.computed_by, Statistic)
+    }
 
 
-def gather(found: dict[str, Statistic], things: Iterable[object], home: str) -> None:
-    """Add the statistics defined in one module; two of one name are a mistake to be told."""
+def register_statistics(*statistics: type[Statistic]) -> None:
+    """Make statistics known by name, to surveys, head maps, lists and the documentation."""
+    register(*(statistic().described() for statistic in statistics))
+
+
+def own_statistics() -> Iterator[type[Statistic]]:
+    """The statistics of the folder of definitions."""
+    for entry in pkgutil.iter_modules(definitions.__path__, f"{definitions.__name__}."):
+        module = importlib.import_module(entry.name)
+        yield from defined_in(vars(module).values(), entry.name)
+
+
+def defined_in(things: Iterable[object], home: str) -> Iterator[type[Statistic]]:
+    """The statistics that a module defines, not those it imports or only derives from."""
     for thing in list(things):
         if not (inspect.isclass(thing) and issubclass(thing, Statistic)):
             continue
-        if thing.__module__ != home or "name" not in vars(thing):
-            continue
-        if thing.name in found:
-            other = type(found[thing.name])
-            raise ValueError(
-                f"Two statistics are called {thing.name!r}: {other.__module__}.{other.__name__} "
-                f"and {home}.{thing.__name__}; rename one."
-            )
-        found[thing.name] = thing()
+        if thing.__module__ == home and "name" in vars(thing):
+            yield thing
 
 
 def choose(wanted: str | Sequence[Wanted] | None) -> list[Statistic]:
@@ -70,10 +68,10 @@ def _resolve(one: Wanted) -> Statistic:
         return one
     if not isinstance(one, str):
         return one()
-    if one not in discover():
-        import difflib
-
-        near = difflib.get_close_matches(one, discover(), 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(discover())}."
+    known = discover()
+    name = current_name(one)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
         raise BadInput(f"No statistic is called {one!r}; {hint}")
-    return discover()[one]
+    return known[name]

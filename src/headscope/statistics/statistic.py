@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -9,10 +10,11 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
+from headscope.measures import Measure
+from headscope.statistics.accumulator import Accumulator, Moments
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.survey.accumulator import Accumulator, Moments
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -21,13 +23,18 @@ Source = Literal["corpus", "gradient", "repeats"]
 
 
 class Statistic(ABC):
-    """One number per head; the subclass's docstring is its definition and names its paper.
+    """One number per head; the first paragraph of the subclass's docstring says what it is.
 
     Most statistics are the mean of one feature over some of a document's queries, and need no
     code: `feature` and `queries` say it. Others override `measure`.
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""  # as people read it; the name with blanks when left out
+    formula: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    needs: ClassVar[str] = ""  # what a model or text must have, beyond what is said below
+    of_one_text: ClassVar[bool] = True  # shown for a single reading, too
     unit: ClassVar[str]  # "share", "nats", "tokens", …
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)  # no document's value lies outside
     kinds: ClassVar[tuple[Kind, ...]] = ("encoder", "decoder")  # cross maps have unlike axes
@@ -38,6 +45,36 @@ class Statistic(ABC):
     feature: ClassVar[str | Feature | None] = None
     queries: ClassVar[str] = "all"
     both_directions: ClassVar[bool] = False  # undefined where a query cannot see what follows it
+
+    def described(self) -> Measure:
+        """What the registry of measures knows of this statistic."""
+        low, high = self.bounds
+        text = inspect.getdoc(type(self)) or ""
+        return Measure(
+            name=self.name,
+            title=self.title or self.name.replace("_", " "),
+            sentence=" ".join(text.split("\n\n")[0].split()),
+            unit=self.unit,
+            low=low,
+            high=high,
+            formula=self.formula,
+            paper=self.paper,
+            origin="statistic",
+            needs="; ".join(self._all_needs()),
+            of_one_text=self.of_one_text and self.source == "corpus",
+            standard=self.standard,
+            computed_by=self,
+        )
+
+    def _all_needs(self) -> list[str]:
+        needs = [self.needs] if self.needs else []
+        if self.both_directions:
+            needs.append("attention that looks both ways")
+        if self.source == "gradient":
+            needs.append("a model that guesses words, for the gradient of its loss")
+        if self.source == "repeats":
+            needs.append("a model that continues text, read on repeated random tokens")
+        return needs
 
     def features(self) -> tuple[str | Feature, ...]:
         """What `measure` will look up in the rows."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headscope.statistics.significance import holm
 from headscope.tasks.metrics import Metric
 
 Array = np.ndarray
@@ -61,15 +62,6 @@ def paired_bootstrap(
 def enough_draws(comparisons: int) -> int:
     """As many draws as let the least p-value there is survive correction for all comparisons."""
     return min(max(10_000, 200 * comparisons), 50_000)
-
-
-def holm(p: Array) -> Array:
-    """Holm's step-down correction: controls the chance of any false alarm."""
-    order = np.argsort(p)
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(1.0, stepped)
-    return corrected
 
 
 def benjamini_hochberg(p: Array) -> Array:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
+from headscope.measures import layers_by_heads
 from headscope.reading import Reading
-from headscope.views.default_labels import scores_for
-from headscope.views.summary import MEASURES, summary
+from headscope.views.summary import describe_column, summary
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import pack_numbers
 
@@ -44,13 +44,11 @@ class Table:
         }
 
 
-def table_of(source: Any, kind: str | None = None, scores: pd.DataFrame | None = None) -> Table:
-    """source: a reading (with its pattern scores, if they are at hand), a survey, or its table."""
+def table_of(source: Any, kind: str | None = None) -> Table:
+    """source: a reading, a survey, or its table."""
     if isinstance(source, Reading):
         part = source.part(kind)  # pyright: ignore[reportArgumentType]
-        table = Table(part.kind, part.numbers, summary(part))
-        scores = scores_for(source) if scores is None else scores
-        return table if scores is None else _with_patterns(table, scores)
+        return Table(part.kind, part.numbers, summary(part))
     frame_of_survey = getattr(source, "table", source)
     if hasattr(frame_of_survey, "columns"):
         return _from_frame(frame_of_survey, kind)
@@ -58,7 +56,7 @@ def table_of(source: Any, kind: str | None = None, scores: pd.DataFrame | None =
 
 
 def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
-    """A survey's tidy table: one row per kind, layer, head and statistic."""
+    """A survey's tidy table: one row per kind, layer, head and measure."""
     missing = {"layer", "head", "measure", "value"} - set(table.columns)
     if missing or table.empty:
         raise BadInput("The survey's table needs rows with layer, head, measure and value.")
@@ -69,39 +67,8 @@ def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
         raise BadInput(f"The survey has no {chosen} attention; it has {', '.join(kinds)}.")
     layers = tuple(int(layer) for layer in sorted(rows["layer"].unique()))
     heads = int(rows["head"].max()) + 1
-    columns: dict[str, NDArray[np.floating]] = {}
-    for name, group in rows.groupby("measure", sort=False):
-        values = np.full((len(layers), heads), np.nan, dtype=np.float32)
-        places = [layers.index(int(layer)) for layer in group["layer"]]
-        values[places, group["head"].astype(int)] = group["value"]
-        columns[str(name)] = values
-    return Table(chosen, layers, columns)
-
-
-def _with_patterns(table: Table, scores: pd.DataFrame) -> Table:
-    """The table with a column a pattern, after the columns it has."""
-    columns = dict(table.columns)
-    rows: Any = scores[scores["kind"] == table.kind]
-    for name, group in rows.groupby("pattern", sort=False):
-        values = np.full((len(table.layers), table.heads), np.nan, dtype=np.float32)
-        places = [table.layers.index(int(layer)) for layer in group["layer"]]
-        values[places, group["head"].astype(int)] = group["score"]
-        columns[str(name)] = values
-    return replace(table, columns=columns)
-
-
-def describe_column(name: str, values: NDArray[np.floating]) -> dict[str, Any]:
-    finite = values[np.isfinite(values)]
-    signed = bool(finite.size and finite.min() < 0 < finite.max())
-    column: dict[str, Any] = {
-        "name": name,
-        "title": name.replace("_", " "),
-        "scale": "diverging" if signed else "sequential",
+    columns = {
+        str(name): layers_by_heads(group, layers=layers, heads=heads)
+        for name, group in rows.groupby("measure", sort=False)
     }
-    if name in MEASURES:
-        column |= {"title": MEASURES[name].title, "note": MEASURES[name].note}
-        if MEASURES[name].unit:
-            column["unit"] = MEASURES[name].unit
-        if MEASURES[name].share:
-            column["range"] = [0.0, 1.0]
-    return column
+    return Table(chosen, layers, columns)

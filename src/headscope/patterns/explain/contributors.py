@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from headscope.capture.softmax import weights_of_scores
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part
 
@@ -48,15 +50,12 @@ class Contributors:
         scores = chosen[~is_bias].sum(0)
         if self.softcap is not None:
             scores = np.tanh(scores / self.softcap) * self.softcap
-        scores = np.where(self.visible, scores + chosen[is_bias].sum(0), -np.inf)
-        top = scores.max(-1, keepdims=True)
-        if self.sink is not None:
-            top = np.maximum(top, self.sink)
-        raised = np.exp(scores - top)
-        total = raised.sum(-1, keepdims=True)
-        if self.sink is not None:
-            total = total + np.exp(self.sink - top)
-        return raised / total
+        found = weights_of_scores(
+            torch.from_numpy(scores + chosen[is_bias].sum(0))[None, None],
+            visible=torch.from_numpy(np.array(self.visible)),
+            sinks=None if self.sink is None else torch.tensor([self.sink], dtype=torch.float64),
+        )
+        return found[0, 0].numpy()
 
 
 def contributors(part: Part, layer: int, head: int) -> Contributors:

@@ -14,10 +14,10 @@ from headscope.patterns.explain.contributors import BIAS, Contributors, contribu
 from headscope.patterns.explain.delta import SIZES, Delta, Stability, delta
 from headscope.patterns.explain.targets import targets_of
 from headscope.patterns.explain.words import in_words
+from headscope.patterns.known import pattern_named
 from headscope.patterns.labels import quick_labels
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.scores import pattern_named
-from headscope.patterns.token_pairs import grid_of
+from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,10 +15,10 @@ from headscope.errors import BadInput
 from headscope.patterns.explain.contributors import Values
 from headscope.patterns.explain.inputs import accepts, positions, reread
 from headscope.patterns.explain.score import head_score
+from headscope.patterns.known import pattern_named
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.scores import pattern_named
-from headscope.patterns.token_pairs import grid_of
+from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:
     import pandas as pd

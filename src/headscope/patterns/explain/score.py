@@ -10,7 +10,7 @@ import torch
 from headscope.errors import BadInput
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.token_pairs import grid_of
+from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:
     from headscope.reading import Reading

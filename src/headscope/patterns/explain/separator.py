@@ -11,7 +11,7 @@ import numpy as np
 from headscope.patterns.explain.contributors import BIAS, Values
 from headscope.patterns.explain.explanation import explain
 from headscope.patterns.explain.targets import targets_of
-from headscope.patterns.token_pairs import grid_of
+from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:
     from headscope.capture import Kind

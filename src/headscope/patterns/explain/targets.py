@@ -26,7 +26,7 @@ def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
     else:
         raise BadInput(
             f"The pattern {pattern.label!r} is an order of all words, with no targets to explain; "
-            "choose another, such as 'identical_word'."
+            "choose another, such as 'same_word'."
         )
     if not bool(aimed.any()):
         raise BadInput(

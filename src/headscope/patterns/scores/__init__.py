@@ -1,32 +1,16 @@
-"""The patterns: every module here that defines `pattern` adds one."""
+"""The patterns: whatever patterns a module here defines, are patterns of headscope."""
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
-from functools import cache
-from importlib import import_module
+from collections.abc import Iterator
 
-from headscope.errors import BadInput
 from headscope.patterns.pattern import Pattern
 
 
-@cache
-def patterns() -> dict[str, Pattern]:
-    """Every pattern by name."""
-    found: dict[str, Pattern] = {}
-    for module in pkgutil.iter_modules(__path__):
-        pattern = getattr(import_module(f"{__name__}.{module.name}"), "pattern", None)
-        if not isinstance(pattern, Pattern):
-            raise TypeError(f"headscope.patterns.scores.{module.name} defines no `pattern`.")
-        if pattern.name in found:
-            raise TypeError(f"Two patterns are called {pattern.name!r}.")
-        found[pattern.name] = pattern
-    return found
-
-
-def pattern_named(name: str) -> Pattern:
-    """The pattern of that name."""
-    known = patterns()
-    if name not in known:
-        raise BadInput(f"There is no pattern {name!r}; the patterns are {', '.join(known)}.")
-    return known[name]
+def own_patterns() -> Iterator[Pattern]:
+    """The patterns of this folder."""
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        found = vars(importlib.import_module(module.name)).values()
+        yield from (thing for thing in found if isinstance(thing, Pattern))

@@ -8,12 +8,13 @@ the second depends on a sum, so mean and variance follow from the delta method.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import Sheet, sheets
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.features.rows import Rows
@@ -23,11 +24,14 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class BagOfWords(Pattern):
+    formula: ClassVar[str] = "mean over queries of m H / ln |S|, S the query's sentence"
+
     def features(self) -> tuple[Feature, ...]:
         return (RowFeature(self.name, _rows, width=3),)
 
     def scores(self, rows: Rows, grid: Grid) -> Scores:
-        size, choice = _sizes(Sheet(grid, slice(0, grid.query.ids.shape[1])))
+        parts = [torch.stack(_sizes(sheet)) for sheet in sheets(grid)]
+        size, choice = torch.cat(parts, dim=2)
         asked = (grid.query.classes >= PUNCTUATION) & (size > 1) & (size < choice)
         n = asked.sum(1)[:, None].double()
         summed = (rows[self.name].double() * asked[:, None, :, None]).sum(2)  # b H 3
@@ -67,7 +71,7 @@ pattern = BagOfWords(
     name="bag_of_words",
     label="bag of words",
     about="spreads its attention evenly over its own sentence",
-    cut=0.6,
-    lift=1.3,
+    least_score=0.6,
+    least_lift=1.3,
     causal=False,
 )

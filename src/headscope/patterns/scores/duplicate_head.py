@@ -17,10 +17,11 @@ pattern = MassPattern(
     name="duplicate_head",
     label="duplicate token",
     about="attends to an earlier copy of the token",
-    cut=0.3,
-    lift=4.0,
+    least_score=0.3,
+    least_lift=4.0,
     source="repeats",
     causal=True,
+    paper="Wang et al. 2022",
     targets=targets,
     pool=earlier,
 )

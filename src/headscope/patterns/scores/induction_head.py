@@ -22,10 +22,11 @@ pattern = MassPattern(
     name="induction_head",
     label="induction",
     about="attends to what followed an earlier copy of the token",
-    cut=0.3,
-    lift=4.0,
+    least_score=0.3,
+    least_lift=4.0,
     source="repeats",
     causal=True,
+    paper="Olsson et al. 2022",
     targets=targets,
     pool=earlier,
 )

@@ -22,7 +22,7 @@ pattern = RankPattern(
     name="predictive",
     label="predictive words",
     about="ranks the other words by how much they help to guess the word",
-    cut=0.35,
+    least_score=0.35,
     follows="predictions",
     pool=pool,
 )

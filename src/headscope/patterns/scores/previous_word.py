@@ -17,7 +17,7 @@ pattern = MassPattern(
     name="previous_word",
     label="previous word",
     about="attends to the previous token of the same sentence",
-    cut=0.4,
+    least_score=0.4,
     targets=targets,
     pool=content,
 )

@@ -18,7 +18,7 @@ pattern = RankPattern(
     name="related_other_sentence",
     label="related words, other sentence",
     about="ranks the words of the other sentence by how alike their embeddings are",
-    cut=0.35,
+    least_score=0.35,
     causal=False,
     pool=pool,
 )

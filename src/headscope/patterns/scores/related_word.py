@@ -17,6 +17,6 @@ pattern = RankPattern(
     name="related_word",
     label="related words",
     about="ranks the other words by how alike their embeddings are",
-    cut=0.35,
+    least_score=0.35,
     pool=pool,
 )

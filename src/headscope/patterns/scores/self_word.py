@@ -17,7 +17,7 @@ pattern = MassPattern(
     name="self_word",
     label="itself",
     about="attends to the token itself",
-    cut=0.4,
+    least_score=0.4,
     targets=targets,
     pool=content,
 )

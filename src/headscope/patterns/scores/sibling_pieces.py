@@ -14,7 +14,7 @@ from headscope.patterns.token_pairs import Sheet
 
 
 def targets(sheet: Sheet) -> Tensor:
-    return sheet.words & sheet.same_word
+    return sheet.words & sheet.pieces_of_one_word
 
 
 def neighbourhood(sheet: Sheet) -> Tensor:
@@ -28,7 +28,7 @@ pattern = MassPattern(
     name="sibling_pieces",
     label="rest of the word",
     about="attends to the other pieces of the same word",
-    cut=0.7,  # a pure next-token head reaches about 0.6 on words of two or three pieces
+    least_score=0.7,  # a pure next-token head reaches about 0.6 on words of two or three pieces
     targets=targets,
     pool=neighbourhood,
 )

@@ -22,8 +22,10 @@ pattern = MassPattern(
     name="sink",
     label="first-token sink",
     about="leaves its attention on the first token",
-    cut=0.5,
+    least_score=0.5,
     causal=True,
+    rests=True,
+    paper="Xiao et al. 2023",
     targets=targets,
     pool=after_the_start,
 )

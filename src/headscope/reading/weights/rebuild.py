@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
+
+from headscope.capture.softmax import attention_weights
 
 
 def softmax_of_scores(
@@ -17,19 +18,12 @@ def softmax_of_scores(
     sinks: Tensor | None = None,  # h
 ) -> Tensor:
     """h r s in float32, on the device of q."""
-    heads, rows, dim = q.shape
-    groups, keys = k.shape[:2]
-    grouped = (q.float() * scaling).reshape(groups, heads // groups * rows, dim)
-    scores = torch.bmm(grouped, k.float().transpose(1, 2)).view(heads, rows, keys)
-    if softcap is not None:
-        scores = torch.tanh(scores / softcap) * softcap
-    if bias is not None:
-        scores = scores + bias.to(scores)
-    if seen is not None:
-        # as the model does: a query that may look nowhere looks everywhere alike
-        scores = scores.masked_fill_(~seen, torch.finfo(scores.dtype).min)
-    if sinks is None:
-        return torch.softmax(scores, dim=-1)
-    # sink logits take their share of every row and are then forgotten
-    sink = sinks.to(scores).view(heads, 1, 1).expand(heads, rows, 1)
-    return torch.cat([scores, sink], dim=-1).softmax(-1)[..., :-1]
+    return attention_weights(
+        q[None].float(),
+        k[None].float(),
+        scaling,
+        softcap=softcap,
+        bias=None if bias is None else bias[None].to(q.device),
+        visible=seen,  # as the model does: a query that may look nowhere looks everywhere alike
+        sinks=sinks,
+    )[0]

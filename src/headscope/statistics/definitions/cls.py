@@ -10,13 +10,17 @@ from headscope.statistics.statistic import Statistic, undefined_unless
 
 
 class Cls(Statistic):
-    """Share of attention that goes to `[CLS]` tokens: Σ_i Σ_(j ∈ [CLS]) α_ij / n.
+    """Share of attention that goes to `[CLS]` tokens.
 
-    Clark et al. 2019, section 3.2 (their figure 2). Other tokenizers' tokens of the same role
-    count (`<s>`, a decoder's begin-of-text); undefined for texts without one.
+    Other tokenizers' tokens of the same role count (`<s>`, a decoder's begin-of-text); undefined
+    for texts without one.
     """
 
     name = "cls"
+    title = "opening token"
+    formula = "Σ_i Σ_(j ∈ [CLS]) α_ij / n"
+    paper = "Clark et al. 2019, section 3.2 (figure 2)"
+    needs = "a `[CLS]` or its like"
     unit = "share"
     feature = "cls"
 

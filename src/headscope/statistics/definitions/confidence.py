@@ -6,12 +6,15 @@ from headscope.statistics.statistic import Statistic
 
 
 class Confidence(Statistic):
-    """Mean over queries of the largest weight, max_j α_ij; the end-of-sentence token asks nothing.
+    """The largest weight of a query, on average; the end-of-sentence token asks nothing.
 
-    Voita et al. 2019, section 3: confident heads are the ones worth keeping.
+    Confident heads are the ones worth keeping.
     """
 
     name = "confidence"
+    title = "confidence"
+    formula = "mean over i ∉ [SEP] of max_j α_ij"
+    paper = "Voita et al. 2019, section 3"
     unit = "share"
     kinds = ("encoder", "decoder", "cross")
     feature = "largest"

@@ -14,11 +14,14 @@ from headscope.statistics.statistic import Statistic, undefined_unless
 class CrossSentence(Statistic):
     """Share of attention that goes to the other sentence of a pair, its special tokens included.
 
-    Σ_i Σ_(s_j ≠ s_i) α_ij / n; what a head must do to compare two sentences (Vig 2019;
-    Kovaleva et al. 2019). Undefined for single texts.
+    What a head must do to compare two sentences. Undefined for single texts.
     """
 
     name = "cross_sentence"
+    title = "other sentence"
+    formula = "Σ_i Σ_(s_j ≠ s_i) α_ij / n"
+    paper = "Vig 2019; Kovaleva et al. 2019"
+    needs = "a sentence pair"
     unit = "share"
 
     def features(self) -> tuple[str | Feature, ...]:

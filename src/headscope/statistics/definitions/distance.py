@@ -6,12 +6,15 @@ from headscope.statistics.statistic import Statistic
 
 
 class Distance(Statistic):
-    """Mean distance in tokens between query and key, Σ_j α_ij |i − j|, over all queries.
+    """Tokens between query and key, on average.
 
-    Vig & Belinkov 2019, section 5.5, who study decoders, where |i − j| = i − j.
+    They study decoders, where |i − j| = i − j.
     """
 
     name = "distance"
+    title = "distance"
+    formula = "mean_i Σ_j α_ij |i − j|"
+    paper = "Vig & Belinkov 2019, section 5.5"
     unit = "tokens"
     bounds = (0.0, float("inf"))
     feature = "distance"

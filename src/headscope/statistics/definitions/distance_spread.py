@@ -13,11 +13,14 @@ from headscope.statistics.statistic import Statistic
 class DistanceSpread(Statistic):
     """Standard deviation of the distance |i − j| within a row, mean over all queries.
 
-    √(Σ_j α_ij |i − j|² − (Σ_j α_ij |i − j|)²): 0 for a head that always looks equally far,
-    large for one that looks near and far at once (beside Vig & Belinkov 2019, section 5.5).
+    0 for a head that always looks equally far, large for one that looks near and far at once.
     """
 
     name = "distance_spread"
+    title = "spread of the distance"
+    formula = "mean_i √(Σ_j α_ij |i − j|² − (Σ_j α_ij |i − j|)²)"
+    paper = "beside Vig & Belinkov 2019, section 5.5"
+    of_one_text = False
     standard = False  # needs a second sum per pair, which a GPU feels
     unit = "tokens"
     bounds = (0.0, float("inf"))

@@ -6,14 +6,17 @@ from headscope.statistics.statistic import Statistic
 
 
 class Entropy(Statistic):
-    """Mean entropy of the rows, −Σ_j α_ij ln α_ij, over all queries of a document.
+    """How widely the head spreads its attention: the mean entropy of its rows.
 
-    Clark et al. 2019, section 3.3 (their figure 4). They smooth α by 0.0001 before taking the
-    logarithm, which adds at most 0.002 nats; here 0 · ln 0 is 0 and nothing is smoothed. Compare
-    with `entropy_uniform`, the entropy of attending to everything alike.
+    They smooth α by 0.0001 before taking the logarithm, which adds at most 0.002 nats; here 0 · ln
+    0 is 0 and nothing is smoothed. Compare with `entropy_uniform`, the entropy of attending to
+    everything alike.
     """
 
     name = "entropy"
+    title = "entropy"
+    formula = "mean_i −Σ_j α_ij ln α_ij"
+    paper = "Clark et al. 2019, section 3.3 (figure 4)"
     unit = "nats"
     bounds = (0.0, float("inf"))
     kinds = ("encoder", "decoder", "cross")

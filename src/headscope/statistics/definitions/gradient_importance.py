@@ -23,6 +23,7 @@ class _GradientImportance(Statistic):
     kinds = ("encoder", "decoder", "cross")
     source = "gradient"
     standard = False
+    paper = "Clark et al. 2019, section 3.2 (figure 3)"
 
     @abstractmethod
     def keys(self, grid: Grid) -> Tensor:
@@ -49,38 +50,44 @@ class _GradientImportance(Statistic):
 
 
 class GradientSep(_GradientImportance):
-    """Mean of |∂L/∂α_ij| over all queries i and the keys j that are `[SEP]`.
+    """How much the loss depends on attention to `[SEP]`: the mean size of its gradient there.
 
     L is the masked-word loss of encoders (15 % of the words masked as in BERT's training), the
-    next-token loss of decoders. Clark et al. 2019, section 3.2 (their figure 3): it collapses
-    where heads rest on `[SEP]` to do nothing. They state no scale; compare ratios.
+    next-token loss of decoders. It collapses where heads rest on `[SEP]` to do nothing. The paper
+    states no scale; compare ratios.
     """
 
     name = "gradient_sep"
+    title = "gradient at separators"
+    formula = "mean over queries i and keys j ∈ [SEP] of |∂L/∂α_ij|"
 
     def keys(self, grid: Grid) -> Tensor:
         return grid.key.classes == SEP
 
 
 class GradientPunctuation(_GradientImportance):
-    """Mean of |∂L/∂α_ij| over all queries i and the keys j that are full stops or commas.
+    """How much the loss depends on attention to full stops and commas.
 
-    Clark et al. 2019, section 3.2; see `gradient_sep` for the loss.
+    See `gradient_sep` for the loss.
     """
 
     name = "gradient_punctuation"
+    title = "gradient at full stops and commas"
+    formula = "mean over queries i and keys j ∈ {. ,} of |∂L/∂α_ij|"
 
     def keys(self, grid: Grid) -> Tensor:
         return grid.key.stops
 
 
 class GradientAll(_GradientImportance):
-    """Mean of |∂L/∂α_ij| over all queries i and all keys j that are not masked.
+    """How much the loss depends on attention anywhere.
 
-    Clark et al. 2019, section 3.2; see `gradient_sep` for the loss.
+    See `gradient_sep` for the loss.
     """
 
     name = "gradient_all"
+    title = "gradient everywhere"
+    formula = "mean over queries i and keys j that are not masked of |∂L/∂α_ij|"
 
     def keys(self, grid: Grid) -> Tensor:
         return grid.key.valid & (grid.key.classes != SPECIAL)

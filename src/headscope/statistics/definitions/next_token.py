@@ -6,13 +6,16 @@ from headscope.statistics.statistic import Statistic
 
 
 class NextToken(Statistic):
-    """Share of attention that goes to the token after the query: Σ_i α_(i,i+1) / n.
+    """Share of attention that goes to the token after the query.
 
-    All n real tokens count, special ones and the last included (Clark et al. 2019, section 3.1).
-    Undefined for causal attention, which cannot look ahead.
+    All n real tokens count, special ones and the last included. Undefined for causal attention,
+    which cannot look ahead.
     """
 
     name = "next"
+    title = "next token"
+    formula = "Σ_i α_(i,i+1) / n"
+    paper = "Clark et al. 2019, section 3.1"
     unit = "share"
     feature = "next"
     both_directions = True

@@ -12,11 +12,15 @@ from headscope.statistics.statistic import Statistic, undefined_unless
 class RestToSep(Statistic):
     """Share of the attention of all other tokens that goes to `[SEP]` tokens.
 
-    Mean over queries i ∉ [SEP] of Σ_(j ∈ [SEP]) α_ij (Clark et al. 2019, section 3.2). Undefined
-    for texts without a `[SEP]`.
+    Undefined for texts without a `[SEP]`.
     """
 
     name = "rest_sep"
+    title = "separators, from all other tokens"
+    formula = "mean over i ∉ [SEP] of Σ_(j ∈ [SEP]) α_ij"
+    paper = "Clark et al. 2019, section 3.2"
+    of_one_text = False
+    needs = "a `[SEP]` or its like"
     unit = "share"
     feature = "sep"
 

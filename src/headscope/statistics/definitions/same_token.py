@@ -11,14 +11,18 @@ from headscope.statistics.statistic import Statistic
 
 
 class SameToken(Statistic):
-    """Attention to other places where the query's own token stands: Σ_(j ≠ i, x_j = x_i) α_ij.
+    """Attention to other places where the query's own token stands.
 
     Mean over queries that have such a place among the keys they can see; special tokens neither
-    ask nor count (Vig 2019, pattern 3; the duplicate-token heads of Wang et al. 2022).
+    ask nor count.
     """
 
     name = "same_token"
+    title = "same token elsewhere"
+    formula = "mean over queries with such a place of Σ_(j ≠ i, x_j = x_i) α_ij"
+    paper = "Vig 2019, pattern 3; Wang et al. 2022 (duplicate-token heads)"
     standard = False  # needs a comparison per pair, which a GPU feels
+    needs = "a text that repeats a token"
     unit = "share"
     feature = "same_token"
 

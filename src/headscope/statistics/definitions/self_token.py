@@ -6,11 +6,14 @@ from headscope.statistics.statistic import Statistic
 
 
 class SelfToken(Statistic):
-    """Share of attention that goes to the query's own token: Σ_i α_ii / n.
+    """Share of attention that a token pays to itself.
 
-    All n real tokens count, special ones included (Clark et al. 2019, section 3.1).
+    All n real tokens count, special ones included.
     """
 
     name = "self"
+    title = "itself"
+    formula = "Σ_i α_ii / n"
+    paper = "Clark et al. 2019, section 3.1"
     unit = "share"
     feature = "self"

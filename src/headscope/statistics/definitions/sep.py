@@ -10,13 +10,17 @@ from headscope.statistics.statistic import Statistic, undefined_unless
 
 
 class Sep(Statistic):
-    """Share of attention that goes to `[SEP]` tokens: Σ_i Σ_(j ∈ [SEP]) α_ij / n.
+    """Share of attention that goes to `[SEP]` tokens.
 
-    Clark et al. 2019, section 3.2 (their figure 2). Other tokenizers' tokens of the same role
-    count (`</s>`, end-of-text); undefined for texts without one.
+    Other tokenizers' tokens of the same role count (`</s>`, end-of-text); undefined for texts
+    without one.
     """
 
     name = "sep"
+    title = "separators"
+    formula = "Σ_i Σ_(j ∈ [SEP]) α_ij / n"
+    paper = "Clark et al. 2019, section 3.2 (figure 2)"
+    needs = "a `[SEP]` or its like"
     unit = "share"
     feature = "sep"
 

@@ -6,12 +6,14 @@ from headscope.statistics.statistic import Statistic
 
 
 class SepToSep(Statistic):
-    """Share of the attention of `[SEP]` tokens that goes to `[SEP]` tokens, themselves included.
-
-    Mean over queries i ∈ [SEP] of Σ_(j ∈ [SEP]) α_ij (Clark et al. 2019, section 3.2).
-    """
+    """Share of the attention of `[SEP]` tokens that goes to `[SEP]` tokens, themselves included."""
 
     name = "sep_sep"
+    title = "separators, from separators"
+    formula = "mean over i ∈ [SEP] of Σ_(j ∈ [SEP]) α_ij"
+    paper = "Clark et al. 2019, section 3.2"
+    of_one_text = False
+    needs = "a `[SEP]` or its like"
     unit = "share"
     feature = "sep"
     queries = "sep"

@@ -14,11 +14,16 @@ from headscope.statistics.statistic import Statistic
 class UniformEntropy(Statistic):
     """Entropy a head would have if it attended to every key it can see alike.
 
-    ln n for bidirectional and cross attention, mean_i ln(i + 1) for causal attention: the dashed
-    line of Clark et al. 2019, figure 4. The same for all heads.
+    The same for all heads.
     """
 
     name = "entropy_uniform"
+    title = "entropy of even attention"
+    formula = (
+        "ln n for attention both ways and cross attention, mean_i ln(i + 1) for causal attention"
+    )
+    paper = "Clark et al. 2019, section 3.3 (the dashed line of figure 4)"
+    of_one_text = False
     unit = "nats"
     bounds = (0.0, float("inf"))
     kinds = ("encoder", "decoder", "cross")

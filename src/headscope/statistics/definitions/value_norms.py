@@ -34,6 +34,9 @@ class _ValueNorm(Statistic):
     unit = "norm"
     bounds = (0.0, float("inf"))
     standard = False
+    of_one_text = False
+    paper = "Kobayashi et al. 2020"
+    needs = "values and the output projection"
 
     def unavailable(self, scope: Scope) -> str | None:
         if scope.rung == "tap":
@@ -42,53 +45,62 @@ class _ValueNorm(Statistic):
 
 
 class NormAll(_ValueNorm):
-    """Mean over queries of Σ_j ‖α_ij f_h(x_j)‖, with f_h(x) = (x W_V + b_V) W_O for head h.
+    """How much a head moves in all: the length of what it takes, summed over the keys.
 
-    Kobayashi et al. 2020: how much a head moves in all, the measure the other norms are read by.
+    f_h(x) = (x W_V + b_V) W_O for head h; the measure the other norms are read by.
     """
 
     name = "norm_all"
+    title = "norm of what is moved"
+    formula = "mean_i Σ_j ‖α_ij f_h(x_j)‖"
     feature = ValueFeature("norm_all", norms)
 
 
 class NormCls(_ValueNorm):
-    """Mean over queries of Σ_(j ∈ [CLS]) ‖α_ij f_h(x_j)‖ (Kobayashi et al. 2020)."""
+    """How much a head takes from `[CLS]`; see `norm_all`."""
 
     name = "norm_cls"
+    title = "norm from the opening token"
+    formula = "mean_i Σ_(j ∈ [CLS]) ‖α_ij f_h(x_j)‖"
     feature = ValueFeature(
         "norm_cls", lambda grid, call: norms(grid, call) * (grid.key.classes == CLS)[:, None]
     )
 
 
 class NormSep(_ValueNorm):
-    """Mean over queries of Σ_(j ∈ [SEP]) ‖α_ij f_h(x_j)‖ (Kobayashi et al. 2020).
+    """How much a head takes from `[SEP]`; see `norm_all`.
 
     A head with a large `sep` and a small `norm_sep` rests on `[SEP]`: it looks and takes nothing.
     """
 
     name = "norm_sep"
+    title = "norm from separators"
+    formula = "mean_i Σ_(j ∈ [SEP]) ‖α_ij f_h(x_j)‖"
     feature = ValueFeature(
         "norm_sep", lambda grid, call: norms(grid, call) * (grid.key.classes == SEP)[:, None]
     )
 
 
 class NormPunctuation(_ValueNorm):
-    """Mean over queries of Σ_(j ∈ {. ,}) ‖α_ij f_h(x_j)‖ (Kobayashi et al. 2020)."""
+    """How much a head takes from full stops and commas; see `norm_all`."""
 
     name = "norm_punctuation"
+    title = "norm from full stops and commas"
+    formula = "mean_i Σ_(j ∈ {. ,}) ‖α_ij f_h(x_j)‖"
     feature = ValueFeature(
         "norm_punctuation", lambda grid, call: norms(grid, call) * grid.key.stops[:, None]
     )
 
 
 class NormFirst(_ValueNorm):
-    """Mean over queries of ‖α_i0 f_h(x_0)‖: what a head takes from the first token.
+    """How much a head takes from the first token; see `norm_all`.
 
-    The decoder's counterpart of `norm_sep` (Kobayashi et al. 2020): sinks have a large `first` and
-    a small `norm_first`.
+    The decoder's counterpart of `norm_sep`: sinks have a large `first` and a small `norm_first`.
     """
 
     name = "norm_first"
+    title = "norm from the first token"
+    formula = "mean_i ‖α_i0 f_h(x_0)‖"
     feature = ValueFeature("norm_first", lambda grid, call: _first(grid, call))
 
 

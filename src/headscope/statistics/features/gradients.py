@@ -16,7 +16,7 @@ from headscope.reading import Scope
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import PUNCTUATION, Grid, Side
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.survey.recorder import Recorder
+from headscope.statistics.kernels.recorder import Recorder
 from headscope.text.tokenise import Batch
 
 SHARE = 0.15  # of the words, as BERT was trained

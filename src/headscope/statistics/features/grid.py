@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,7 +15,11 @@ from torch import Tensor, nn
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.text.tokens import TokenClass
+from headscope.text.tokens import TokenClass, Tokens
+
+if TYPE_CHECKING:
+    from headscope.corpus.text.batches import TextBatch
+    from headscope.reading import Scope
 
 PADDING = -1  # class, segment and word of a position that holds no token
 CLS, SEP, SPECIAL, PUNCTUATION, WORD = (int(token_class) for token_class in TokenClass)
@@ -121,3 +127,65 @@ class Grid:
 
 
 SELECTIONS = ("all", "cls", "sep", "not_sep", "content")
+
+
+def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
+    """The tokens of a batch, padded on the right to `width` positions."""
+    batch = len(tokens)
+    ids = np.zeros((batch, width), dtype=np.int64)
+    classes = np.full((batch, width), PADDING, dtype=np.int8)
+    segments = np.full((batch, width), PADDING, dtype=np.int8)
+    words = np.full((batch, width), -1, dtype=np.int32)
+    stops = np.zeros((batch, width), dtype=bool)
+    for row, of_row in enumerate(tokens):
+        count = len(of_row)
+        ids[row, :count] = _ids(of_row)
+        classes[row, :count] = of_row.classes
+        segments[row, :count] = of_row.segments
+        words[row, :count] = of_row.words
+        stops[row, :count] = of_row.stops
+    made = Side(*(torch.from_numpy(array) for array in (ids, classes, segments, words, stops)))
+    return made.to(device)
+
+
+def _ids(tokens: Tokens) -> NDArray[np.int64]:
+    """Token ids; tokens that were given as strings are the same where their strings are."""
+    if not (tokens.ids == UNKNOWN).any():
+        return tokens.comparable_ids
+    return np.unique(np.array(tokens.text), return_inverse=True)[1].astype(np.int64)
+
+
+def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
+    """A grid for every kind of attention the scope's model has."""
+    device = scope.device
+    read = side(batch.tokens, batch.inputs.inputs["input_ids"].shape[1], device)
+    written = read
+    if batch.decoder_tokens is not None:
+        width = batch.inputs.inputs["decoder_input_ids"].shape[1]
+        written = side(batch.decoder_tokens, width, device)
+
+    def grid(kind: Kind, query: Side, key: Side) -> Grid:
+        return Grid(kind, kind == "decoder", query, key, batch.documents, model=scope.model)
+
+    every = {
+        "encoder": grid("encoder", read, read),
+        "decoder": grid("decoder", written, written),
+        "cross": grid("cross", written, read),
+    }
+    return {kind: every[kind] for kind in scope.kinds}
+
+
+def grid_of(
+    tokens: Sequence[Tokens],
+    keys: Sequence[Tokens] | None = None,
+    kind: Kind = "encoder",
+    causal: bool = False,
+) -> Grid:
+    """A grid of texts that have been read already."""
+
+    def padded(texts: Sequence[Tokens]) -> Side:
+        return side(texts, max(len(text) for text in texts), torch.device("cpu"))
+
+    query = padded(tokens)
+    key = query if keys is None else padded(keys)
+    return Grid(kind, causal, query, key, np.arange(len(tokens)))

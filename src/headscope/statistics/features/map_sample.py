@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.statistics.survey.accumulator import Accumulator, Array
+from headscope.statistics.accumulator import Accumulator, Array
 
 MOST = 256  # documents kept
 

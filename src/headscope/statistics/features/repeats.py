@@ -11,8 +11,7 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.reading import Scope
 from headscope.reading.generated import tokens_of_ids
-from headscope.statistics.features.grid import Grid
-from headscope.statistics.features.grids import side
+from headscope.statistics.features.grid import Grid, side
 from headscope.text.tokenise import Batch
 
 SEQUENCES = 10

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.reading import LayerAttention
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.plan import Plan, blocks
-from headscope.statistics.kernels.scores import block_output, block_weights
+from headscope.statistics.kernels.scores import block_output, block_weights, layer_weights
 
 MOST = 2**21  # weights in a block: 8 MB, which stays in a processor's cache between reductions
 
@@ -53,8 +54,14 @@ def from_weights(call: Call, plan: Plan, weights: Tensor) -> Reduced:
     )
 
 
+def from_layer(layer: LayerAttention, heads: int, plan: Plan) -> Reduced:
+    """Row features of a layer of a reading, its weights made one block at a time if need be."""
+    queries = plan.grid.query.ids.shape[1]
+    return _reduce(None, plan, 1, heads, queries, lambda b, q: layer_weights(layer, q))
+
+
 def _reduce(
-    call: Call,
+    call: Call | None,
     plan: Plan,
     batch: int,
     heads: int,
@@ -62,7 +69,7 @@ def _reduce(
     make: Callable[[slice, slice], Tensor],
 ) -> Reduced:
     reduced = Reduced(plan, batch, heads, queries)
-    values = plan.value_columns(call) if plan.values else None
+    values = plan.value_columns(call) if plan.values and call is not None else None
     keys = plan.grid.key.ids.shape[1]
     for documents, part in blocks(batch, heads, queries, keys, MOST):
         weights = make(documents, part)

@@ -1,6 +1,6 @@
-"""The weights of some queries of a call, made from its q and k as the model makes them.
+"""The weights of some queries, made from q and k as the model makes them.
 
-Only for calls whose numbers are known to come out as the model's own (see `trust`): the mask is
+Of a call, only where they are known to come out as the model's own (see `verified`): the mask is
 rebuilt from what is known of the batch, so that no queries × keys matrix is ever held.
 """
 
@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.capture.softmax import attention_weights
+from headscope.errors import BadInput
+from headscope.reading import LayerAttention
 from headscope.statistics.features.grid import Grid
 
 
@@ -25,26 +28,23 @@ def can_rebuild(call: Call) -> bool:
 
 
 def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> Tensor:
-    """b h tq s in float32: softmax of the scaled, capped, biased and masked scores."""
+    """b h tq s in float32: the weights of some queries of some documents of a call."""
     assert call.q is not None and call.k is not None and call.scaling is not None
-    q = call.q[documents, :, queries].float()
-    k = call.k[documents].float()
-    batch, heads, count, dim = q.shape
-    groups, keys = k.shape[1], k.shape[2]
-    grouped = (q * call.scaling).reshape(batch, groups, heads // groups * count, dim)
-    scores = (grouped @ k.transpose(2, 3)).view(batch, heads, count, keys)
-    if call.softcap is not None:
-        scores = torch.tanh(scores / call.softcap) * call.softcap
-    if call.bias is not None:
-        scores = scores + _part(call.bias, documents, queries)
     seen = visible(call, grid, documents, queries)
-    if seen is not None:
-        scores = scores.masked_fill_(~seen[:, None], torch.finfo(scores.dtype).min)
-    if call.sinks is None:
-        return scores.softmax(-1)
-    # sink logits take their share of every row and are then forgotten
-    sinks = call.sinks.float().view(1, heads, 1, 1).expand(batch, heads, count, 1)
-    return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
+    return attention_weights(
+        call.q[documents, :, queries].float(),
+        call.k[documents].float(),
+        call.scaling,
+        softcap=call.softcap,
+        bias=None if call.bias is None else _part(call.bias, documents, queries),
+        visible=None if seen is None else seen[:, None],
+        sinks=call.sinks,
+    )
+
+
+def layer_weights(layer: LayerAttention, queries: slice) -> Tensor:
+    """1 h tq s in float32: the weights of some queries of a layer of a reading."""
+    return torch.from_numpy(layer.head_weights(slice(None), queries))[None]
 
 
 def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:

@@ -17,7 +17,7 @@ from headscope.capture import Call, Kind
 from headscope.corpus.text.batches import batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
-from headscope.statistics.features.grids import grids
+from headscope.statistics.features.grid import grids
 from headscope.statistics.kernels.scores import block_weights, can_rebuild
 
 TEXTS = ("The cat sat on the mat, and the dog ran to the house.", "It was one of two.")

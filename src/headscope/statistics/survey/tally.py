@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Kind
+from headscope.statistics.accumulator import Accumulator
 from headscope.statistics.distances.head_distances import HeadDistances
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.accumulator import Accumulator
 from headscope.statistics.survey.bootstrap import Bootstrap
 
 Heads = tuple[tuple[int, int], ...]  # (layer, head)

@@ -35,7 +35,7 @@ SEVEN = (
     PostPattern(
         "Identical or related words",
         "Attention goes to other places where the word stands, or to words like it.",
-        ("identical_word", "related_word"),
+        ("same_word", "related_word"),
         None,
     ),
     PostPattern(

@@ -59,7 +59,7 @@ def _scores(section: Section, found: Findings, name: str) -> None:
         top[SHOWN],
         f"**{pattern.label}**: a head {pattern.about}. The five highest of "
         f"{len(found.scores[found.scores['pattern'] == name])} heads; {held} heads earn the label "
-        f"(score at least {pattern.cut}, and beyond its key-permutation null).",
+        f"(score at least {pattern.least_score}, and beyond its key-permutation null).",
     )
 
 
@@ -113,7 +113,7 @@ def _reason(section: Section, found: Findings, name: str) -> None:
 
 def _neurons(section: Section, name: str, reason: Any, reading: Reading) -> None:
     from headscope.patterns.explain.targets import targets_of
-    from headscope.patterns.token_pairs import grid_of
+    from headscope.statistics.features.grid import grid_of
     from headscope.surfaces import neuron_view
 
     part = reading.part()

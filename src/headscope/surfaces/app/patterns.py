@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from headscope.patterns.known import patterns
 from headscope.patterns.labels import in_order
-from headscope.patterns.scores import patterns
 
 
 def labels_of(scores: pd.DataFrame | None) -> pd.DataFrame | tuple[()]:

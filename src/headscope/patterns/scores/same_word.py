@@ -14,11 +14,11 @@ def targets(sheet: Sheet) -> Tensor:
 
 
 pattern = MassPattern(
-    name="identical_word",
-    label="identical word",
+    name="same_word",
+    label="same word",
     about="attends to other occurrences of the same word",
-    cut=0.2,
-    lift=4.0,
+    least_score=0.2,
+    least_lift=4.0,
     targets=targets,
     pool=other_words,
 )

@@ -18,11 +18,11 @@ def targets(sheet: Sheet) -> Tensor:
 
 
 pattern = MassPattern(
-    name="other_sentence",
+    name="same_word_other",
     label="same word, other sentence",
     about="attends to the same word in the other sentence",
-    cut=0.2,
-    lift=4.0,
+    least_score=0.2,
+    least_lift=4.0,
     causal=False,
     targets=targets,
     pool=words_across,

@@ -1,0 +1,48 @@
+"""Attention weights from what makes them: the one softmax of headscope in Python.
+
+The model's own function makes the weights of a pass; this one makes them again from q and k where
+they were not kept, block by block, or with some of their parts left out.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def attention_weights(
+    q: Tensor,  # b h t d
+    k: Tensor,  # b g s d
+    scaling: float,
+    *,
+    softcap: float | None = None,
+    bias: Tensor | None = None,  # b|1 h|1 t s
+    visible: Tensor | None = None,  # b|1 h|1 t s bool
+    sinks: Tensor | None = None,  # h
+) -> Tensor:
+    """b h t s, in the precision of q and k: softmax of scaled, capped, biased, masked scores."""
+    batch, heads, count, dim = q.shape
+    groups, keys = k.shape[1], k.shape[2]
+    grouped = (q * scaling).reshape(batch, groups, heads // groups * count, dim)
+    scores = (grouped @ k.transpose(2, 3)).view(batch, heads, count, keys)
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if bias is not None:
+        scores = scores + bias
+    return weights_of_scores(scores, visible=visible, sinks=sinks)
+
+
+def weights_of_scores(
+    scores: Tensor,  # b h t s; may be overwritten
+    *,
+    visible: Tensor | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    if visible is not None:
+        scores = scores.masked_fill_(~visible, torch.finfo(scores.dtype).min)
+    if sinks is None:
+        return scores.softmax(-1)
+    # sink logits take their share of every row and are then forgotten
+    batch, heads, count, _ = scores.shape
+    extra = sinks.to(scores.dtype).view(1, heads, 1, 1).expand(batch, heads, count, 1)
+    return torch.cat([scores, extra], dim=-1).softmax(-1)[..., :-1]

@@ -1,0 +1,85 @@
+"""The registry: every measure by its one name.
+
+A package that computes measures has a module called `registration` with a function `register`;
+those of headscope's own packages are found by looking, those of others through the entry point
+group `headscope.measures`. So nothing here knows who computes what.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from types import MappingProxyType
+
+from headscope.measures.measure import Measure
+
+GROUP = "headscope.measures"
+_measures: dict[str, Measure] = {}
+_old_names: dict[str, str] = {}
+_state = {"loaded": False}
+
+
+def register(*measures: Measure) -> None:
+    """Add measures; two that share a name are a mistake to be told."""
+    for measure in measures:
+        known = _measures.get(measure.name)
+        if known is not None and known != measure:
+            raise ValueError(
+                f"Two measures are called {measure.name!r}: {known.origin} {known.title!r} and "
+                f"{measure.origin} {measure.title!r}; rename one."
+            )
+        _measures[measure.name] = measure
+
+
+def add_old_names(old: Mapping[str, str]) -> None:
+    """Names that measures had before, which go on being understood."""
+    _old_names.update(old)
+
+
+def every() -> Mapping[str, Measure]:
+    """Every measure by name, in alphabetical order."""
+    _load()
+    return MappingProxyType(dict(sorted(_measures.items())))
+
+
+def find(name: str) -> Measure | None:
+    """The measure of that name, which may be an old one; None for a number nobody registered."""
+    _load()
+    return _measures.get(_old_names.get(name, name))
+
+
+def current_name(name: str) -> str:
+    """What a measure is called now; who uses an old name is told."""
+    _load()
+    now = _old_names.get(name)
+    if now is None or name in _measures:
+        return name
+    warnings.warn(f"{name!r} is called {now!r} now.", DeprecationWarning, stacklevel=3)
+    return now
+
+
+def _load() -> None:
+    if _state["loaded"]:
+        return
+    _state["loaded"] = True  # first: what registers may ask for measures in turn
+    try:
+        _load_own()
+        for found in entry_points(group=GROUP):
+            found.load()()
+    except BaseException:
+        _state["loaded"] = False
+        raise
+
+
+def _load_own() -> None:
+    import headscope
+
+    for folder in headscope.__path__:
+        for package in pkgutil.iter_modules([folder]):
+            inside = pkgutil.iter_modules([f"{folder}/{package.name}"]) if package.ispkg else ()
+            if any(module.name == "registration" for module in inside):
+                home = importlib.import_module(f"headscope.{package.name}.registration")
+                home.register()

@@ -1,0 +1,86 @@
+"""Measures of a single reading, by the code that surveys a corpus, so that they cannot differ.
+
+Layer after layer and block after block of queries: a reading that kept q and k alone never has its
+maps made whole, however long its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from headscope.measures import every
+from headscope.reading import Part
+from headscope.statistics.features.grid import Grid, grid_of
+from headscope.statistics.features.named import resolve
+from headscope.statistics.features.rows import Rows
+from headscope.statistics.kernels.blocks import Reduced, from_layer
+from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.statistic import Statistic
+
+MOST = 2**24  # row features held at once
+Values = Mapping[str, NDArray[np.float64]]
+_known: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
+
+
+def reading_values(part: Part) -> Values:
+    """Every measure that a single text has, layers × heads; nan where it is undefined.
+
+    Rows are the layers the part holds, in their order. Computed once for a part and kept with it.
+    """
+    if part not in _known:
+        chosen = [
+            measure.computed_by
+            for measure in every().values()
+            if measure.of_one_text and isinstance(measure.computed_by, Statistic)
+        ]
+        _known[part] = MappingProxyType(measure_part(part, chosen))
+    return _known[part]
+
+
+def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
+    """Those of the statistics that apply to the part and are defined for some head."""
+    applying = [s for s in statistics if s.applies(part.kind, part.causal)]
+    grid = grid_of_part(part)
+    plan = Plan(grid, [resolve(feature) for s in applying for feature in s.features()])
+    found = {s.name: np.full((len(part.layers), part.heads), np.nan) for s in applying}
+    place = {number: at for at, number in enumerate(part.numbers)}
+    for rows in _rows(part, plan):
+        layers = [place[layer] for layer, _ in rows.heads]
+        heads = [head for _, head in rows.heads]
+        for statistic in applying:
+            found[statistic.name][layers, heads] = statistic.measure(rows, grid)[0].double().numpy()
+    return {name: values for name, values in found.items() if not np.isnan(values).all()}
+
+
+def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
+    """The row features of some layers at a time, as many as take little memory."""
+    waiting: list[Reduced] = []
+    heads: list[tuple[int, int]] = []
+    for layer in part.layers:
+        seen = layer.weights if layer.weights is not None else layer.q
+        count = 0 if seen is None else len(seen)
+        waiting.append(from_layer(layer, count, plan))
+        heads += [(layer.layer, head) for head in range(count)]
+        if sum(one.values.numel() for one in waiting) > MOST:
+            yield _together(plan, heads, waiting)
+            waiting, heads = [], []
+    if waiting:
+        yield _together(plan, heads, waiting)
+
+
+def _together(plan: Plan, heads: list[tuple[int, int]], reduced: list[Reduced]) -> Rows:
+    wide = {name: torch.cat([one.wide[name] for one in reduced], 1) for name in reduced[0].wide}
+    values = torch.cat([one.values for one in reduced], dim=1)
+    return Rows(plan.grid, heads, plan.names, values, wide)
+
+
+def grid_of_part(part: Part) -> Grid:
+    """The part's tokens, laid out as those of a survey's batch are."""
+    same = part.key is part.query or part.kind != "cross"
+    return grid_of([part.query], None if same else [part.key], part.kind, part.causal)
