@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.corpus.text.segments import Segment
-from headscope.statistics.discovery import discover, gather
+from headscope.statistics.discovery import discover, register_statistics
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.portion import Settings, measure_chunk, measure_repeats
 from headscope.statistics.survey.selection import measurable
@@ -65,11 +64,11 @@ def table_for(tables, scope):
 
 @pytest.mark.parametrize("statistic", OURS, ids=lambda s: s.name)
 def test_a_statistic_says_what_it_is(statistic: Statistic):
-    text = inspect.getdoc(type(statistic)) or ""
-    assert re.fullmatch(r"[a-z_]+", statistic.name)
-    assert statistic.unit
-    assert len(text.splitlines()[0]) <= 100
-    assert re.search(r"\b(19|20)\d\d\b", text), "the docstring names its paper and year"
+    measure = statistic.described()
+    assert re.fullmatch(r"[a-z_]+", measure.name)
+    assert measure.title and measure.unit and measure.formula
+    assert measure.sentence.endswith(".") and len(measure.sentence) <= 120
+    assert re.search(r"\b(19|20)\d\d\b", measure.paper), "its paper and year"
 
 
 def test_every_statistic_is_held_to_its_formula():
@@ -145,9 +144,9 @@ def test_two_statistics_of_one_name_are_refused():
         name = "entropy"
         unit = "nats"
 
-    found = {"entropy": discover()["entropy"]}
-    with pytest.raises(ValueError, match="Two statistics are called 'entropy'"):
-        gather(found, [Again], Again.__module__)
+    assert discover()["entropy"]
+    with pytest.raises(ValueError, match="Two measures are called 'entropy'"):
+        register_statistics(Again)
 
 
 def _same(one, two):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
-from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.known import patterns
 from headscope.patterns.likeness import Likeness
 from headscope.patterns.pattern import Pattern
@@ -16,6 +19,7 @@ from headscope.statistics.features.grid import Grid, grid_of
 from headscope.text.tokens import TokenClass, Tokens
 
 IDS: dict[str, int] = {}  # token ids are given out as tokens come
+EMBEDDINGS = torch.randn(2000, 16, generator=torch.Generator().manual_seed(0))
 
 
 def pair(seed: int, length: int = 12, vocabulary: int = 14) -> Tokens:
@@ -69,7 +73,7 @@ def pattern(name: str) -> Pattern:
     found = patterns()[name]
     if not isinstance(found, RankPattern):
         return found
-    return found.comparing(Likeness(torch.randn(2000, 16, generator=generator(0))))
+    return found.comparing(Likeness(EMBEDDINGS))
 
 
 def random_attention(grid: Grid, heads: int, seed: int, sharpness: float = 2.0) -> Tensor:
@@ -83,20 +87,71 @@ def softmax(logits: Tensor, grid: Grid) -> Tensor:
     return logits.masked_fill(~seen[:, None], -torch.inf).softmax(-1)
 
 
+@dataclass(frozen=True)
+class Places:
+    """One text of a grid as plain lists, from which targets are told by hand."""
+
+    ids: list[int]
+    classes: list[int]
+    segments: list[int]
+    words: list[int]
+
+    def content(self, i: int) -> bool:
+        return self.classes[i] >= TokenClass.PUNCTUATION
+
+    def same(self, i: int, j: int) -> bool:
+        return i != j and self.content(i) and self.ids[i] == self.ids[j]
+
+    def number(self, token_class: int, j: int) -> int:
+        """The token at j is the first, second, … of its class; 0 if it is of another."""
+        if self.classes[j] != token_class:
+            return 0
+        return sum(c == token_class for c in self.classes[: j + 1])
+
+
+# query and key in, whether the pattern means that key; written without a look at the patterns
+MEANT: dict[str, Callable[[Places, int, int], bool]] = {
+    "next_word": lambda p, i, j: (
+        j == i + 1 and p.segments[i] == p.segments[j] and p.content(i) and p.content(j)
+    ),
+    "previous_word": lambda p, i, j: (
+        j == i - 1 and p.segments[i] == p.segments[j] and p.content(i) and p.content(j)
+    ),
+    "self_word": lambda p, i, j: i == j and p.content(i),
+    "same_word": lambda p, i, j: p.same(i, j),
+    "same_word_other": lambda p, i, j: p.same(i, j) and p.segments[i] != p.segments[j],
+    "sibling_pieces": lambda p, i, j: i != j and p.words[i] >= 0 and p.words[i] == p.words[j],
+    "delimiter": lambda p, i, j: p.content(i) and not p.content(j),
+    "delimiter_cls": lambda p, i, j: p.content(i) and p.number(TokenClass.CLS, j) == 1,
+    "delimiter_sep1": lambda p, i, j: p.content(i) and p.number(TokenClass.SEP, j) == 1,
+    "delimiter_sep2": lambda p, i, j: p.content(i) and p.number(TokenClass.SEP, j) == 2,
+    "bag_of_words": lambda p, i, j: p.segments[i] == p.segments[j],
+    "sink": lambda p, i, j: j == 0 and i >= 4,
+    "induction_head": lambda p, i, j: 0 < j < i and p.ids[j - 1] == p.ids[i],
+    "duplicate_head": lambda p, i, j: j < i and p.ids[j] == p.ids[i],
+}
+
+
 def plant(name: str, weights: Tensor, grid: Grid, share: float = 0.7) -> Tensor:
     """One head (b t s) that gives `share` of its attention to the pattern, the rest as before."""
-    chosen = pattern(name)
-    every = slice(0, weights.shape[1])
-    if isinstance(chosen, MassPattern):
-        ideal = chosen.rows_and_keys(grid)[0].float()
-    elif isinstance(chosen, RankPattern):
-        assert chosen.likeness is not None
-        ideal = softmax(5.0 * chosen.likeness(grid, every)[:, None], grid)[:, 0]
+    if isinstance(patterns()[name], RankPattern):
+        vectors = normalize(EMBEDDINGS[grid.query.ids], dim=-1)
+        ideal = softmax(5.0 * (vectors @ vectors.transpose(1, 2))[:, None], grid)[:, 0]
     else:
-        sheet = Sheet(grid, every)
-        ideal = (sheet.same_segment & sheet.visible).float()
+        ideal = torch.stack([meant(name, grid, row) for row in range(len(weights))])
     total = ideal.sum(2, keepdim=True)
     return torch.where(total > 0, share * ideal / total + (1 - share) * weights, weights)
+
+
+def meant(name: str, grid: Grid, row: int) -> Tensor:
+    """t s: 1 where the pattern of that name means the key."""
+    side, n = grid.query, grid.query.ids.shape[1]
+    text = Places(
+        *([int(x) for x in tensor[row]] for tensor in (side.ids, side.classes, side.segments)),
+        words=[int(x) for x in side.words[row]],
+    )
+    keys = [[float(MEANT[name](text, i, j)) for j in range(n)] for i in range(n)]
+    return torch.tensor(keys)
 
 
 def generator(seed: int) -> torch.Generator:

@@ -133,6 +133,7 @@ FORMULAS: dict[str, Callable[[Maps], np.ndarray | None]] = {
     "next": lambda m: offset(m, 1),
     "cls": lambda m: needs(m.of(CLS), mass(m, m.of(CLS))),
     "sep": lambda m: needs(m.of(SEP), mass(m, m.of(SEP))),
+    "special_tokens": lambda m: mass(m, m.key.classes < TokenClass.PUNCTUATION),
     "punctuation": lambda m: mass(m, m.stops()),
     "sep_sep": lambda m: mass(m, m.of(SEP), m.query.classes == SEP),
     "rest_sep": lambda m: needs(m.of(SEP), mass(m, m.of(SEP), m.query.classes != SEP)),

@@ -47,7 +47,7 @@ def test_a_pipe_is_read_and_pairs_are_made(folder, tmp_path):
 
 def test_the_list_holds_every_statistic():
     said = run("--list").output
-    assert all(name in said for name in discover())
+    assert all(f" {name}  (" in said for name in discover() if ":" not in name)
 
 
 @pytest.mark.parametrize(

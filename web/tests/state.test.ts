@@ -19,20 +19,17 @@ const part = (change: Partial<Part> = {}): Part => ({
     { layer: 1, head: 3, text: "next word", score: 0.8 },
     { layer: 2, head: 1, text: "previous word", score: 0.97 },
   ],
+  opening: [2, 1],
   ...change,
 });
 const header = (change: Partial<Header> = {}): Header => ({ version: 1, view: "head", model: "m", parts: [part()], buffers: {}, ...change });
 
 describe("the first picture", () => {
-  it("is the best labelled head, alone", () => {
+  it("is the head that the sender chose, alone", () => {
     expect(opening(header())).toMatchObject({ layer: 2, head: 1, heads: [1] });
   });
-  it("is the best labelled head of the layer asked for", () => {
-    expect(opening(header({ state: { layer: 1 } }))).toMatchObject({ layer: 1, head: 3, heads: [3] });
-  });
-  it("is not a resting head, however sharp", () => {
-    const labels = [...(part().labels ?? []), { layer: 0, head: 0, text: "first-token sink", score: 1 }];
-    expect(opening(header({ parts: [part({ labels })] }))).toMatchObject({ layer: 2, head: 1 });
+  it("is some head where nobody chose", () => {
+    expect(opening(header({ parts: [part({ opening: undefined })] }))).toMatchObject({ layer: 0, head: 0, heads: [0] });
   });
   it("is what was asked for", () => {
     expect(opening(header({ state: { layer: 5, heads: [0, 2], query: 1 } }))).toMatchObject({ layer: 5, heads: [0, 2], head: 0, query: 1 });

@@ -134,14 +134,14 @@ def _print_summary(found: Survey) -> None:
 
 
 def _print_list() -> None:
-    import inspect
-
+    from headscope.measures import every
     from headscope.statistics import discover
 
-    for name, statistic in discover().items():
-        first = (inspect.getdoc(type(statistic)) or "").splitlines()[:1]
-        star = "*" if statistic.standard else " "
-        out.print(f"{star} {name}  ({statistic.unit})", markup=False, highlight=False)
-        for line in first:
-            out.print(f"    {line}", markup=False, highlight=False, soft_wrap=True)
+    known = discover()
+    for name, measure in every().items():
+        if name not in known or measure.yardstick_of is not None:
+            continue
+        star = "*" if measure.standard else " "
+        out.print(f"{star} {name}  ({measure.unit})", markup=False, highlight=False)
+        out.print(f"    {measure.sentence}", markup=False, highlight=False, soft_wrap=True)
     out.print("* measured unless others are named")

@@ -15,6 +15,7 @@ from headscope.edits.importance import gate_slopes
 from headscope.errors import BadInput
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, likeliest, word_logits
+from headscope.statistics.kernels.jensen_shannon import row_divergence
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -190,10 +191,4 @@ def _best(scope: Scope, asked: Asked, probabilities: Tensor, k: int) -> list[Pre
 
 
 def _divergence(one: Tensor, two: Tensor) -> float:
-    mixed = (one + two) / 2
-
-    def information(p: Tensor) -> Tensor:
-        return torch.special.xlogy(p, p).sum(dim=-1)
-
-    found = (information(one) + information(two)) / 2 - information(mixed)
-    return float(found.mean().clamp(min=0))
+    return float(row_divergence(one, two).mean().clamp(min=0))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
+from headscope.statistics.kernels.jensen_shannon import row_divergence
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -85,8 +85,7 @@ def with_batch(sums: Sums, a: Scope, b: Scope, batch: Batch, kind: Kind) -> Sums
 
 def _compare(one: Tensor, two: Tensor, real: Tensor) -> dict[str, Tensor]:
     """b h each. Padded keys carry no weight already; padded query rows are cut by `real`."""
-    mixed = (one + two) / 2
-    rows = (_information(one) + _information(two)) / 2 - _information(mixed)
+    rows = row_divergence(one, two)
     queries = real[..., 0]
     return {
         "cosine": _cosine(one * real, two * real),
@@ -99,11 +98,6 @@ def _cosine(one: Tensor, two: Tensor) -> Tensor:
     product = (one * two).sum(dim=(2, 3))
     size = (one * one).sum(dim=(2, 3)) * (two * two).sum(dim=(2, 3))
     return product / size.sqrt().clamp(min=TINY)
-
-
-def _information(weights: Tensor) -> Tensor:
-    """b h t: Σ α ln α of every row."""
-    return torch.special.xlogy(weights, weights).sum(dim=-1)
 
 
 def check_alike(a: Scope, b: Scope, kind: Kind) -> None:

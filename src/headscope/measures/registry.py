@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from types import MappingProxyType
 
@@ -51,11 +51,21 @@ def find(name: str) -> Measure | None:
     return _measures.get(_old_names.get(name, name))
 
 
+def renamed(names: Iterable[str]) -> dict[str, str]:
+    """Those of the names that are old ones, or yardsticks of old ones, with what they are now."""
+    _load()
+    found: dict[str, str] = {}
+    for name in names:
+        first, colon, rest = name.partition(":")
+        if first in _old_names and name not in _measures:
+            found[name] = _old_names[first] + colon + rest
+    return found
+
+
 def current_name(name: str) -> str:
     """What a measure is called now; who uses an old name is told."""
-    _load()
-    now = _old_names.get(name)
-    if now is None or name in _measures:
+    now = renamed([name]).get(name)
+    if now is None:
         return name
     warnings.warn(f"{name!r} is called {now!r} now.", DeprecationWarning, stacklevel=3)
     return now

@@ -81,8 +81,8 @@ def why_not_scored(part: Part) -> str | None:
     """Why the patterns of this attention were not measured, in a sentence; None if they were."""
     if part.kind == "cross":
         return "Patterns are defined where a text attends to itself, not across two texts."
-    if (part.query.ids < 0).any():
-        return "The tokens were given without a tokenizer, so patterns of words were not measured."
+    if (part.query.ids == -1).any():
+        return "Which of these tokens are the same is not known, so patterns were not measured."
     return None
 
 

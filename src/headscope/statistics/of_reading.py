@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from headscope.errors import BadInput
 from headscope.measures import every
-from headscope.reading import Part
+from headscope.reading import LayerAttention, Part
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
@@ -63,8 +64,7 @@ def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
     waiting: list[Reduced] = []
     heads: list[tuple[int, int]] = []
     for layer in part.layers:
-        seen = layer.weights if layer.weights is not None else layer.q
-        count = 0 if seen is None else len(seen)
+        count = _heads(layer)
         waiting.append(from_layer(layer, count, plan))
         heads += [(layer.layer, head) for head in range(count)]
         if sum(one.values.numel() for one in waiting) > MOST:
@@ -72,6 +72,16 @@ def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
             waiting, heads = [], []
     if waiting:
         yield _together(plan, heads, waiting)
+
+
+def _heads(layer: LayerAttention) -> int:
+    heads = layer.shape[0]
+    if heads == 0:
+        raise BadInput(
+            "This reading kept neither weights nor q and k; read the text again with "
+            'keep=("weights", "q", "k").'
+        )
+    return heads
 
 
 def _together(plan: Plan, heads: list[tuple[int, int]], reduced: list[Reduced]) -> Rows:

@@ -1,8 +1,4 @@
-"""What the heads of a reading are called when the caller named none.
-
-Measured on this text where that is quick; a long text read by the bundled model gets the labels
-that were measured over a corpus and come with it.
-"""
+"""What the heads of a reading are called when the caller named none: measured on this text."""
 
 from __future__ import annotations
 
@@ -13,32 +9,19 @@ if TYPE_CHECKING:
 
     from headscope.reading import Reading
 
-MOST_TOKENS = 128  # beyond it, naming heads would take longer than showing them
-
 
 def labels_for(reading: Reading) -> pd.DataFrame | None:
-    """A table of labels; None where the text is long or its patterns cannot be told."""
-    from headscope.models.bundle import NAME as BUNDLED_NAME
-    from headscope.patterns import bundled_labels, quick_labels
+    """A table of labels; None where no part's patterns can be measured."""
+    from headscope.patterns.labels import in_order
 
-    if can_be_scored(reading):
-        return quick_labels(reading)
-    return bundled_labels() if reading.model == BUNDLED_NAME else None
+    scores = scores_for(reading)
+    return None if scores is None else in_order(scores)
 
 
 def scores_for(reading: Reading) -> pd.DataFrame | None:
-    """Every head on every pattern, labelled or not."""
-    from headscope.patterns.labels import quick_table
+    """Every head on every pattern, labelled or not; None where none could be measured."""
+    from headscope.patterns.labels import quick_table, why_not_scored
 
-    return quick_table(reading) if can_be_scored(reading) else None
-
-
-def can_be_scored(reading: Reading) -> bool:
-    for part in reading.parts.values():
-        if max(len(part.query), len(part.key)) > MOST_TOKENS:
-            return False
-        if (part.query.ids == -1).any():  # which of them are the same is not known
-            return False
-        if any(not layer.has_weights for layer in part.layers):
-            return False
-    return True
+    if all(why_not_scored(part) for part in reading.parts.values()):
+        return None
+    return quick_table(reading)

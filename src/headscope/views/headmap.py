@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput
+from headscope.measures import current_name
 from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
-from headscope.views.table import describe_column, table_of
+from headscope.views.summary import describe_column
+from headscope.views.table import Table, table_of
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending, frame
 
@@ -34,9 +36,10 @@ def build(
     """source: a reading, a survey, or its table."""
     sending = sending or Sending()
     table = table_of(source, kind)
+    column = None if column is None else current_name(column)
     if column is not None and column not in table.columns:
         raise BadInput(f"There is no column {column!r}; there are {', '.join(table.columns)}.")
-    state = {"kind": table.kind, "column": column or next(iter(table.columns)), **checked(options)}
+    state = {"kind": table.kind, "column": column or _first(table), **checked(options)}
     if isinstance(source, Reading):
         part = source.part(table.kind)  # pyright: ignore[reportArgumentType]
         layer, head = opening_head(part, as_labels(sending.labels, part.kind))
@@ -57,12 +60,16 @@ def build(
     return view_data(header, buffers)
 
 
+def _first(table: Table) -> str:
+    return "entropy" if "entropy" in table.columns else next(iter(table.columns))
+
+
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same map on paper."""
     from headscope.figures import layer_head_map
 
     table = table_of(source, state.get("kind"))
-    name = state.get("column") or next(iter(table.columns))
+    name = current_name(state.get("column") or _first(table))
     values = table.columns[name]
     column = describe_column(name, values)
     figure = layer_head_map(

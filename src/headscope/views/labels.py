@@ -17,6 +17,13 @@ class Label:
     score: float
     kind: str = "encoder"
 
+    @property
+    def rests(self) -> bool:
+        """Whether the head looks where nothing is to be learnt: many do, and it says little."""
+        from headscope.patterns.known import patterns
+
+        return any(pattern.rests and pattern.label == self.text for pattern in patterns().values())
+
     def header(self) -> dict[str, Any]:
         return {
             "layer": self.layer,

@@ -20,13 +20,14 @@ ROWS = 24  # queries looked at per head: a choice, not a measurement
 def opening_head(
     part: Part, labels: Sequence[Label] = (), layer: int | None = None
 ) -> tuple[int, int]:
-    """(layer, head): the best-labelled one, else the sharpest that does more than look at itself,
-    at special tokens or at the first token."""
+    """(layer, head): the best labelled, unless its label says that it rests; else the sharpest that
+    does more than look at itself, at special tokens or at the first token."""
     check_seen(part)
     there = [
         label
         for label in labels
         if label.kind == part.kind and label.layer in part.numbers and layer in (None, label.layer)
+        if not label.rests
     ]
     labelled = best(there)
     if labelled is not None:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.measures import layers_by_heads
 from headscope.reading import Reading
+from headscope.results.result import head_array
 from headscope.views.summary import describe_column, summary
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import pack_numbers
@@ -68,7 +68,7 @@ def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
     layers = tuple(int(layer) for layer in sorted(rows["layer"].unique()))
     heads = int(rows["head"].max()) + 1
     columns = {
-        str(name): layers_by_heads(group, layers=layers, heads=heads)
+        str(name): head_array(group, layers[-1] + 1, heads)[list(layers)]
         for name, group in rows.groupby("measure", sort=False)
     }
     return Table(chosen, layers, columns)

@@ -58,6 +58,8 @@ export interface Part {
   /** uint8 (layers, heads, rows, columns), max-pooled, 255 = weight 1; rows = min(28, t), columns = min(28, s). */
   thumbnails?: { buffer: string; size: [number, number] } | null;
   labels?: Label[];
+  /** [layer, head] that a picture opens on unless it says otherwise. */
+  opening?: [number, number];
   /** A sentence for the neuron view when q and k cannot be read. */
   why_no_qk?: string | null;
   /** q and k were rotated: neuron i and its partner turn together (see rotary_pairing). */

@@ -1,5 +1,5 @@
 /** What is on screen: defaults, and the rules that keep a selection possible. */
-import type { Header, Kind, Label, Part, State } from "../protocol/types";
+import type { Header, Kind, Part, State } from "../protocol/types";
 
 export const defaults: State = {
   view: "head",
@@ -58,7 +58,7 @@ export function own<Value = string>(state: State, name: string): Value {
   return (state as unknown as Record<string, Value>)[name];
 }
 
-/** The first picture shows one clear head: the one asked for, else the best labelled, else the sharpest that is known: head 0. */
+/** The first picture shows one clear head: the one asked for, else the one that the sender chose. */
 export function opening(header: Header): State {
   const asked = header.state ?? {};
   const state: State = { ...defaults, view: header.view, theme: header.theme ?? "auto", ...asked };
@@ -67,24 +67,16 @@ export function opening(header: Header): State {
   state.kind = part.kind;
   // Many keys share the mass, so that on a linear scale most lines of a long text would be too faint to see.
   if (asked.scale === undefined && (part.key ?? part.query).text.length > 64) state.scale = "sqrt";
-  const best = bestLabel(part, asked.layer);
-  if (asked.layer === undefined) state.layer = best?.layer ?? part.layers[0] ?? 0;
+  const [layer, head] = part.opening ?? [part.layers[0] ?? 0, 0];
+  if (asked.layer === undefined) state.layer = layer;
   if (asked.heads === undefined) {
-    state.head = asked.head ?? best?.head ?? 0;
+    state.head = asked.head ?? head;
     state.heads = [state.head];
   } else if (asked.head === undefined) {
     state.head = asked.heads?.[0] ?? 0;
   }
   return possible(state, header);
 }
-
-function bestLabel(part: Part, layer: number | undefined): Label | null {
-  const labels = (part.labels ?? []).filter((label) => layer === undefined || label.layer === layer);
-  return labels.reduce<Label | null>((best, label) => (!best || interest(label) > interest(best) ? label : best), null);
-}
-
-/** Heads that rest on a separator or the first token are many and say little: they open a picture only for want of better. */
-const interest = (label: Label) => label.score * (/sink|delimiter|first.token/i.test(label.text) ? 0.1 : 1);
 
 const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headscope.patterns.explain.contributors import Contributors, Values
+from headscope.patterns.explain.contributors import Contributors
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.pattern import Pattern
 from headscope.statistics.features.grid import Grid
+from headscope.statistics.kernels.jensen_shannon import row_divergence
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,5 @@ def causal(
 
 def jensen_shannon(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
     """Mean over rows, in nats (at most ln 2)."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    middle = (a + b) / 2
-    return float((_relative(a, middle) + _relative(b, middle)).mean() / 2)
-
-
-def _relative(a: Values, b: Values) -> Values:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(a > 0, a * np.log(a / b), 0.0).sum(-1)
+    one, two = (torch.from_numpy(weights.astype(np.float64)) for weights in (a, b))
+    return float(row_divergence(one, two).mean().clamp_min(0))

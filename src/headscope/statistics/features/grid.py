@@ -139,20 +139,13 @@ def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     stops = np.zeros((batch, width), dtype=bool)
     for row, of_row in enumerate(tokens):
         count = len(of_row)
-        ids[row, :count] = _ids(of_row)
+        ids[row, :count] = of_row.comparable_ids
         classes[row, :count] = of_row.classes
         segments[row, :count] = of_row.segments
         words[row, :count] = of_row.words
         stops[row, :count] = of_row.stops
     made = Side(*(torch.from_numpy(array) for array in (ids, classes, segments, words, stops)))
     return made.to(device)
-
-
-def _ids(tokens: Tokens) -> NDArray[np.int64]:
-    """Token ids; tokens that were given as strings are the same where their strings are."""
-    if not (tokens.ids == UNKNOWN).any():
-        return tokens.comparable_ids
-    return np.unique(np.array(tokens.text), return_inverse=True)[1].astype(np.int64)
 
 
 def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:

@@ -51,6 +51,15 @@ def divergences(maps: Tensor, length: int) -> NDArray[np.float64]:
     return result.clamp_min(0).cpu().numpy()
 
 
+def row_divergence(a: Tensor, b: Tensor) -> Tensor:
+    """JS(a, b) in nats of every pair of rows (the last axis), by its definition; at most ln 2."""
+
+    def information(weights: Tensor) -> Tensor:
+        return torch.special.xlogy(weights, weights).sum(dim=-1)
+
+    return (information(a) + information(b)) / 2 - information((a + b) / 2)
+
+
 def _likeness(smooth: Tensor, length: int) -> Tensor:
     """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n."""
     heads = len(smooth)

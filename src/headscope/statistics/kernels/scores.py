@@ -11,7 +11,6 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.capture.softmax import attention_weights
-from headscope.errors import BadInput
 from headscope.reading import LayerAttention
 from headscope.statistics.features.grid import Grid
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
+from headscope.measures import current_name, find, renamed
 from headscope.results import HeadResult
-from headscope.statistics.discovery import discover
 from headscope.statistics.distances.clusters import Clusters, cluster
 from headscope.statistics.survey.bootstrap import Bootstrap
 from headscope.statistics.survey.tally import Tally
@@ -61,6 +61,10 @@ class Survey(HeadResult):
     def title(self) -> str:
         return f"Survey of {self.metadata.get('model', 'a model')}"
 
+    def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
+        """The rows of one measure and one kind of attention, a head each."""
+        return super().rows(None if name is None else current_name(name), kind)
+
     def plot(
         self,
         name: str | None = None,
@@ -73,7 +77,8 @@ class Survey(HeadResult):
 
         values = self.map(name, kind)
         name = name or self.measures[0]
-        known = discover().get(name)
+        name = current_name(name)
+        known = find(name)
         label = f"{name} ({known.unit})" if known else name
         if form == "map":
             title = f"{name}, {self.metadata.get('model', '')}".rstrip(", ")
@@ -152,7 +157,9 @@ class Survey(HeadResult):
             )
             for kind, of_kind in ours.get("distances", {}).items()
         }
-        return cls(table.to_pandas(), ours.get("metadata", {}), pairs)
+        frame: Any = table.to_pandas()
+        frame["measure"] = frame["measure"].replace(renamed(frame["measure"].unique()))
+        return cls(frame, ours.get("metadata", {}), pairs)
 
 
 def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> Survey:

@@ -7,10 +7,12 @@ from typing import Any
 
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
+from headscope.measures import Measure, every
+from headscope.patterns.labels import why_not_scored
 from headscope.surfaces.app.patterns import of_head
 from headscope.surfaces.app.readings import Kept
 from headscope.views.state import check_heads
-from headscope.views.summary import MEASURES, summary_of_layer
+from headscope.views.summary import summary
 
 
 def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
@@ -19,24 +21,33 @@ def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
     check_heads(part.heads, head)
     patterns = of_head(kept.scores, kind, layer, head)
     best = patterns[0] if patterns and patterns[0]["labelled"] else None
-    why, why_not = _why(kept, kind, layer, head, best)
-    numbers = summary_of_layer(part, part.weights(one.layer))
+    unmeasured = why_not_scored(part)
+    why, why_not = (None, unmeasured) if unmeasured else _why(kept, kind, layer, head, best)
+    numbers = summary(part)
+    at = part.numbers.index(one.layer)
     return {
         "label": best["name"] if best else None,
         "score": best["score"] if best else None,
         "patterns": patterns,
+        "why_no_patterns": unmeasured,
         "statistics": [
-            {
-                "name": MEASURES[name].title,
-                "value": float(values[head]),
-                "unit": MEASURES[name].unit,
-                "note": MEASURES[name].note,
-            }
-            for name, values in numbers.items()
-            if math.isfinite(values[head])
+            _fact(measure, float(numbers[name][at, head]))
+            for name, measure in every().items()
+            if measure.origin == "statistic"
+            and name in numbers
+            and math.isfinite(numbers[name][at, head])
         ],
         "why": why,
         "why_not": why_not,
+    }
+
+
+def _fact(measure: Measure, value: float) -> dict[str, Any]:
+    return {
+        "name": measure.title,
+        "value": value,
+        "unit": "" if measure.unit == "share" else measure.unit,
+        "note": measure.sentence,
     }
 
 

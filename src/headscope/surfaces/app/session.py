@@ -69,10 +69,8 @@ class Session:
         if request.layer in part.numbers:
             layer = request.layer
         state = {"kind": part.kind, "layer": layer, "head": head, "heads": [head]}
-        whole = all(one.has_weights for one in part.layers)
         sending = Sending(labels=labels, neurons=True, only=(layer,))
-        table = table_of(reading, scores=scores) if whole else None
-        data = frame("head", reading, state, sending, table=table)
+        data = frame("head", reading, state, sending, table=table_of(reading))
         return ViewData({**data.header, "id": name}, data.buffers)
 
     def layer(self, name: str, kind: Kind, layer: int) -> ViewData:

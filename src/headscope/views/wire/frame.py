@@ -9,6 +9,7 @@ from typing import Any
 from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Labels, as_labels
+from headscope.views.opening import opening_head
 from headscope.views.table import Table
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.part import encode_part
@@ -36,15 +37,17 @@ def frame(
     labels = as_labels(sending.labels, reading.part().kind)
 
     def encoded(of: Reading, prefix: str) -> list[dict[str, Any]]:
+        own = labels if of is reading else ()
         return [
             encode_part(
                 part,
                 buffers,
                 neurons=sending.neurons,
                 only=sending.only,
-                labels=labels if of is reading else (),
+                labels=own,
                 prefix=prefix,
             )
+            | {"opening": list(opening_head(part, own))}
             for part in of.parts.values()
         ]
 
