@@ -24,8 +24,8 @@ from training.corpus import documents, is_held_out
 NAMES = (
     "next_word",
     "previous_word",
-    "identical_word",
-    "other_sentence",
+    "same_word",
+    "same_word_other",
     "sibling_pieces",
     "delimiter",
     "bag_of_words",

@@ -17,7 +17,7 @@ NAMES = {
     "bag_of_words": "bag of words",
     "punctuation": "(punctuation)",
 }
-PACKAGE = {"same_word": "identical_word"}  # what the package calls it
+PACKAGE = {"other_sentence": "same_word_other"}  # what the package calls it
 
 
 def markdown(heading: str, rows: Iterable[Iterable[str]]) -> str:

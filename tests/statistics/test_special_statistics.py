@@ -11,9 +11,9 @@ from headscope.corpus.text.batches import batches
 from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
 from headscope.statistics import rollout
-from headscope.statistics.features.gradients import _masked, _next_tokens
 from headscope.statistics.features.grid import grids
 from headscope.statistics.features.repeats import repeated_batch
+from headscope.statistics.kernels.gradients import _masked, _next_tokens
 from headscope.text.tokens import TokenClass
 from tests.statistics.plain import eager_copy, maps_of
 

@@ -85,11 +85,10 @@ def _load() -> None:
 
 
 def _load_own() -> None:
-    import headscope
-
-    for folder in headscope.__path__:
+    whole = __name__.partition(".")[0]
+    for folder in importlib.import_module(whole).__path__:
         for package in pkgutil.iter_modules([folder]):
             inside = pkgutil.iter_modules([f"{folder}/{package.name}"]) if package.ispkg else ()
             if any(module.name == "registration" for module in inside):
-                home = importlib.import_module(f"headscope.{package.name}.registration")
+                home = importlib.import_module(f"{whole}.{package.name}.registration")
                 home.register()

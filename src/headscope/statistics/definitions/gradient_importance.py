@@ -38,7 +38,7 @@ class _GradientImportance(Statistic):
 
     def unavailable(self, scope: Scope) -> str | None:
         from headscope.errors import BadInput
-        from headscope.statistics.features.gradients import word_logits
+        from headscope.statistics.kernels.gradients import word_logits
 
         try:
             tokens = torch.tensor([[1, 2, 3, 2]], device=scope.device)

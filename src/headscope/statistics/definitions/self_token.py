@@ -12,7 +12,7 @@ class SelfToken(Statistic):
     """
 
     name = "self"
-    title = "itself"
+    title = "token itself"
     formula = "Σ_i α_ii / n"
     paper = "Clark et al. 2019, section 3.1"
     unit = "share"

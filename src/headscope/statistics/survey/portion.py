@@ -12,9 +12,9 @@ from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.distances.map_keeper import MapKeeper
-from headscope.statistics.features.gradients import gradient_rows
 from headscope.statistics.features.grid import grids
 from headscope.statistics.features.repeats import repeated_batch
+from headscope.statistics.kernels.gradients import gradient_rows
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.verified import trust
 from headscope.statistics.statistic import Source, Statistic

@@ -1,0 +1,99 @@
+"""A reading's numbers are the survey's of that text alone, at any length."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.patterns import measures as pattern_measures
+from headscope.patterns import quick_labels
+from headscope.patterns.labels import quick_table
+from headscope.statistics.of_reading import reading_values
+from headscope.views.table import table_of
+
+PAIR = ("I went to the store. It was red.", "At the store, I bought the fresh strawberries.")
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama", "tiny_deberta", "tiny_t5"])
+@pytest.mark.parametrize("keep", [("weights", "q", "k"), ("q", "k")])
+def test_every_number_is_that_of_a_survey_of_the_text_alone(name, keep, request):
+    scope = request.getfixturevalue(name)
+    if keep == ("q", "k") and not scope.description.reads_qk:
+        pytest.skip("its q and k cannot be read")
+    reading = scope.read(*PAIR, keep=keep)
+    survey = hs.survey(scope, [PAIR], "all", progress=False)
+    checked = 0
+    for kind, part in reading.parts.items():
+        for measure, values in reading_values(part).items():
+            rows = survey.table[
+                (survey.table["measure"] == measure) & (survey.table["kind"] == kind)
+            ]
+            if rows.empty or measure.split(":")[0] in ("induction_head", "duplicate_head"):
+                continue  # a survey reads those on repeated random tokens
+            np.testing.assert_allclose(
+                values[rows["layer"], rows["head"]], rows["value"], atol=2e-5, err_msg=measure
+            )
+            checked += 1
+    assert checked >= 20
+
+
+def test_previous_and_next_divide_by_all_tokens_and_confidence_leaves_separators_out(tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    part = reading.part()
+    weights, table = reading.attention.values, table_of(reading)
+    n = weights.shape[-1]
+    before = np.diagonal(weights, -1, 2, 3).sum(-1) / n
+    np.testing.assert_allclose(table.columns["previous"], before, atol=1e-5)
+    after = np.diagonal(weights, 1, 2, 3).sum(-1) / n
+    np.testing.assert_allclose(table.columns["next"], after, atol=1e-5)
+    asking = np.array([label != "[SEP]" for label in part.query.labels])
+    sure = weights[:, :, asking].max(-1).mean(-1)
+    np.testing.assert_allclose(table.columns["confidence"], sure, atol=1e-5)
+
+
+def test_attention_across_two_sentences_has_a_column_of_its_own(tiny_bert):
+    reading = tiny_bert.read(*PAIR)
+    weights, segments = reading.attention.values, reading.part().query.segments
+    across = (weights * (segments[:, None] != segments[None, :])).sum(-1).mean(-1)
+    built = hs.head_map(reading, column="cross_sentence")
+    columns = {c["name"]: c for c in built.data.header["table"]["columns"]}
+    assert columns["cross_sentence"]["title"] == "other sentence"
+    assert "same_word_other" in columns
+    np.testing.assert_allclose(table_of(reading).columns["cross_sentence"], across, atol=1e-5)
+
+
+def test_a_text_of_thousands_of_tokens_is_labelled_without_whole_maps(tiny_llama, monkeypatch):
+    """The same table as from whole maps, with blocks of a few rows; no map is ever made."""
+    text = " ".join(["the cat sat on the mat and the dog ran"] * 12)
+    whole = quick_table(tiny_llama.read(text, keep=("weights",), truncate=True))
+    lean = tiny_llama.read(text, keep=("q", "k"), truncate=True)
+
+    def refuse(self):
+        raise AssertionError("a whole map was made")
+
+    monkeypatch.setattr("headscope.reading.part.LayerAttention.compute_weights", refuse)
+    monkeypatch.setattr("headscope.statistics.kernels.blocks.MOST", 4096)
+    found = quick_table(lean)
+    assert len(found) == len(whole) > 0
+    np.testing.assert_allclose(found["score"], whole["score"], atol=1e-5)
+    assert (
+        quick_labels(lean).columns.tolist()
+        == quick_labels(tiny_llama.read("a cat")).columns.tolist()
+    )
+
+
+def test_patterns_that_were_not_measured_are_said_not_to_have_been():
+    from headscope.patterns.labels import why_not_scored
+
+    even = np.full((2, 2, 3, 3), 1 / 3, np.float32)
+    reading = hs.Reading.from_attention(even, ["a", "b", "a"])
+    assert "not measured" in (why_not_scored(reading.part()) or "")
+    assert quick_table(reading).empty
+    assert "previous_word" not in table_of(reading).columns
+    # the tokens' strings still tell which of them are the same
+    np.testing.assert_allclose(table_of(reading).columns["same_token"], 1 / 3, atol=1e-6)
+
+
+def test_pattern_measures_are_statistics_of_the_scope(tiny_bert):
+    assert {s.name for s in pattern_measures(tiny_bert)} >= {"same_word", "same_word:null"}
