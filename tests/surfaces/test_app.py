@@ -54,11 +54,13 @@ def test_a_text_is_read_and_its_layers_are_fetched(client, tiny_bert):
 def test_a_head_s_facts_are_its_numbers_on_this_text(client, tiny_bert):
     name = Container(read(client).content).header["id"]
     facts = client.get(f"/api/reading/{name}/head/encoder/1/2").json()
-    weights = tiny_bert.read(TEXT, PAIR).part().weights(1)[2].astype(float)
+    part = tiny_bert.read(TEXT, PAIR).part()
+    weights = part.weights(1)[2].astype(float)
     entropy = -(weights * np.log(weights)).sum(-1).mean()
     measured = {one["name"]: one["value"] for one in facts["statistics"]}
     assert measured["entropy"] == pytest.approx(entropy, abs=1e-4)
-    assert measured["confidence"] == pytest.approx(weights.max(-1).mean(), abs=1e-4)
+    asking = [label != "[SEP]" for label in part.query.labels]
+    assert measured["confidence"] == pytest.approx(weights[asking].max(-1).mean(), abs=1e-4)
     assert (facts["why"] is None) == bool(facts["why_not"])
 
 
