@@ -8,8 +8,9 @@ import pytest
 import headscope as hs
 from headscope.patterns import measures as pattern_measures
 from headscope.patterns import quick_labels
-from headscope.patterns.labels import quick_table
+from headscope.patterns.labels import quick_table, why_not_scored
 from headscope.statistics.of_reading import reading_values
+from headscope.text.tokens import Tokens
 from headscope.views.table import table_of
 
 PAIR = ("I went to the store. It was red.", "At the store, I bought the fresh strawberries.")
@@ -84,15 +85,14 @@ def test_a_text_of_thousands_of_tokens_is_labelled_without_whole_maps(tiny_llama
 
 
 def test_patterns_that_were_not_measured_are_said_not_to_have_been():
-    from headscope.patterns.labels import why_not_scored
-
     even = np.full((2, 2, 3, 3), 1 / 3, np.float32)
-    reading = hs.Reading.from_attention(even, ["a", "b", "a"])
-    assert "not measured" in (why_not_scored(reading.part()) or "")
-    assert quick_table(reading).empty
-    assert "previous_word" not in table_of(reading).columns
-    # the tokens' strings still tell which of them are the same
-    np.testing.assert_allclose(table_of(reading).columns["same_token"], 1 / 3, atol=1e-6)
+    known = hs.Reading.from_attention(even, ["a", "b", "a"])
+    assert why_not_scored(known.part()) is None
+    np.testing.assert_allclose(table_of(known).columns["same_token"], 1 / 3, atol=1e-6)
+    patches = hs.Reading.from_attention(even, Tokens.plain(["0", "1", "2"]).with_ids([-1] * 3))
+    assert "not measured" in (why_not_scored(patches.part()) or "")
+    assert quick_table(patches).empty
+    assert "previous_word" not in table_of(patches).columns
 
 
 def test_pattern_measures_are_statistics_of_the_scope(tiny_bert):
