@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from headscope.capture import active, families
 from headscope.capture.call import Call, Kind, Output, Sink
 from headscope.capture.interface_only import only_interface
+from headscope.capture.mixed_layers import watch_layers
 from headscope.capture.numbering import Numbering
 from headscope.capture.switch import switched
 from headscope.capture.tap import SoftmaxTap
@@ -79,7 +80,7 @@ class Door:
         return dataclasses.replace(
             call,
             kind=kind,
-            layer=self.numbering.take(kind),
+            layer=self.numbering.next_layer(kind),
             causal=call.causal and kind != "cross",
             lazy_valid=of_call,
         )
@@ -113,7 +114,8 @@ def capture(model: nn.Module, sink: Sink, *, lazy: bool = False) -> Generator[Do
     door = Door(model, sink, lazy)
     with contextlib.ExitStack() as undo:
         undo.enter_context(switched(model))
-        for handle in _watch_passes(model, door):
+        running = functools.partial(_if_open, door)
+        for handle in (*_watch_passes(model, door), *watch_layers(model, running)):
             undo.callback(handle.remove)
         undo.enter_context(families.taps(model))
         # the tap sees every operation, which costs time; where it can only find that there is
@@ -123,11 +125,18 @@ def capture(model: nn.Module, sink: Sink, *, lazy: bool = False) -> Generator[Do
             undo.enter_context(SoftmaxTap())
         active.stack.doors.append(door)
         undo.callback(active.stack.doors.remove, door)
+        undo.callback(setattr, active.stack, "last", None)
         yield door
     if door.passes and not door.calls:
         raise AttentionNotRead(_nothing_seen(model))
     if door.passes and door.implies_masks:
         _without_own_softmax.add(model)
+
+
+def _if_open(door: Door, layer: int | None) -> None:
+    """Another thread may be running the same layers."""
+    if door in active.stack.doors:
+        door.numbering.running(layer)
 
 
 def _active_modes() -> list[Any]:
@@ -175,15 +184,22 @@ def _by_name(
 
 
 def _nothing_seen(model: nn.Module) -> str:
-    configuration = getattr(model, "config", None)
-    implementation = getattr(configuration, "_attn_implementation", None)
     name = type(model).__name__
-    if implementation in (None, "eager"):
+    implementation = getattr(getattr(model, "config", None), "_attn_implementation", None)
+    if implementation not in (None, "eager", "sdpa"):
         return (
-            f"{name} computed no attention that can be read; "
-            "models without attention heads (Mamba, RWKV, …) have nothing to show."
+            f"{name} runs {implementation} attention, which cannot be read; "
+            "load it with attn_implementation='eager' and try again."
+        )
+    own = sorted(
+        {type(one).__name__ for one in model.modules() if "Attention" in type(one).__name__}
+    )
+    if own:  # YOSO hashes, I-BERT may compute in integers
+        return (
+            f"{name} computes its attention ({own[0]}) without a softmax, so it makes no weights "
+            "that could be read; there is nothing to show."
         )
     return (
-        f"{name} runs {implementation} attention that cannot be read, or has no attention heads; "
-        "load it with attn_implementation='eager' and try again."
+        f"{name} computed no attention that can be read; "
+        "models without attention heads (Mamba, RWKV, …) have nothing to show."
     )

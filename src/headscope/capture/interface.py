@@ -78,6 +78,13 @@ def attention(
     if not doors:  # another thread has opened a door on this model; this one has none
         return run_as_found()
 
+    before = active.stack.last
+    if before is not None and before.is_same(module, query, key):
+        # DiffLlama weighs two halves of its values by one softmax: one attention, shown once
+        if before.replaced is None:
+            return run_as_found()
+        return apply(before.replaced, value), before.replaced
+
     own: list[tuple[Tensor, Tensor | None]] = []
 
     def own_weights() -> Tensor | None:
@@ -125,6 +132,7 @@ def attention(
         elif answer is not None:
             replaced = checked(answer, batch, heads, queries, keys)
             seen, output = seen.with_weights(replaced), None
+    active.stack.last = active.Seen.of(module, query, key, None if seen is base else seen.weights)
     if output is not None:
         return output, weights.value
     if seen is not base:

@@ -1,7 +1,8 @@
 """Which kind and layer a call is: by name for the kind, by order of computation for the layer.
 
 Order rather than `layer_idx`, because ALBERT runs one module L times and several families
-carry no index at all.
+carry no index at all. In hybrid models, whose layers do not all attend, the layer that is running
+tells its number (`mixed_layers.py`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ class Numbering:
     def __init__(self, model: nn.Module) -> None:
         self.two_stacks = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
         self._next: Counter[Kind] = Counter()
+        self._running: int | None = None
         self._was_causal: dict[int, bool] = {}
         self._masks: list[tuple[weakref.ref[Tensor], bool]] = []
 
     def start(self) -> None:
         self._next.clear()
         self._masks.clear()
+
+    def running(self, layer: int | None) -> None:
+        """The layer of a hybrid model that has just begun; None when it has ended."""
+        self._running = layer
 
     def forbids_the_future(self, mask: Tensor) -> bool:
         """Whether a dense square mask lets no query look past itself; layers share their masks."""
@@ -54,7 +60,8 @@ class Numbering:
             return "decoder" if causal or _DECODER.search(name) else "encoder"
         return "decoder" if causal else "encoder"
 
-    def take(self, kind: Kind) -> int:
-        layer = self._next[kind]
-        self._next[kind] += 1
+    def next_layer(self, kind: Kind) -> int:
+        """The number of the layer that is now attending; never one that was given out before."""
+        layer = max(self._next[kind], self._running or 0)
+        self._next[kind] = layer + 1
         return layer

@@ -10,6 +10,7 @@ import torch
 from headscope.circuits.attribution import Tokenwise
 from headscope.circuits.target import difference, logits_of
 from headscope.edits.sweep.layers import standing_in
+from headscope.models.evaluation import evaluating
 from headscope.reading.predict import likeliest
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tenso
     layer, at = asked.output_layer, asked.position
     assert layer is not None and at is not None
     own = layer.forward
-    with contextlib.ExitStack() as undo:
+    with evaluating(scope.model), contextlib.ExitStack() as undo:
         for one in wiring.stack.layers:
             undo.enter_context(standing_in(one, _giving(one, hidden)))
         if wiring.stack.before is not None:  # what the encoder says changes nothing any more

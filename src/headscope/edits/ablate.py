@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -161,13 +162,13 @@ class Ablation(HeadResult):
         raise BadInput(f"There is no measure {name!r} here; there are {known}.")
 
 
-def single_edits(layers: int, heads: int, what: tuple[What, ...]) -> list[OneLayer]:
+def single_edits(layers: Sequence[int], heads: int, what: tuple[What, ...]) -> list[OneLayer]:
     """Every head alone, then every layer alone, as asked."""
     edits: list[OneLayer] = []
     if "heads" in what:
-        edits += [OneLayer(layer, (head,)) for layer in range(layers) for head in range(heads)]
+        edits += [OneLayer(layer, (head,)) for layer in layers for head in range(heads)]
     if "layers" in what:
-        edits += [OneLayer(layer, tuple(range(heads))) for layer in range(layers)]
+        edits += [OneLayer(layer, tuple(range(heads))) for layer in layers]
     return edits
 
 
@@ -188,7 +189,7 @@ def ablate(
     """Disable every head and every layer in turn, and mark the answers."""
     kind = chosen_kind(scope, kind)
     layers, heads = scope.layers[kind], scope.heads[kind]
-    edits = single_edits(layers, heads, what)
+    edits = single_edits(scope.layer_numbers[kind], heads, what)
     swept = answer_each(
         scope,
         exam,

@@ -16,6 +16,7 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.edits.modes import mode as find_mode
 from headscope.errors import BadInput
+from headscope.reading.arguments import named_layers
 
 
 class Edit(Protocol):
@@ -30,7 +31,7 @@ class Shape(Protocol):
     @property
     def kinds(self) -> tuple[Kind, ...]: ...
     @property
-    def layers(self) -> Mapping[Kind, int]: ...
+    def layer_numbers(self) -> Mapping[Kind, tuple[int, ...]]: ...
     @property
     def heads(self) -> Mapping[Kind, int]: ...
 
@@ -94,10 +95,11 @@ def chosen_kind(shape: Shape, kind: Kind | None) -> Kind:
 
 
 def _known_layer(shape: Shape, kind: Kind, layer: object) -> int:
-    count = shape.layers[kind]
-    if not isinstance(layer, int) or isinstance(layer, bool) or not 0 <= layer < count:
+    known = shape.layer_numbers[kind]
+    if not isinstance(layer, int) or isinstance(layer, bool) or layer not in known:
         raise BadInput(
-            f"There is no {kind} layer {layer!r}; this model's layers are 0 to {count - 1}."
+            f"There is no {kind} layer {layer!r} that attends; this model's layers are "
+            f"{named_layers(known)}."
         )
     return layer
 

@@ -72,7 +72,7 @@ def prune(
         raise BadInput(f"There is no order {order!r}; choose one of {', '.join(get_args(Order))}.")
     find_mode(mode)
     every = [
-        (layer, head) for layer in range(scope.layers[kind]) for head in range(scope.heads[kind])
+        (layer, head) for layer in scope.layer_numbers[kind] for head in range(scope.heads[kind])
     ]
     stops = _stops(len(every), step, until)
     chosen: list[tuple[int, int]] = []

@@ -14,6 +14,7 @@ from headscope.errors import BadInput, first_line
 from headscope.models.adapters import is_adapter, open_adapter
 from headscope.models.bundle import BUNDLED as BUNDLED
 from headscope.models.bundle import NAME, open_bundled
+from headscope.models.embeddings import embedded_tokens
 from headscope.models.gguf_file import open_gguf
 from headscope.models.placement import dtype_of, place
 from headscope.models.pretrained import open_pretrained
@@ -71,9 +72,7 @@ def open_own_tokenizer(source: str | Path, trust_remote_code: bool) -> Any:
 
 def check_fit(model: nn.Module, tokenizer: Any) -> None:
     """A tokenizer of another model gives ids that the embeddings do not have."""
-    find: Any = getattr(model, "get_input_embeddings", None)
-    embeddings = find() if find is not None else None
-    rows = getattr(embeddings, "num_embeddings", None)
+    rows = embedded_tokens(model)
     if rows is not None and len(tokenizer) > rows:
         raise BadInput(
             f"The tokenizer knows {len(tokenizer):,} tokens but the model embeds only {rows:,}; "

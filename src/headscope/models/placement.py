@@ -8,24 +8,18 @@ import torch
 from torch import nn
 
 from headscope.errors import BadInput, first_line
+from headscope.models.embeddings import input_embeddings
 
 
 def device_of(model: nn.Module) -> torch.device:
     """Where inputs have to be; weights that accelerate keeps elsewhere come there for each pass."""
-    for holder in (model, _embeddings(model)):
+    for holder in (model, input_embeddings(model)):
         hook: Any = getattr(holder, "_hf_hook", None)
         device = getattr(hook, "execution_device", None)
         if device is not None:
             return torch.device(device)
     return next(model.parameters()).device
 
-
-def _embeddings(model: nn.Module) -> nn.Module | None:
-    """None for models that read sound, which know of none, and for those that are no model's."""
-    try:
-        return getattr(model, "get_input_embeddings", lambda: None)()
-    except NotImplementedError:
-        return None
 
 
 def check_loaded(model: nn.Module) -> None:

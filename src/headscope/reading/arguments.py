@@ -22,7 +22,9 @@ def check_layers(scope: Scope, layers: Collection[int] | None) -> None:
     known = sorted({number for numbers in scope.layer_numbers.values() for number in numbers})
     wrong = [layer for layer in layers if layer not in known]
     if wrong:
-        raise BadInput(f"There is no layer {wrong[0]}; {scope.name} has layers {_listed(known)}.")
+        raise BadInput(
+            f"There is no layer {wrong[0]}; {scope.name} has layers {named_layers(known)}."
+        )
 
 
 def check_targets(scope: Scope, targets: Sequence[Text | None] | None) -> None:
@@ -41,7 +43,7 @@ def check_pairs_and_targets(pairs: Sequence[Any], targets: Sequence[Any]) -> Non
         raise BadInput("Give the decoder's text once: as target, or as text_pair.")
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def named_layers(numbers: Sequence[int]) -> str:
     """0 to 11, or 1, 3, 5 where a model has attention in some layers only."""
     if len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
+from headscope.models.embeddings import embedded_tokens
 from headscope.models.loading_report import check_output_layer
 from headscope.text.vocabulary import labels_of, spelling_of
 
@@ -63,7 +64,7 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
 def word_logits(scope: Scope, output: Any) -> Tensor:
     """b t vocabulary float32: the scores of words in a model's output, whatever it calls them."""
     check_output_layer(scope.model, scope.name)
-    rows = scope.model.get_input_embeddings().num_embeddings
+    rows = embedded_tokens(scope.model)
     for name in ("prediction_logits", "logits"):
         logits = getattr(output, name, None)
         if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:

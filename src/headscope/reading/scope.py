@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind, Output, Sink, capture
 from headscope.errors import BadInput
+from headscope.models.embeddings import embedded_tokens
 from headscope.models.evaluation import evaluating
 from headscope.models.limits import max_length
 from headscope.models.placement import device_of
@@ -117,7 +118,7 @@ class Scope:
             max_length=min(limits, default=None),
             truncate=truncate,
         )
-        rows = getattr(self.model.get_input_embeddings(), "num_embeddings", None)
+        rows = embedded_tokens(self.model)
         if rows is not None and int(batch.inputs["input_ids"].max()) >= rows:
             raise BadInput(
                 f"The tokenizer gives token {int(batch.inputs['input_ids'].max())} but the model "

@@ -1,0 +1,22 @@
+"""How many tokens a model embeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+
+def input_embeddings(model: nn.Module) -> Any:
+    """The table of token vectors; None for models that hash characters or read no tokens."""
+    find: Any = getattr(model, "get_input_embeddings", None)
+    try:
+        return None if find is None else find()
+    except (NotImplementedError, AttributeError):  # CANINE, and models that read no text
+        return None
+
+
+def embedded_tokens(model: nn.Module) -> int | None:
+    """The number of token ids the model knows; None where it has no table of them."""
+    rows = getattr(input_embeddings(model), "num_embeddings", None)
+    return rows if isinstance(rows, int) else None
