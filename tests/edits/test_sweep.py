@@ -37,7 +37,7 @@ def classifier(architecture, **options):
 
 def agrees(scope, questions, kind=None, **options):
     kind = chosen_kind(scope, kind)
-    edits = single_edits(scope.layers[kind], scope.heads[kind], ("heads", "layers"))
+    edits = single_edits(scope.layer_numbers[kind], scope.heads[kind], ("heads", "layers"))
     swept = answer_each(scope, questions, edits, kind=kind, copies=3, **options)
     plain = answer_each_plainly(scope, questions, edits, kind=kind, **options)
     reach = max(1.0, float(np.abs(plain).max()))

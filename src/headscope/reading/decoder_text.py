@@ -9,12 +9,14 @@ import numpy as np
 import torch
 
 from headscope.errors import BadInput
+from headscope.models.placement import device_of
+from headscope.text.targets import as_target
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.vocabulary import labels_of
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope
-from headscope.text.vocabulary import labels_of
 
 
 def decoder_batch(
@@ -26,13 +28,16 @@ def decoder_batch(
     truncate: bool = False,
 ) -> Batch:
     """The start token followed by the target without its end, as the decoder saw in training."""
-    start = _start_token(model)
-    lead = _lead(tokenizer, start)
     given = [target for target in targets if target is not None]
-    read = iter(
-        tokenise(tokenizer, given, max_length=max_length, truncate=truncate).tokens if given else ()
-    )
-    batch = [lead if target is None else _joined(lead, next(read)) for target in targets]
+    read: list[Tokens] = []
+    if given:
+        with as_target(tokenizer):
+            read = tokenise(tokenizer, given, max_length=max_length, truncate=truncate).tokens
+    waiting = iter(read)
+    batch = [
+        _first(model, tokenizer) if target is None else _shifted(model, tokenizer, next(waiting))
+        for target in targets
+    ]
     longest = max(len(tokens) for tokens in batch)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     ids = torch.full((len(batch), longest), pad, dtype=torch.long)
@@ -64,6 +69,23 @@ def encode_both(
     return Batch({**batch.inputs, **decoder.inputs}, batch.tokens), decoder.tokens
 
 
+def _first(model: Any, tokenizer: Any) -> Tokens:
+    return _lead(tokenizer, _start_token(model))
+
+
+def _shifted(model: Any, tokenizer: Any, read: Tokens) -> Tokens:
+    """Moved one place to the right, with what the model puts first (mBART: the language)."""
+    shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
+    if shift is None:
+        return _joined(_first(model, tokenizer), read)
+    labels = torch.from_numpy(read.ids)[None].to(device_of(model))
+    try:
+        first = int(shift(labels)[0, 0])
+    except (TypeError, ValueError, AttributeError):  # no start token in the configuration
+        return _joined(_first(model, tokenizer), read)
+    return _joined(_lead(tokenizer, first), read)
+
+
 def _start_token(model: Any) -> int:
     for holder in (getattr(model, "generation_config", None), model.config):
         start = getattr(holder, "decoder_start_token_id", None)
@@ -86,7 +108,8 @@ def _lead(tokenizer: Any, start: int) -> Tokens:
 
 
 def _joined(lead: Tokens, read: Tokens) -> Tokens:
-    rest = read.crop(len(read) - 1 if read.classes[-1] == TokenClass.SEP else len(read))
+    ends = read.classes[-1] < TokenClass.PUNCTUATION  # the end of the text, or its language
+    rest = read.crop(len(read) - 1 if ends else len(read))
     return Tokens(
         text=lead.text + rest.text,
         labels=lead.labels + rest.labels,

@@ -28,7 +28,7 @@ class Description:
     rung: Rung
     reads_qk: bool
     positional_bias: bool
-    causal: bool
+    causal: bool  # it only looks back; False where an encoder reads the text first
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -79,7 +79,7 @@ def describe(model: nn.Module) -> Description:
         rung=rungs[0],
         reads_qk=seen["qk"],
         positional_bias=seen["bias"],
-        causal=seen["causal"],
+        causal=seen["causal"] and not getattr(model.config, "is_encoder_decoder", False),
     )
 
 

@@ -14,6 +14,7 @@ from headscope.reading.collecting.keeping import Keeping
 from headscope.reading.collecting.run import collect
 from headscope.reading.generated import tokens_of_ids
 from headscope.reading.reading import Reading
+from headscope.text.targets import language_token
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope
@@ -30,6 +31,9 @@ def generated_reading(
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
     batch = scope.encode([prompt])
     options = {"do_sample": False, "use_cache": _cache_fits(scope), **options}
+    language = language_token(scope.tokenizer) if scope.encoder_decoder else None
+    if language is not None:
+        options.setdefault("forced_bos_token_id", language)
     with torch.no_grad(), contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(scope.model))
         if scope.edits:

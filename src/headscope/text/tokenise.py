@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,10 @@ from torch import Tensor
 from headscope.errors import BadInput, TextTooLong
 from headscope.text.encode import encode
 from headscope.text.encodings import Encodings
+from headscope.text.pairs import Text as Text
 from headscope.text.tokens import Tokens
 from headscope.text.vocabulary import Vocabulary, vocabulary_of
 from headscope.text.words import Characters, Spans, word_spans
-
-Text = str | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -121,12 +120,27 @@ def _as_string(text: Text) -> tuple[str, Spans | None]:
     """A text, and its words as spans when it came as a list of words."""
     if isinstance(text, str):
         return _encodable(text), None
+    if isinstance(text, bytes | Mapping) or not hasattr(text, "__iter__"):
+        raise BadInput(
+            f"A text is a string or a list of words, and this is {_described(text)}; "
+            "give the text itself."
+        )
     spans: Spans = []
     place = 0
     for word in text:
+        if not isinstance(word, str):
+            raise BadInput(f"A list of words holds strings; one of these is {_described(word)}.")
         spans.append((place, place + len(word)))
         place += len(word) + 1
     return _encodable(" ".join(text)), spans
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, bytes):
+        return "bytes, which have to be decoded first: text.decode('utf-8')"
+    return f"of type {type(value).__name__}"
 
 
 def _encodable(text: str) -> str:
