@@ -21,7 +21,6 @@ def device_of(model: nn.Module) -> torch.device:
     return next(model.parameters()).device
 
 
-
 def check_loaded(model: nn.Module) -> None:
     """Weights on the meta device have shapes and no values, unless accelerate fetches them."""
     hollow = next((name for name, one in model.named_parameters() if one.is_meta), None)
