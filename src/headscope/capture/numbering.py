@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from headscope.capture.call import Kind, allowed
 
 _CROSS = re.compile(r"cross_?att|crossattention|encoder_attn|encdecattention|enc_dec|xattn", re.I)
+_LANGUAGE = re.compile(r"(^|\.)language_model(\.|$)")  # beside a tower for pictures or sound
 _DECODER = re.compile(r"(^|\.)(text_)?decoder(\.|$)", re.I)
 
 
@@ -24,6 +25,10 @@ class Numbering:
 
     def __init__(self, model: nn.Module) -> None:
         self.two_stacks = bool(getattr(getattr(model, "config", None), "is_encoder_decoder", False))
+        configuration = getattr(model, "config", None)
+        self.two_towers = any(
+            hasattr(configuration, f"{sense}_config") for sense in ("vision", "audio")
+        )
         self._next: Counter[Kind] = Counter()
         self._running: int | None = None
         self._was_causal: dict[int, bool] = {}
@@ -56,6 +61,8 @@ class Numbering:
     def kind(self, module: nn.Module, name: str, causal: bool) -> Kind:
         if getattr(module, "is_cross_attention", False) or _CROSS.search(name):
             return "cross"
+        if self.two_towers and _LANGUAGE.search(name):
+            return "decoder"  # also where pictures or a prefix may be looked at from both sides
         if self.two_stacks:
             return "decoder" if causal or _DECODER.search(name) else "encoder"
         return "decoder" if causal else "encoder"

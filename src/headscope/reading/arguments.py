@@ -48,3 +48,11 @@ def named_layers(numbers: Sequence[int]) -> str:
     if len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]} to {numbers[-1]}"
     return ", ".join(map(str, numbers))
+
+
+def check_alone(text: object, text_pair: object, target: object) -> None:
+    """Beside a picture or a sound stands one text at most."""
+    if text is not None and not isinstance(text, str):
+        raise BadInput("The text beside a picture or a sound is one string.")
+    if text_pair is not None or target is not None:
+        raise BadInput("Beside a picture or a sound stands one text: leave the second out.")

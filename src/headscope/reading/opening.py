@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ def load(
     model: Any = None,
     tokenizer: Any = None,
     *,
+    processor: Any = None,
     device: str | torch.device | None = None,
     dtype: torch.dtype | str | None = None,
     name: str | None = None,
@@ -28,8 +30,11 @@ def load(
     """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have.
 
     Objects may be wrapped (PEFT, torch.compile, DataParallel, accelerate, SentenceTransformer, a
-    pipeline, a Trainer): the model inside is read. `tokenizer` is one, or a folder or name.
+    pipeline, a Trainer): the model inside is read. `tokenizer` is one, or a folder or name;
+    `processor` what prepares pictures or sounds, looked for beside the model unless given.
     """
+    if tokenizer is None:
+        tokenizer = getattr(processor, "tokenizer", None)
     if isinstance(tokenizer, (str, Path)):
         tokenizer = open_own_tokenizer(tokenizer, trust_remote_code)
     if model is None or isinstance(model, (str, Path)):
@@ -43,7 +48,9 @@ def load(
         )
         scope = Scope(opened.model, opened.tokenizer, name or opened.name)
     else:
-        scope = _of_object(model, tokenizer, device, dtype, name)
+        scope = _of_object(model, tokenizer, device, dtype, name, processor is not None)
+    if processor is not None:
+        scope = dataclasses.replace(scope, processor=processor)
     if scope.tokenizer is not None:
         check_fit(scope.model, scope.tokenizer)
     return scope
@@ -55,6 +62,7 @@ def _of_object(
     device: str | torch.device | None,
     dtype: torch.dtype | str | None,
     name: str | None,
+    has_processor: bool,
 ) -> Scope:
     model, own_tokenizer = unwrap(given)
     tokenizer = tokenizer if tokenizer is not None else own_tokenizer
@@ -62,7 +70,8 @@ def _of_object(
         raise BadInput(
             f"{type(given).__name__} is not a transformers model; give a model, a folder or a name."
         )
-    if tokenizer is None and getattr(model, "main_input_name", "") == "input_ids":
+    needs_text = getattr(model, "main_input_name", "") == "input_ids" and not has_processor
+    if tokenizer is None and needs_text:
         raise BadInput("Give the tokenizer too: hs.load(model, tokenizer).")
     if tokenizer is not None and not callable(getattr(tokenizer, "convert_ids_to_tokens", None)):
         raise BadInput(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import BadInput
+from headscope.media.picture import Picture
+from headscope.media.sound import Sound
 from headscope.reading.part import Part
 from headscope.text.tokens import Tokens
 
@@ -24,6 +26,8 @@ class Reading:
     parts: dict[Kind, Part]
     model: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+    pictures: tuple[Picture, ...] = ()
+    sound: Sound | None = None
 
     def __repr__(self) -> str:
         shapes = ", ".join(

@@ -20,6 +20,7 @@ from headscope.models.limits import max_length
 from headscope.models.placement import device_of
 from headscope.reading import predict
 from headscope.reading.arguments import (
+    check_alone,
     check_layers,
     check_pairs_and_targets,
     check_targets,
@@ -47,6 +48,7 @@ class Scope:
     tokenizer: Any
     name: str
     edits: tuple[Edit, ...] = ()
+    processor: Any = None  # of pictures and sounds; None: looked for in the model's folder
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     # what the model is
@@ -183,10 +185,13 @@ class Scope:
 
     def read(
         self,
-        text: Text,
+        text: Text | None = None,
         text_pair: Text | None = None,
         *,
         target: Text | None = None,
+        image: Any = None,
+        audio: Any = None,
+        sampling_rate: int | None = None,
         layers: Collection[int] | None = None,
         keep: Kept = "auto",
         memory: str | int | None = None,
@@ -199,7 +204,19 @@ class Scope:
         its weights are made when they are looked at; `keep` names what is kept instead ("weights",
         "q", "k", "v"). What would take more than `memory` ("2GB"; half of what is free unless told
         otherwise) is refused before it starts.
+
+        `image` is a picture (a path, a PIL image, an array; several as a list), alone or with a
+        text about it; `audio` a sound (a path, or samples with their `sampling_rate`), with what
+        the decoder reads where the model has one.
         """
+        if image is not None or audio is not None:
+            from headscope.reading.media import Heard, media_reading
+
+            check_alone(text, text_pair, target)
+            given = Heard(text, image, audio, sampling_rate)
+            return media_reading(self, given, layers, Keeping.of(keep, memory))
+        if text is None:
+            raise BadInput("Give a text, or a picture with image=…, or a sound with audio=….")
         return self.read_batch(
             [text],
             [text_pair],

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.media.places import Places
+
 
 class TokenClass(IntEnum):
     """What a token is, as far as statistics care."""
@@ -49,6 +51,7 @@ class Tokens:
     spans: NDArray[np.int32]  # n × 2, characters in the token's own sentence, -1 for specials
     texts: tuple[str, ...] = ()
     word_texts: tuple[str, ...] = field(default_factory=tuple)
+    places: Places | None = None  # in a picture or a sound, for positions that are no words alone
 
     @staticmethod
     def unspelled(strings: Strings, **known: Any) -> Tokens:
@@ -111,6 +114,8 @@ class Tokens:
         for name, value in self.__dict__.items():
             if name in _PER_TOKEN:
                 made.__dict__[name] = value[:length]
+            elif name == "places" and value is not None:
+                made.__dict__[name] = value.chosen(slice(length))
             elif name not in ("continues", "is_cut"):
                 made.__dict__[name] = value
         return made
