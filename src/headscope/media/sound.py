@@ -103,7 +103,7 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
     if not np.isfinite(values).all():
         raise BadInput("The sound holds values that are no numbers.")
     _check_length(len(values) / rate, name or "The sound")
-    return Sound(values, int(rate), name)
+    return Sound(values.astype(np.float32), int(rate), name)
 
 
 def _check_length(seconds: float, told: str) -> None:

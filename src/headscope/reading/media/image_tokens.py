@@ -67,7 +67,7 @@ def token_places(configuration: Any, laid: Laid, count: int, picture: int) -> Pl
             "placed; give a smaller picture, or switch tiling off in the processor."
         )
     size = grid_size(configuration, laid)
-    if size is None:
+    if size is None or not laid.tiles:
         return Places.nowhere(np.full(count, PlaceKind.QUERY, np.int8))
     rows, columns = size
     for pooled in range(1, min(rows, columns) + 1):
