@@ -99,7 +99,10 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
         (("ablate", "task.tsv", "--model", "tuned", "--metric", "pearson"), "does not fit task"),
         (("ablate", "task.tsv", "--model", "tuned", "--metric", "loss"), "does not fit task"),
         (("ablate", "texts.txt", "--model", "base", "--metric", "f1"), "is marked by loss"),
-        (("ablate", "task.tsv", "--model", "tuned", "--batch-size", "0"), "at least 1 example"),
+        (
+            ("ablate", "task.tsv", "--model", "tuned", "--batch-size", "0"),
+            "batch-size is at least 1",
+        ),
         (("ablate", "task.tsv", "--model", "tuned", "--limit", "0"), "limit is at least 1"),
         (("ablate", "task.tsv", "--model", "tuned", "--max-length", "2"), "at least 8 tokens"),
         (("ablate", "task.tsv", "--model", "tuned", "--map", "m.gif"), "not as gif"),
@@ -138,11 +141,13 @@ def test_misuse_is_one_sentence_and_exit_code_2(
 
 @pytest.mark.parametrize("words", [("ablate", "task.tsv", "--model", "tuned"),
                                    ("compare", "base", "tuned", "texts.txt")])  # fmt: skip
-def test_a_table_is_written_as_csv_or_not_at_all(work, tmp_path, monkeypatch, capsys, words):
+def test_a_table_is_written_by_its_ending_or_not_at_all(work, tmp_path, monkeypatch, capsys, words):
     given = [work / word if (work / word).exists() else word for word in words]
-    assert run(monkeypatch, *given, "-o", tmp_path / "o.parquet") == 2
-    assert "is written as .csv" in " ".join(capsys.readouterr().err.split())
+    assert run(monkeypatch, *given, "-o", tmp_path / "o.xlsx") == 2
+    assert "is written as .csv or .parquet" in " ".join(capsys.readouterr().err.split())
     assert list(tmp_path.iterdir()) == []
+    assert run(monkeypatch, *given, "-o", tmp_path / "o.parquet") == 0
+    assert len(pd.read_parquet(tmp_path / "o.parquet")) >= 8
 
 
 def test_an_encoder_decoder_is_compared_with_itself(work, tmp_path, monkeypatch):

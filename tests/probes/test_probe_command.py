@@ -16,7 +16,7 @@ from headscope.errors import BadInput
 
 @pytest.fixture
 def run(tiny_bert, monkeypatch, tmp_path):
-    monkeypatch.setattr("headscope.cli.probe.open_scope", lambda *_: tiny_bert)
+    monkeypatch.setattr("headscope.reading.load", lambda *_, **__: tiny_bert)
 
     def command(*words):
         result = CliRunner().invoke(build(), ["probe", *words, "-o", str(tmp_path / "out.csv")])
@@ -71,7 +71,7 @@ def test_bad_data_is_counted_or_refused_as_chosen(run, tmp_path):
     path.write_text(STORIES.read_text() + "1\tbroken\n\n")
     assert run("dependency", str(path), "--minimum", "5").exit_code == 0
     with pytest.raises(BadInput, match=r"bad.conllu:\d+: a line has 2 columns"):
-        run("dependency", str(path), "--bad", "refuse")
+        run("dependency", str(path), "--bad-data", "refuse")
 
 
 def test_misuse_is_said_in_one_sentence(run):

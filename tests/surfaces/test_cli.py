@@ -53,7 +53,7 @@ def test_without_an_output_the_strongest_weights_are_printed(run, tiny_bert):
     ("arguments", "said"),
     [
         (("--view", "flower"), "--view is one of"),
-        (("-o", "x.gif"), "should end in"),
+        (("-o", "x.gif"), "is written as .html"),
         (("--layer", "9"), "no layer 9"),
         (("--view", "neuron", "--head", "1", "--head", "2"), "give --head once"),
         (("--specials", "gone"), "specials is one of"),

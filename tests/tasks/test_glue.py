@@ -23,7 +23,7 @@ def test_the_published_files_are_read_whole(shared_data, name):
     folder = shared_data / "glue" / name
     task = read_task(folder)
     assert len(read_glue(folder, "train")) == train and len(task) == dev
-    assert (task.pairs is not None) == bool(FORMATS[name].pair)
+    assert (task.text_pairs is not None) == bool(FORMATS[name].pair)
     if share is None:
         assert task.kind == "regression" and task.labels.min() >= 0 and task.labels.max() <= 5
     else:
@@ -35,7 +35,7 @@ def test_known_examples_are_where_they_should_be(shared_data):
     glue = shared_data / "glue"
     assert read_glue(glue / "CoLA").texts[0] == "The sailors rode the breeze clear of the rocks."
     rte = read_glue(glue / "RTE")
-    assert rte.pairs is not None and rte.pairs[0] == "Christopher Reeve had an accident."
+    assert rte.text_pairs is not None and rte.text_pairs[0] == "Christopher Reeve had an accident."
     assert rte.classes[rte.labels[0]] == "not_entailment"
     sts = read_glue(glue / "STS-B")
     assert sts.labels[1] == 4.75 and sts.texts[1] == "A young child is riding a horse."

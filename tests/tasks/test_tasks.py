@@ -21,7 +21,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 def test_a_table_with_a_header_is_read_by_its_names(tmp_path):
     path = write(tmp_path, "t.tsv", "sentence1\tsentence2\tlabel\nA cat.\tA dog.\tno\nA\tA\tyes\n")
     task = read_task(path)
-    assert task.texts == ("A cat.", "A") and task.pairs == ("A dog.", "A")
+    assert task.texts == ("A cat.", "A") and task.text_pairs == ("A dog.", "A")
     assert task.classes == ("no", "yes") and task.labels.tolist() == [0, 1]
     assert task.kind == "classification" and task.metric == "accuracy"
 
@@ -49,7 +49,7 @@ def test_lines_of_json_are_read(tmp_path):
     ]
     path = write(tmp_path, "t.jsonl", "\n".join(json.dumps(row) for row in rows))
     task = read_task(path)
-    assert task.pairs == ("b", "d") and task.classes == ("0", "2")
+    assert task.text_pairs == ("b", "d") and task.classes == ("0", "2")
 
 
 def test_numbers_with_fractions_are_a_scale(tmp_path):

@@ -10,12 +10,23 @@ import importlib
 import os
 import pkgutil
 import sys
+from typing import Any
 
 import typer
 
-from headscope.cli.console import say_error
+from headscope.cli.console import err, say_error
+from headscope.cli.options import with_new_names
 from headscope.errors import BadInput, HeadscopeError
 
+# typer has a click of its own in newer versions and the package of that name in older ones
+_MISUSE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+MOST_SAID = 200  # characters of somebody else's message
+_QUIET = {
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_VERBOSITY": "error",  # every retry would be told
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+}
 _HELP = """See, measure and explain what every attention head of a Transformer does.
 
 Without a command, headscope opens the app on the bundled model.
@@ -64,21 +75,60 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run a command; whatever goes wrong ends in one sentence and an exit code."""
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # every retry would be told
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    words, old = with_new_names(sys.argv[1:])
+    for was, now in old.items():
+        err.print(f"{was} is now called {now}.", highlight=False)
+    sys.exit(run(words))
+
+
+def run(words: list[str]) -> int:
+    """The exit code of a command line: 0, 1 where it failed, 2 for misuse, 130 for Ctrl-C."""
     try:
-        build()()
+        return int(build()(args=words, standalone_mode=False) or 0)
     except BadInput as error:
-        say_error(str(error))
-        sys.exit(2)
+        return _ended(str(error), 2)
     except HeadscopeError as error:
-        say_error(str(error))
-        sys.exit(1)
-    except KeyboardInterrupt:
-        say_error("Stopped.")
-        sys.exit(130)
+        return _ended(str(error), 1)
+    except KeyboardInterrupt as stop:
+        return _ended(str(stop) or "Stopped.", 130)
+    except typer.Abort as error:  # what click makes of Ctrl-C, and of a file that ends too soon
+        stop = error.__cause__
+        if isinstance(stop, EOFError):
+            return _ended(f"A file ended too soon ({stop}); it is damaged or only half there.", 1)
+        return _ended((str(stop) if stop is not None else "") or "Stopped.", 130)
+    except _MISUSE as error:
+        return _ended(_misuse(error), 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        return 1
+    except Exception as error:
+        if os.environ.get("HEADSCOPE_TRACEBACK"):
+            raise
+        return _ended(unforeseen(error), 1)
+
+
+def unforeseen(error: Exception) -> str:
+    """The last net: what nobody foresaw, in a sentence."""
+    said = " ".join(str(error).split())[:MOST_SAID]
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or said}; look at the file, its folder and the disk."
+    if isinstance(error, MemoryError) or "out of memory" in said.lower():
+        return "There is not enough memory; give a smaller --limit, --max-tokens or model."
+    return (
+        f"This was not foreseen: {type(error).__name__}{f' ({said})' if said else ''}; set "
+        "HEADSCOPE_TRACEBACK=1 to see where it happened, and please report it."
+    )
+
+
+def _misuse(error: Any) -> str:
+    said = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{said}; see {context.command_path if context else 'headscope'} --help."
+
+
+def _ended(sentence: str, code: int) -> int:
+    say_error(sentence)
+    return code

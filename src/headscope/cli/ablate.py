@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli.console import (
-    check_csv,
-    check_figure,
-    err,
-    open_scope,
-    out,
-    say_written,
-    stoppable,
-)
+from headscope.cli import options
+from headscope.cli.checks import check_figure, check_name, check_numbers, check_output
+from headscope.cli.console import draw, err, open_scope, out, say_written, stoppable
+from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -31,29 +26,17 @@ def register(app: typer.Typer) -> None:
 
 
 def ablate(
-    task_data: Annotated[
-        str,
-        typer.Argument(
-            help="A GLUE folder, a .tsv, .csv or .jsonl file, a .txt file, or a dataset's name."
-        ),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The table, a .csv file.")],
-    model: Annotated[
-        str | None, typer.Option(help="A hub name or folder; the bundled model if left out.")
-    ] = None,
+    task_data: options.TaskData,
+    output: Annotated[Path, options.output("The table: .csv or .parquet")],
+    model: options.Model = None,
     split: Annotated[str, typer.Option(help="Which part of the data: train, dev or test.")] = "dev",
-    text: Annotated[str | None, typer.Option(help="The column of the text.")] = None,
-    pair: Annotated[str | None, typer.Option(help="The column of the second text.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column of the label.")] = None,
+    text: options.TextColumn = None,
+    text_pair: options.TextPairColumn = None,
+    label: options.LabelColumn = None,
     kind: Annotated[
         str | None, typer.Option(help="classification, regression, masked or next.")
     ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="accuracy, f1, matthews, pearson, spearman or loss; the task's if left out."
-        ),
-    ] = None,
+    metric: options.MetricName = None,
     mode: Annotated[
         str, typer.Option(help="What a disabled head does: uniform, zero or mean.")
     ] = "uniform",
@@ -61,17 +44,15 @@ def ablate(
     gates: Annotated[
         bool, typer.Option("--importance", help="Also each head's gradient importance.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(help="At most so many examples.")] = None,
+    limit: options.Limit = None,
     batch_size: Annotated[int, typer.Option(help="Examples at a time.")] = 16,
-    max_length: Annotated[int, typer.Option(help="Tokens an example is cut to.")] = 128,
-    seed: Annotated[int, typer.Option(help="Of the sample and the resampling.")] = 0,
-    map_file: Annotated[
-        Path | None, typer.Option("--map", help="The map as .svg, .png or .pdf.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start anew, not where a run stopped.")
-    ] = False,
+    max_tokens: options.MaxTokens = 128,
+    seed: options.Seed = 0,
+    map_file: options.MapFile = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    restart: options.Restart = False,
 ) -> None:
     """Disable every head and every layer in turn, and see what that does to a task's score.
 
@@ -83,32 +64,40 @@ def ablate(
 
       headscope ablate corpus.txt --kind masked -o masked.csv
     """
-    from headscope.cli.console import progress
-    from headscope.edits.ablate import ablate as run
-    from headscope.edits.kept import Kept
-    from headscope.errors import BadInput
-    from headscope.files import atomic_path
-    from headscope.runs.lock import only_writer
-    from headscope.tasks.questions import exam
-    from headscope.tasks.task import read_task
-
-    check_csv(output, "An ablation")
+    check_output(output, (".csv", ".parquet"), "An ablation")
     check_figure(map_file)
+    check_name(task_data)
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_size=batch_size)
     asked = {part.strip() for part in what.split(",")}
     if not asked <= {"heads", "layers"}:
         raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
     every: tuple[What, ...] = ("heads", "layers")
     chosen: tuple[What, ...] = tuple(part for part in every if part in asked)
+    from headscope.tasks.task import read_task
+
     task = read_task(
-        task_data, split=split, text=text, pair=pair, label=label, kind=kind, metric=metric
+        task_data,
+        split=split,
+        text=text,
+        text_pair=text_pair,
+        label=label,
+        kind=kind,
+        metric=metric,
     ).sample(limit, seed)
-    scope = open_scope(model, device)
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    from headscope.cli.console import progress
+    from headscope.edits.ablate import ablate as run
+    from headscope.edits.kept import Kept
+    from headscope.files import write_table
+    from headscope.runs.lock import only_writer
+    from headscope.tasks.questions import exam
+
     questions = exam(
-        scope, task, metric=metric, batch_size=batch_size, max_length=max_length, seed=seed
+        scope, task, metric=metric, batch_size=batch_size, max_tokens=max_tokens, seed=seed
     )
     kept = Kept.beside(
         output, scope, questions, mode=mode, what=chosen, limit=limit, seed=seed,
-        batch_size=batch_size, max_length=max_length,
+        batch_size=batch_size, max_tokens=max_tokens,
     )  # fmt: skip
     with only_writer(output), stoppable(), progress() as bar:
         if restart:
@@ -123,14 +112,10 @@ def ablate(
             table = table.merge(
                 weighed.heads[["layer", "head", "importance"]], "left", ["layer", "head"]
             )
-        with atomic_path(output) as temporary:
-            table.to_csv(temporary, index=False)
+        write_table(table, output)
         kept.forget()
     if map_file is not None:
-        from headscope.figures import save
-
-        save(found.plot("heads" if "heads" in chosen else "layers"), map_file)
-        say_written(map_file)
+        draw(found.plot(), map_file)
     _summary(found)
     if weighed is not None:
         from headscope.edits.agreement import agreement

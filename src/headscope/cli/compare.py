@@ -7,15 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli.console import (
-    check_csv,
-    check_figure,
-    open_scope,
-    out,
-    say_written,
-    stoppable,
-    told,
-)
+from headscope.cli import options
+from headscope.cli.checks import check_data, check_figure, check_numbers, check_output
+from headscope.cli.console import draw, open_scope, out, say_written, stoppable, told
 
 
 def register(app: typer.Typer) -> None:
@@ -25,25 +19,21 @@ def register(app: typer.Typer) -> None:
 def compare(
     model_a: Annotated[str, typer.Argument(help="The model before: a hub name or a folder.")],
     model_b: Annotated[str, typer.Argument(help="The model after.")],
-    corpus: Annotated[
-        str, typer.Argument(help="Text both read: a file or folder, or a GLUE folder.")
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The table, a .csv file.")],
+    corpus: Annotated[str, options.corpus(" A GLUE folder is read as its sentences.")],
+    output: Annotated[Path, options.output("The table: .csv or .parquet")],
     padded: Annotated[
         bool, typer.Option("--padded", help="Compare whole padded maps, as the paper's code does.")
     ] = False,
     statistics: Annotated[
         bool, typer.Option(help="Also how far every statistic and label moved.")
     ] = True,
-    limit: Annotated[int, typer.Option(help="At most so many texts.")] = 1000,
-    max_length: Annotated[int, typer.Option(help="Tokens a text is cut to.")] = 128,
-    map_file: Annotated[
-        Path | None, typer.Option("--map", help="The map of similarity as .svg, .png or .pdf.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start anew, not where a run stopped.")
-    ] = False,
+    limit: options.Limit = 1000,
+    max_tokens: options.MaxTokens = 128,
+    map_file: options.MapFile = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    restart: options.Restart = False,
 ) -> None:
     """Compare two models of one shape head by head: what did fine-tuning change?
 
@@ -54,25 +44,25 @@ def compare(
 
       headscope compare bert-base-uncased my-model reviews.txt -o change.csv --map change.svg
     """
+    check_output(output, (".csv", ".parquet"), "A comparison")
+    check_figure(map_file)
+    check_numbers(limit=limit, max_tokens=max_tokens)
+    check_data(corpus)
+    a, b = (open_scope(name, device, dtype, trust_remote_code) for name in (model_a, model_b))
     from headscope.finetuning.compare import compare as run
 
-    check_csv(output, "A comparison")
-    check_figure(map_file)
-    a, b = open_scope(model_a, device), open_scope(model_b, device)
     with stoppable(), told(f"Comparing {a.name} and {b.name}") as tell:
         found = run(
-            a, b, corpus, padded=padded, limit=limit, max_length=max_length, labels=statistics,
-            statistics=None if statistics else [], output=output, restart=restart, progress=tell,
+            a, b, corpus, padded=padded, limit=limit, max_length=max_tokens or 128,
+            labels=statistics, statistics=None if statistics else [], output=output,
+            restart=restart, progress=tell,
         )  # fmt: skip
     if map_file is not None:
-        from headscope.figures import save
-
-        save(found.plot(), map_file)
-        say_written(map_file)
+        draw(found.plot(), map_file)
     layers = found.by_layer()
     for row in layers.itertuples(index=False):
         out.print(
             f"layer {row[0]:<3} mean cosine {row[1]:.3f}  divergence {row[2]:.4f}", highlight=False
         )
-    for path in found.files(output):
+    for path in found.files(output) if output.suffix == ".csv" else [output]:
         say_written(path)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
     from rich.progress import Progress
 
+    from headscope.corpus.bad_data import Faults
     from headscope.reading import Scope
     from headscope.runs.progress import Report, Tell
 
@@ -84,27 +87,37 @@ def told(title: str) -> Generator[Tell]:
         yield tell
 
 
-def check_csv(output: Path, what: str) -> None:
-    """Said before the work is done, not when it is to be written."""
-    from headscope.errors import BadInput
-
-    if output.suffix != ".csv":
-        raise BadInput(f"{what} is written as .csv, not as {output}.")
-
-
-def check_figure(path: Path | None) -> None:
-    from headscope.figures.style import check_format
-
-    if path is not None:
-        check_format(path.suffix.lstrip(".").lower())
-
-
-def open_scope(model: str | None, device: str | None = None, dtype: str | None = None) -> Scope:
+def open_scope(
+    model: str | None,
+    device: str | None = None,
+    dtype: str | None = None,
+    trust_remote_code: bool = False,
+) -> Scope:
     """The scope a command works on, opened under a sign of life."""
     from headscope.reading import load
 
-    with err.status(f"Opening {model or 'the bundled model'} …"), _quiet_loading():
-        return load(model, device=device, dtype=dtype)
+    with err.status(f"Opening {_plain(model or 'the bundled model')} …"), _quiet_loading():
+        return load(model, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
+
+
+def draw(figure: Figure, path: Path) -> None:
+    """Write a figure and say where."""
+    from headscope.figures import save
+
+    save(figure, path)
+    say_written(path)
+
+
+def show_table(table: pd.DataFrame, columns: list[str] | None = None) -> None:
+    """A table on standard output, three digits a number."""
+    chosen = table if columns is None else table[columns]
+    out.print(chosen.round(3).to_string(index=False), highlight=False, soft_wrap=True, markup=False)
+
+
+def say_faults(faults: Faults) -> None:
+    """What was left out of the data, if anything was."""
+    if len(faults):
+        err.print(faults.summary(), highlight=False, markup=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli import options
+from headscope.cli.checks import check_folder, check_name, check_numbers
 from headscope.cli.console import out, progress, say_written, stoppable
 
 
@@ -15,29 +17,25 @@ def register(app: typer.Typer) -> None:
 
 
 def finetune(
-    task_data: Annotated[
-        str, typer.Argument(help="A GLUE folder, a .tsv, .csv or .jsonl file, or a dataset's name.")
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the model.")],
-    model: Annotated[
-        str | None, typer.Option(help="A hub name or folder; the bundled model if left out.")
-    ] = None,
+    task_data: options.TaskData,
+    output: Annotated[Path, options.output("The folder for the model.")],
+    model: options.Model = None,
     epochs: Annotated[int, typer.Option(help="Passes over the training set.")] = 3,
     batch_size: Annotated[int, typer.Option(help="Examples a step.")] = 32,
     learning_rate: Annotated[float, typer.Option(help="At its highest.")] = 5e-5,
     warmup: Annotated[float, typer.Option(help="The share of steps it rises over.")] = 0.1,
-    max_length: Annotated[int, typer.Option(help="Tokens an example is cut to.")] = 128,
+    max_tokens: options.MaxTokens = 128,
     dropout: Annotated[float | None, typer.Option(help="The model's own if left out.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the new head and the order.")] = 42,
+    seed: options.Seed = 42,
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="Random weights, not the pre-trained ones.")
     ] = False,
-    text: Annotated[str | None, typer.Option(help="The column of the text.")] = None,
-    pair: Annotated[str | None, typer.Option(help="The column of the second text.")] = None,
-    label: Annotated[str | None, typer.Option(help="The column of the label.")] = None,
-    metric: Annotated[str | None, typer.Option(help="The task's if left out.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many training examples.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    text: options.TextColumn = None,
+    text_pair: options.TextPairColumn = None,
+    label: options.LabelColumn = None,
+    metric: options.MetricName = None,
+    limit: options.Limit = None,
+    device: options.Device = None,
 ) -> None:
     """Fine-tune a model on a task and save it as an ordinary model folder.
 
@@ -54,11 +52,15 @@ def finetune(
     from headscope.finetuning.finetune import finetune as run
     from headscope.tasks.task import read_task
 
-    columns = {"text": text, "pair": pair, "label": label, "metric": metric}
+    check_folder(output)
+    check_name(task_data)
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
+    length = max_tokens or 128
+    columns = {"text": text, "text_pair": text_pair, "label": label, "metric": metric}
     task = read_task(task_data, split="train", **columns).sample(limit)
     recipe = Recipe(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, warmup=warmup,
-        max_length=max_length, dropout=dropout, seed=seed, from_scratch=from_scratch,
+        max_length=length, dropout=dropout, seed=seed, from_scratch=from_scratch,
     )  # fmt: skip
     with stoppable(output / CHECKPOINT), progress() as bar:
         shown = bar.add_task(f"training on {task.name}", total=None)
@@ -70,12 +72,12 @@ def finetune(
         run(model, task, output, recipe=recipe, device=device, progress=advance)
     say_written(output)
     if Path(task_data).is_dir():
-        _score(task_data, output, task, columns, max_length, device)
+        _score(task_data, output, task, columns, length, device)
 
 
 def _score(
     task_data: str, folder: Path, train: object, columns: dict[str, str | None],
-    max_length: int, device: str | None,
+    max_tokens: int, device: str | None,
 ) -> None:  # fmt: skip
     from headscope.edits.answers import score
     from headscope.reading import load
@@ -86,7 +88,7 @@ def _score(
     assert isinstance(train, Task)
     dev = read_task(task_data, split="dev", **columns)
     scope = load(folder, device=device)
-    reached = score(scope, exam(scope, dev, max_length=max_length))
+    reached = score(scope, exam(scope, dev, max_tokens=max_tokens))
     below = floor(train, dev)
     out.print(
         f"{dev.name}, {len(dev)} development examples: {dev.metric} {reached:.4f} "

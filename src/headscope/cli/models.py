@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headscope.cli import options
 from headscope.cli.console import open_scope, out
 
 _RUNGS = {
@@ -26,7 +27,9 @@ def models(
             help="A hub name, a model's folder or a GGUF file; the bundled model if left out."
         ),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
 ) -> None:
     """Say how a model's attention can be read, and what of it.
 
@@ -38,7 +41,7 @@ def models(
     """
     from rich.table import Table
 
-    scope = open_scope(model, device)
+    scope = open_scope(model, device, dtype, trust_remote_code)
     found = scope.description
     table = Table(title=f"{scope.name} ({type(scope.model).__name__})", title_justify="left")
     for heading in ("attention", "layers", "heads", "key/value heads"):

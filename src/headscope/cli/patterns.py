@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli import options
+from headscope.cli.checks import (
+    check_choice,
+    check_data,
+    check_numbers,
+    check_output,
+    check_reading,
+)
 from headscope.cli.console import err, open_scope, out, progress, say_written
 from headscope.errors import BadInput
 
@@ -21,12 +29,8 @@ def register(app: typer.Typer) -> None:
 
 
 def patterns(
-    corpus: Annotated[
-        str, typer.Argument(help="Text, JSONL, Parquet or CoNLL-U; a folder; - for a pipe.")
-    ],
-    model: Annotated[
-        str | None, typer.Option(help="A hub name or a folder; the bundled model if left out.")
-    ] = None,
+    corpus: Annotated[str, options.corpus()],
+    model: options.Model = None,
     segments: Annotated[
         str | None,
         typer.Option(
@@ -40,12 +44,16 @@ def patterns(
     predictive: Annotated[
         int, typer.Option(help="Also guess masked words in this many texts (slow).")
     ] = 0,
-    limit: Annotated[int | None, typer.Option(help="Read only so many segments.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Cut longer segments.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="A .csv or .parquet file.")] = Path(
-        "heads.csv"
-    ),
+    limit: options.Limit = None,
+    max_tokens: options.MaxTokens = None,
+    field: options.Field = "text",
+    layout: options.Layout = "auto",
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    output: Annotated[Path, options.output("The table: .csv or .parquet")] = Path("heads.csv"),
 ) -> None:
     """Score every head on every pattern, and label those that hold.
 
@@ -59,14 +67,21 @@ def patterns(
 
       headscope patterns corpus.txt --model bert-base-uncased --kinds -o kinds.csv
     """  # fmt: skip
-    if output.suffix not in (".csv", ".parquet"):
-        raise BadInput(f"The table is a .csv or .parquet file, not {output.name}.")
-    scope = open_scope(model, device)
+    check_output(output, (".csv", ".parquet"), "The table")
+    check_reading(bad_data, layout)
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
+    if segments is not None:
+        check_choice("segments", segments, "documents", "pairs")
+    check_data(corpus)
+    if corpus == "-" and predictive:
+        raise BadInput("A pipe is read once and --predictive reads twice; write it to a file.")
+    scope = open_scope(model, device, dtype, trust_remote_code)
     cut = segments or ("documents" if scope.causal else "pairs")
+    reading = {"field": field, "layout": layout, "bad": bad_data, "seed": seed}
     if kinds:
-        _kinds(scope, corpus, cut, limit or MAPS, max_tokens or 128, output)
+        _kinds(scope, corpus, cut, limit or MAPS, max_tokens or 128, output, reading)
     else:
-        _scores(scope, corpus, cut, limit, max_tokens, predictive, output)
+        _scores(scope, corpus, cut, limit, max_tokens, predictive, output, reading)
     say_written(output)
 
 
@@ -78,6 +93,7 @@ def _scores(
     max_tokens: int | None,
     guesses: int,
     output: Path,
+    reading: dict[str, Any],
 ) -> None:
     import pandas as pd
 
@@ -89,11 +105,11 @@ def _scores(
     kept = output.with_name(f"{output.stem}.survey.parquet")  # a stopped run goes on from here
     found = survey(
         scope, corpus, measures(scope), segments=cut, limit=limit, max_tokens=max_tokens,
-        output=kept,
+        output=kept, **reading,
     )  # fmt: skip
     table = found.table
     if guesses:
-        texts = _texts(scope, corpus, cut, max_tokens or 40, guesses)
+        texts = _texts(scope, corpus, cut, max_tokens or 40, guesses, reading)
         with progress() as bar:
             task = bar.add_task("predictive words", total=guesses)
             guessed = predictive(scope, texts, guesses, lambda: bar.advance(task))
@@ -114,10 +130,13 @@ def _scores(
         out.print(f"  {label:30} {len(rows):3}   {named}", highlight=False)
 
 
-def _kinds(scope: Scope, corpus: str, cut: Any, limit: int, longest: int, output: Path) -> None:
+def _kinds(
+    scope: Scope, corpus: str, cut: Any, limit: int, longest: int, output: Path,
+    reading: dict[str, Any],
+) -> None:  # fmt: skip
     from headscope.patterns.kinds import KINDS, shares
 
-    texts = _texts(scope, corpus, cut, longest, limit)
+    texts = _texts(scope, corpus, cut, longest, limit, reading)
     with progress() as bar:
         task = bar.add_task("maps", total=None)
 
@@ -134,15 +153,19 @@ def _kinds(scope: Scope, corpus: str, cut: Any, limit: int, longest: int, output
         out.print(f"  {name:20} {share:6.1%}", highlight=False)
 
 
-def _texts(scope: Scope, corpus: str, cut: Any, longest: int, limit: int) -> Any:
+def _texts(
+    scope: Scope, corpus: str, cut: Any, longest: int, limit: int, reading: dict[str, Any]
+) -> Any:
     from itertools import islice
 
     from headscope.corpus.bad_data import Faults
     from headscope.corpus.text.documents import Reader
     from headscope.corpus.text.segments import segments
 
-    every = segments(Reader().documents(corpus, Faults("skip")), cut, scope.tokenizer,
-                     longest=longest)  # fmt: skip
+    documents = Reader(reading["field"], reading["layout"]).documents(
+        corpus, Faults(reading["bad"])
+    )
+    every = segments(documents, cut, scope.tokenizer, longest=longest, seed=reading["seed"])
     return [(one.text, one.pair) for one in islice(every, limit)]
 
 

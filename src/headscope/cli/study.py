@@ -9,6 +9,8 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from headscope.cli import options
+from headscope.cli.checks import check_data, check_numbers, check_output
 from headscope.cli.console import err, open_scope, progress, say_written
 from headscope.errors import BadInput
 from headscope.studies.steps import Progress, Steps
@@ -36,19 +38,16 @@ def register(app: typer.Typer) -> None:
 
 def study(
     name: Annotated[str, typer.Argument(help="vig, clark or kovaleva.")],
-    model: Annotated[
-        str | None, typer.Option(help="A hub name or a folder; the bundled model if left out.")
-    ] = None,
+    model: options.Model = None,
     data: Annotated[
-        Path | None, typer.Option(help="The folder with the study's data (see docs).")
+        Path | None,
+        typer.Option(help="The folder with the study's data (see docs); the sample if left out."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Documents to read; the paper's number if left out.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    limit: options.Limit = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    output: Annotated[Path, options.output("The page to write, .html")] = Path("report.html"),
 ) -> None:
     """Run a paper's experiments on a model and write the report.
 
@@ -61,15 +60,17 @@ def study(
 
       headscope study vig --model bert-base-uncased --data data -o vig.html
     """
+    from headscope.corpus.sample import SAMPLE
     from headscope.studies import STUDIES
 
     if name not in STUDIES:
         raise BadInput(f"There is no study {name!r}; there are {', '.join(sorted(STUDIES))}.")
-    if output.suffix.lower() not in {".html", ".htm"}:
-        raise BadInput(f"A report is a page: give a name ending in .html, not {output.name}.")
-    if data is not None and not data.exists():
-        raise BadInput(f"There is no folder or file {data}; see docs for what the study reads.")
-    scope = open_scope(model, device)
+    check_output(output, (".html", ".htm"), "A report")
+    check_numbers(limit=limit)
+    if str(data) == SAMPLE:
+        data = None
+    check_data(data)
+    scope = open_scope(model, device, dtype, trust_remote_code)
     steps = Steps(
         output.with_suffix(".steps"),
         {"study": name, "model": scope.name, "data": str(data), "limit": limit},

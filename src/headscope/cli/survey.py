@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.cli import options
+from headscope.cli.checks import (
+    check_choice,
+    check_data,
+    check_numbers,
+    check_output,
+    check_reading,
+)
 from headscope.cli.console import err, open_scope, out, say_written, told
 from headscope.errors import BadInput
 
@@ -19,23 +27,16 @@ def register(app: typer.Typer) -> None:
 
 
 def survey(
-    corpus: Annotated[
-        str | None,
-        typer.Argument(help="A text, JSONL, Parquet or CoNLL-U file, a folder, or - for a pipe."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The table: .parquet or .csv")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A hub name, a folder or a GGUF file.")
-    ] = None,
+    corpus: Annotated[str | None, options.corpus()] = None,
+    output: Annotated[Path | None, options.output("The table: .parquet or .csv")] = None,
+    model: options.Model = None,
     statistic: Annotated[
         list[str] | None,
         typer.Option("--statistic", "-s", help="A statistic; several times, or 'all'."),
     ] = None,
     segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
-    max_tokens: Annotated[int | None, typer.Option(help="Tokens a segment is cut to.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Stop after so many segments.")] = None,
+    max_tokens: options.MaxTokens = None,
+    limit: options.Limit = None,
     distances: Annotated[
         bool, typer.Option("--distances", help="Also how unlike any two heads attend.")
     ] = False,
@@ -43,21 +44,18 @@ def survey(
         float | None, typer.Option(help="Bootstrap intervals of this level, such as 0.95.")
     ] = None,
     token_types: Annotated[str, typer.Option(help="proper | zeros")] = "proper",
-    field: Annotated[str, typer.Option(help="The column or key that holds the text.")] = "text",
-    layout: Annotated[
-        str, typer.Option(help="auto | lines | paragraphs | file | wikitext")
-    ] = "auto",
-    bad_data: Annotated[str, typer.Option(help="skip | refuse")] = "skip",
-    seed: Annotated[int, typer.Option(help="For pairs, masks and intervals.")] = 0,
+    field: options.Field = "text",
+    layout: options.Layout = "auto",
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
     engine: Annotated[str, typer.Option(help="local | ray")] = "local",
     address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
     workers: Annotated[int | None, typer.Option(help="Ray workers; all there are.")] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")] = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
     batch_tokens: Annotated[int | None, typer.Option(help="Tokens read at once.")] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Start anew, not where a run stopped.")
-    ] = False,
+    restart: options.Restart = False,
     listed: Annotated[
         bool, typer.Option("--list", help="Print every statistic and its definition.")
     ] = False,
@@ -79,12 +77,22 @@ def survey(
         return
     if corpus is None or output is None:
         raise BadInput("Give a corpus to read and -o FILE to write, or --list.")
-    if output.suffix not in (".parquet", ".csv"):
-        raise BadInput(f"A survey is written as .parquet or .csv, not as {output.name}.")
+    check_output(output, (".parquet", ".csv"), "A survey")
+    check_reading(bad_data, layout)
+    check_choice("segments", segments, "documents", "pairs")
+    check_choice("engine", engine, "local", "ray")
+    check_choice("token-types", token_types, "proper", "zeros")
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_tokens=batch_tokens or 1,
+                  workers=workers or 1)  # fmt: skip
+    if interval is not None and not 0 < interval < 1:
+        raise BadInput(f"An interval is a share between 0 and 1, such as 0.95, not {interval}.")
+    check_data(corpus)
+    chosen = "all" if statistic == ["all"] else statistic
+    from headscope.statistics.discovery import choose
     from headscope.statistics.survey.run import survey as measure
 
-    scope = open_scope(model, device, dtype)
-    chosen = "all" if statistic == ["all"] else statistic
+    choose(chosen)  # a name that nobody knows is said at once
+    scope = open_scope(model, device, dtype, trust_remote_code)
     with told("Surveying") as tell:
         found = measure(
             scope,

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from headscope.cli import options
+from headscope.cli.checks import check_choice, check_output
 from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
 from headscope.view_names import view_functions
@@ -24,15 +26,13 @@ def view(
         str | None,
         typer.Argument(help="The second sentence; for encoder–decoder models the decoder's text."),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A hub name, a folder or a GGUF file.")
-    ] = None,
+    model: options.Model = None,
     name: Annotated[str, typer.Option("--view", "-v", help=" | ".join(VIEWS))] = "head",
     layer: Annotated[int | None, typer.Option(help="Layer, counted from 0.")] = None,
     head: Annotated[
         list[int] | None, typer.Option(help="Head, counted from 0; may be given several times.")
     ] = None,
-    token: Annotated[int | None, typer.Option(help="The query token in hand, from 0.")] = None,
+    query: Annotated[int | None, typer.Option(help="The query token in hand, from 0.")] = None,
     kind: Annotated[str | None, typer.Option(help="encoder | decoder | cross")] = None,
     column: Annotated[str | None, typer.Option(help="What the head map colours by.")] = None,
     theme: Annotated[str, typer.Option(help="auto | light | dark")] = "auto",
@@ -51,10 +51,11 @@ def view(
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Cut a text that is too long.")
     ] = False,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help=".html, .svg, .png, .pdf or .safetensors"),
+        Path | None, options.output(".html, .svg, .png, .pdf or .safetensors")
     ] = None,
 ) -> None:
     """Show what a model attends to while reading a text.
@@ -69,7 +70,18 @@ def view(
       headscope view "Time flies." --view neuron --layer 2 --head 0 -o neuron.pdf
     """
     _check(name, output)
-    scope = open_scope(model, device)
+    from headscope.views.state import checked
+
+    screen: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": layout}
+    screen |= {"minimum": minimum, "unit": "words" if words else "tokens"}
+    screen |= dict(_named(one) for one in own or ())
+    checked({**screen, "theme": theme})
+    if kind is not None:
+        check_choice("kind", kind, "encoder", "decoder", "cross")
+    if generate < 0:
+        raise BadInput(f"--generate is a number of tokens, not {generate}.")
+    chosen = _selection(name, layer=layer, heads=head, query=query, column=column, kind=kind)
+    scope = open_scope(model, device, dtype, trust_remote_code)
     if generate:
         reading = scope.generate(text, generate)
     else:
@@ -81,11 +93,7 @@ def view(
     from headscope.surfaces.functions import sending_for
     from headscope.surfaces.view import View
 
-    options: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": layout}
-    options |= {"minimum": minimum, "unit": "words" if words else "tokens"}
-    options |= dict(_named(one) for one in own or ())
-    chosen = _selection(name, layer=layer, heads=head, token=token, column=column, kind=kind)
-    shown = View(name, reading, sending_for(reading, theme), {**chosen, **options})
+    shown = View(name, reading, sending_for(reading, theme), {**chosen, **screen})
     if output is None:
         from headscope.surfaces.terminal import strongest
 
@@ -98,9 +106,8 @@ def _check(name: str, output: Path | None) -> None:
     """What can be wrong is said before a model is opened."""
     if name not in VIEWS:
         raise BadInput(f"--view is one of {', '.join(VIEWS)}, not {name!r}.")
-    known = (".html", ".svg", ".png", ".pdf", ".safetensors")
-    if output is not None and output.suffix.lower() not in known:
-        raise BadInput(f"{output.name} should end in {', '.join(known[:-1])} or {known[-1]}.")
+    if output is not None:
+        check_output(output, (".html", ".svg", ".png", ".pdf", ".safetensors"), "A view")
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -124,10 +131,7 @@ def _selection(name: str, **asked: Any) -> dict[str, Any]:
         asked["head"] = heads[0]
     elif heads:
         asked["heads"] = heads
-    if "token" not in takes and "query" in takes:
-        asked["query"] = asked.pop("token")
     given = {key: value for key, value in asked.items() if value is not None}
-    options = {"heads": "head", "query": "token"}
     for key in given.keys() - takes.keys():
-        raise BadInput(f"The {name} view takes no --{options.get(key, key)}.")
+        raise BadInput(f"The {name} view takes no --{'head' if key == 'heads' else key}.")
     return given

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from headscope.reading import Reading
+from headscope.renamed import renamed
 from headscope.surfaces.view import View
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
@@ -47,6 +48,7 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
         chosen |= chosen.pop("options", {})
         return View(module.NAME, source, sending_for(source, theme, labels, neurons), chosen)
 
+    show = renamed(**getattr(module, "OLD_NAMES", {}))(show)
     show.__name__ = show.__qualname__ = public
     show.__doc__ = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.\n\n{module.build.__doc__ or ''}"
     show.__signature__ = _with_what_all_take(signature, inspect.signature(show))  # pyright: ignore[reportFunctionMemberAccess]

@@ -64,7 +64,7 @@ def bag_of_words(train: Task, dev: Task) -> np.ndarray:
 
 
 def _example(task: Task, i: int) -> tuple[str, str | None]:
-    return task.texts[i], None if task.pairs is None else task.pairs[i]
+    return task.texts[i], None if task.text_pairs is None else task.text_pairs[i]
 
 
 def _features(example: tuple[str, str | None]) -> set[str]:

@@ -86,11 +86,11 @@ def check_trainable(task: Task) -> None:
     metric_for(task, None)
 
 
-def room(max_length: int) -> int:
+def room(max_tokens: int) -> int:
     """A length that texts can be cut to."""
-    if max_length < LEAST_ROOM:
-        raise BadInput(f"Texts need room for at least {LEAST_ROOM} tokens, not {max_length}.")
-    return max_length
+    if max_tokens < LEAST_ROOM:
+        raise BadInput(f"Texts need room for at least {LEAST_ROOM} tokens, not {max_tokens}.")
+    return max_tokens
 
 
 def _check_words(scope: Scope, task: Task) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import BadInput
+from headscope.renamed import renamed
 from headscope.tasks.fitting import fitting, metric_for, room
 from headscope.tasks.metrics import Metric
 from headscope.tasks.task import Task
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 Inputs = dict[str, Tensor]
-MAX_LENGTH = 128
+MAX_TOKENS = 128
 MASKED_SHARE = 0.15
 
 
@@ -47,30 +48,31 @@ class Exam:
         return len(self.labels)
 
 
+@renamed(max_length="max_tokens")
 def exam(
     scope: Scope,
     task: Task,
     *,
     metric: str | Metric | None = None,
     batch_size: int = 32,
-    max_length: int = MAX_LENGTH,
+    max_tokens: int | None = MAX_TOKENS,
     seed: int = 0,
 ) -> Exam:
-    """The task as this scope is asked it: tokenised, cut to `max_length`, batched by length."""
+    """The task as this scope is asked it: tokenised, cut to `max_tokens`, batched by length."""
     task = fitting(scope, task)
     marks = metric if isinstance(metric, Metric) else metric_for(task, metric)
     if batch_size < 1:
         raise BadInput(f"A batch holds at least 1 example, not {batch_size}.")
-    longest = min(room(max_length), scope.max_length or max_length)
+    most = min(room(max_tokens or MAX_TOKENS), scope.max_length or MAX_TOKENS)
     order = _by_length(task)
     batches: list[tuple[Inputs, Tensor]] = []
     for start in range(0, len(order), batch_size):
         part = task.take(order[start : start + batch_size])
         encoded = scope.encode(
             list(part.texts),
-            None if part.pairs is None else list(part.pairs),
+            None if part.text_pairs is None else list(part.text_pairs),
             truncate=True,
-            max_length=longest,
+            max_length=most,
         ).inputs
         if task.kind == "masked":
             batches.append(_masked(scope, encoded, seed + start))
@@ -122,7 +124,7 @@ _READERS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor
 
 def _by_length(task: Task) -> np.ndarray:
     """Examples of like length side by side, so that little is padded."""
-    pairs: Sequence[str] = task.pairs or [""] * len(task)
+    pairs: Sequence[str] = task.text_pairs or [""] * len(task)
     size = np.array([len(a) + len(b) for a, b in zip(task.texts, pairs, strict=True)])
     return np.argsort(size, kind="stable")
 

@@ -37,7 +37,7 @@ class Rows:
             missing = f"no column {asked!r}" if asked else f"no {what} column"
             raise BadInput(
                 f"{self.name} has {missing}; its columns are {self.names}: name one with "
-                f"--{what} ({what}= in Python)."
+                f"--{what} ({what.replace('-', '_')}= in Python)."
             )
         return self.columns[asked]
 

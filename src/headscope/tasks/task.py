@@ -15,7 +15,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from headscope.corpus.sample import OPINIONS, PARAGRAPHS, or_sample
 from headscope.errors import BadInput
+from headscope.renamed import renamed
 from headscope.tasks.rows import Rows, file_text, read_rows
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
@@ -34,7 +36,7 @@ class Task:
     name: str
     kind: TaskKind
     texts: tuple[str, ...]
-    pairs: tuple[str, ...] | None
+    text_pairs: tuple[str, ...] | None
     labels: np.ndarray  # n: int64 class numbers, float64 targets, or zeros for language tasks
     classes: tuple[str, ...]  # the classes' names in the order of their numbers; () for the rest
     metric: str
@@ -42,13 +44,20 @@ class Task:
     def __len__(self) -> int:
         return len(self.texts)
 
+    @property
+    def pairs(self) -> tuple[str, ...] | None:
+        """The former name of `text_pairs`."""
+        return self.text_pairs
+
     def take(self, chosen: Sequence[int] | np.ndarray) -> Task:
         """The task with these examples only, in this order."""
         index = [int(i) for i in chosen]
         return dataclasses.replace(
             self,
             texts=tuple(self.texts[i] for i in index),
-            pairs=None if self.pairs is None else tuple(self.pairs[i] for i in index),
+            text_pairs=(
+                None if self.text_pairs is None else tuple(self.text_pairs[i] for i in index)
+            ),
             labels=self.labels[np.array(index, dtype=np.int64)],
         )
 
@@ -70,12 +79,13 @@ def language_task(name: str, texts: Sequence[str], kind: TaskKind = "masked") ->
     return Task(name, kind, kept, None, np.zeros(len(kept)), (), "loss")
 
 
+@renamed(pair="text_pair")
 def read_task(
     source: str | Path,
     *,
     split: str = "dev",
     text: str | None = None,
-    pair: str | None = None,
+    text_pair: str | None = None,
     label: str | None = None,
     kind: str | None = None,
     classes: Sequence[str] | None = None,
@@ -83,11 +93,12 @@ def read_task(
 ) -> Task:
     """The task in a GLUE folder, a .tsv, .csv, .jsonl or .txt file, or a dataset of `datasets`.
 
-    `text`, `pair` and `label` name columns where the usual names do not fit. Without labels
+    `text`, `text_pair` and `label` name columns where the usual names do not fit. Without labels
     (`kind` "masked" or "next", or a .txt file) the task is the text itself.
     """
     from headscope.tasks.glue import is_glue, read_glue
 
+    source = or_sample(source, OPINIONS if split == "train" or label is not None else PARAGRAPHS)
     path = Path(source)
     known = _known_kind(kind)
     if path.is_dir() and is_glue(path) and text is None and label is None:
@@ -100,7 +111,8 @@ def read_task(
     texts = rows.column(text, TEXT, "text")
     if known in ("masked", "next"):
         return language_task(name, texts, known)
-    pairs = rows.column(pair, PAIR, "pair") if pair or rows.has(PAIR) else None
+    paired = text_pair is not None or rows.has(PAIR)
+    pairs = rows.column(text_pair, PAIR, "text-pair") if paired else None
     return labelled_task(
         name,
         texts,
@@ -118,7 +130,7 @@ def table_texts(source: str | Path) -> list[str | tuple[str, str]]:
     texts = rows.column(None, TEXT, "text")
     if not rows.has(PAIR):
         return list(texts)
-    return list(zip(texts, rows.column(None, PAIR, "pair"), strict=True))
+    return list(zip(texts, rows.column(None, PAIR, "text-pair"), strict=True))
 
 
 def labelled_task(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "neuron"
+OLD_NAMES = {"token": "query"}
 SHOWS = "q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron"
 
 
@@ -31,7 +32,7 @@ def build(
     reading: Reading,
     layer: int | None = None,
     head: int | None = None,
-    token: int | None = None,
+    query: int | None = None,
     *,
     kind: Kind | None = None,
     sending: Sending | None = None,
@@ -40,14 +41,14 @@ def build(
     """Where q and k cannot be read the part's `why_no_qk` says why, and the page shows it."""
     sending = sending or Sending()
     part = reading.part(kind)
-    check_token(len(part.query), token, "query")
+    check_token(len(part.query), query, "query")
     layer, head = chosen(part, as_labels(sending.labels, part.kind), layer, head)
     state = {
         "kind": part.kind,
         "layer": layer,
         "head": head,
         "heads": [head],
-        "query": middle_word(part.query) if token is None else token,
+        "query": middle_word(part.query) if query is None else query,
         **checked(options),
     }
     return frame(NAME, reading, state, replace(sending, neurons=True))

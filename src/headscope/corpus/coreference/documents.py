@@ -10,6 +10,7 @@ from typing import IO, Literal
 
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.coreference.mentions import Kind, kind_of
+from headscope.corpus.sample import STORIES, or_sample
 from headscope.corpus.sources import texts
 from headscope.errors import BadInput
 
@@ -89,7 +90,7 @@ class CoreferenceCorpus(Iterable[Document]):
         limit: int | None = None,
         layout: Layout | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(or_sample(path, STORIES))
         self.limit = limit
         self.layout: Layout | None = layout
         self.faults = Faults(bad)

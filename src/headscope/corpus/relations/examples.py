@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.sample import RELATIONS, or_sample
 from headscope.corpus.sources import texts
 
 Span = tuple[int, int]
@@ -30,7 +31,7 @@ class Relations(Iterable[Relation]):
     """The relations of a JSONL file or of a FrameNet folder; read anew at every pass."""
 
     def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
-        self.path = Path(path)
+        self.path = Path(or_sample(path, RELATIONS))
         self.limit = limit
         self.faults = Faults(bad)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from headscope.corpus.bad_data import Faults
+from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.sources import texts
 from headscope.corpus.text import wikitext
 from headscope.errors import BadInput
@@ -54,6 +55,7 @@ class Reader:
                 faults.note("empty document", document.where, "the document is empty")
 
     def _every(self, corpus: Any, faults: Faults) -> Iterator[Document]:
+        corpus = or_sample(corpus, PARAGRAPHS)
         if isinstance(corpus, (str, Path)):
             if str(corpus) == "-":
                 yield from self._text("standard input", sys.stdin)

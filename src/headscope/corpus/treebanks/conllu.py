@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.sample import STORIES, or_sample
 from headscope.corpus.sources import texts
 
 ENDINGS = (".conllu", ".conll", ".conllx")
@@ -40,7 +41,7 @@ class Treebank(Iterable[Sentence]):
     """The sentences of a CoNLL-U file, folder or archive; read anew at every pass."""
 
     def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
-        self.path = Path(path)
+        self.path = Path(or_sample(path, STORIES))
         self.limit = limit
         self.faults = Faults(bad)
 

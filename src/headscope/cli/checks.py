@@ -1,0 +1,104 @@
+"""What can be wrong with a command is said before a model is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from headscope.errors import BadInput
+
+MOST_SEED = 2**32 - 1  # what every generator of random numbers takes
+
+
+def check_output(path: Path, endings: Sequence[str], what: str) -> None:
+    """Whether the output has an ending that can be written, in a place that can be written to."""
+    if path.suffix.lower() not in endings:
+        listed = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
+        raise BadInput(f"{what} is written as {listed}, not as {path.name}.")
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Whether a file can be written there at all."""
+    check_name(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; give the name of a file to write.")
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is a device or a pipe; give the name of a file to write.")
+    if not path.parent.is_dir():
+        raise BadInput(f"The folder {path.parent} does not exist; create it or choose another.")
+    if not os.access(path.parent, os.W_OK):
+        raise BadInput(f"{path.parent} cannot be written to; choose another place.")
+
+
+def check_figure(path: Path | None) -> None:
+    """Whether a figure of that ending can be drawn, and written there."""
+    from headscope.figures.style import check_format
+
+    if path is not None:
+        check_format(path.suffix.lstrip(".").lower())
+        check_place(path)
+
+
+def check_folder(path: Path | None) -> None:
+    """Whether a folder of that name is there or can be made."""
+    if path is None:
+        return
+    if path.exists() and not path.is_dir():
+        raise BadInput(f"{path} is a file; give the name of a folder.")
+    if not path.exists() and not path.absolute().parent.is_dir():
+        raise BadInput(f"The folder {path.parent} does not exist; create it or choose another.")
+
+
+def check_data(*given: str | Path | None) -> None:
+    """Whether files that a command is to read are there."""
+    from headscope.corpus.sample import SAMPLE
+
+    for path in given:
+        if path is None or str(path) in ("-", SAMPLE):
+            continue
+        check_name(path)
+        if not Path(path).exists():
+            raise BadInput(f"There is no file or folder {path}.")
+
+
+def check_name(path: str | Path) -> None:
+    """Whether a path can be one: an empty or endless name has no file."""
+    if not str(path).strip():
+        raise BadInput("The name of a file is empty.")
+    try:
+        Path(path).exists()  # a name that is too long, or holds a zero byte, is found out here
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{str(path)[:80]!r} cannot be the name of a file ({error}).") from error
+
+
+def check_choice(option: str, given: str, *allowed: str) -> Any:
+    """The value, if it is one of those allowed."""
+    if given not in allowed:
+        raise BadInput(f"--{option} is {' or '.join(allowed)}, not {given!r}.")
+    return given
+
+
+def check_numbers(
+    *, seed: int = 0, limit: int | None = None, max_tokens: int | None = None, **at_least_one: int
+) -> None:
+    """Whether the numbers of the shared options, and others that count things, make sense."""
+    if not 0 <= seed <= MOST_SEED:
+        raise BadInput(f"A seed is a whole number from 0 to {MOST_SEED}, not {seed}.")
+    if limit is not None and limit < 1:
+        raise BadInput(f"A limit is at least 1, not {limit}.")
+    if max_tokens is not None and max_tokens < 8:
+        raise BadInput(f"Texts need room for at least 8 tokens, not {max_tokens}.")
+    for name, value in at_least_one.items():
+        if value < 1:
+            raise BadInput(f"--{name.replace('_', '-')} is at least 1, not {value}.")
+
+
+def check_reading(bad_data: str = "skip", layout: str = "auto") -> None:
+    """Whether the options of how a corpus is read are known."""
+    from headscope.corpus.text.documents import LAYOUTS
+
+    check_choice("bad-data", bad_data, "skip", "refuse")
+    check_choice("layout", layout, *LAYOUTS)

@@ -1,0 +1,97 @@
+"""The options that commands share: one name, one short form and one help text for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.models import OptionInfo
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="A hub name, a folder or a GGUF file; the bundled model if left out.",
+    ),
+]
+Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")]
+Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16.")]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-remote-code", help="Run the code that comes with the model; mind whose it is."
+    ),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", help="Read at most so many texts or examples.")
+]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", help="The most tokens the model reads at once.")
+]
+BadData = Annotated[
+    str, typer.Option("--bad-data", help="What to do with bad data: skip (and count) or refuse.")
+]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout", help="What a document is: auto | lines | paragraphs | file | wikitext"
+    ),
+]
+Field = Annotated[str, typer.Option("--field", help="The column or key that holds the text.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn at random.")]
+Restart = Annotated[bool, typer.Option("--restart", help="Start anew, not where a run stopped.")]
+MapFile = Annotated[Path | None, typer.Option("--map", help="A map as .svg, .png or .pdf.")]
+TaskData = Annotated[
+    str,
+    typer.Argument(
+        help="A GLUE folder, a .tsv, .csv, .jsonl or .txt file, a dataset's name, or sample."
+    ),
+]
+TextColumn = Annotated[str | None, typer.Option("--text", help="The column of the text.")]
+TextPairColumn = Annotated[
+    str | None, typer.Option("--text-pair", help="The column of the second text.")
+]
+LabelColumn = Annotated[str | None, typer.Option("--label", help="The column of the label.")]
+MetricName = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        help="accuracy, f1, matthews, pearson, spearman or loss; the task's if left out.",
+    ),
+]
+
+# what options were called before, and are called now
+OLD_NAMES = {
+    "--bad": "--bad-data",
+    "--max-length": "--max-tokens",
+    "--pair": "--text-pair",
+    "--token": "--query",
+}
+
+
+def output(what: str) -> OptionInfo:
+    """Where a command writes, called the same in every command."""
+    return typer.Option("--output", "-o", help=what)
+
+
+def corpus(what: str = "") -> OptionInfo:
+    """Text of any kind."""
+    return typer.Argument(
+        help="Text, a table, JSONL, Parquet or CoNLL-U; a folder or archive; - for a pipe; or "
+        f"sample for the text that is shipped.{what}"
+    )
+
+
+def with_new_names(words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """A command line with old option names replaced, and which were."""
+    found: dict[str, str] = {}
+    new: list[str] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in OLD_NAMES:
+            found[name] = OLD_NAMES[name]
+            word = f"{OLD_NAMES[name]}{equals}{value}"
+        new.append(word)
+    return new, found

@@ -1,0 +1,72 @@
+"""`headscope probe coreference`: which head goes from a mention to what it refers back to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_choice
+from headscope.cli.console import draw, err, open_scope, say_faults, show_table
+from headscope.cli.probe import shared
+
+
+def register(app: typer.Typer) -> None:
+    app.command("coreference")(coreference)
+
+
+def coreference(
+    data: shared.Data,
+    output: shared.Output,
+    windows: Annotated[str, typer.Option(help="The first window of a document, or all.")] = "first",
+    mode: shared.Mode = "mean",
+    max_tokens: options.MaxTokens = 128,
+    limit: options.Limit = None,
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
+    model: options.Model = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    map_file: options.MapFile = None,
+) -> None:
+    """Which head attends from a mention to what it refers back to.
+
+    DATA is CoNLL-2012 style (.conll), CoNLL-U with Entity= (.conllu) or GAP (.tsv): a file, a
+    folder or an archive. Heads are chosen on every second document and scored on the others.
+
+    Examples:
+
+      headscope probe coreference ontogum.tar.xz -o coreference.csv --map coreference.svg
+    """
+    shared.check(data, table=output, map_file=map_file, limit=limit, max_tokens=max_tokens,
+                 seed=seed)  # fmt: skip
+    chosen: dict[str, Any] = {
+        "which": check_choice("windows", windows, "first", "all"),
+        "mode": check_choice("mode", mode, "mean", "first"),
+        "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
+        "max_length": max_tokens,
+        "seed": seed,
+    }
+    from headscope.corpus.coreference.documents import CoreferenceCorpus
+
+    documents = CoreferenceCorpus(data, chosen["bad"], limit)
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    from headscope.probes.checkpoint import Checkpoint
+    from headscope.probes.coreference.heads import probe_coreference
+
+    settings = {"model": scope.name, "data": shared.stamp(data), "limit": limit, **chosen}
+    kept = [Checkpoint(shared.part(output, n), settings | {"pass": n}) for n in (1, 2)]
+    with shared.counting("coreference", [documents] if windows == "first" else []) as seen:
+        found = probe_coreference(scope, documents, **chosen, checkpoints=(kept[0], kept[1]),
+                                  progress=seen)  # fmt: skip
+    shared.write(found.summary, output)
+    shared.write(found.heads, shared.beside(output, "heads"))
+    if map_file:
+        draw(found.plot(), map_file)
+    show_table(found.summary)
+    err.print(f"Scored mentions: {found.cases}.", highlight=False)
+    say_faults(found.faults)
+    for checkpoint in kept:
+        checkpoint.finish()

@@ -1,0 +1,133 @@
+"""`headscope probe dependency`: which head finds the syntactic governor of a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_choice, check_numbers
+from headscope.cli.console import draw, err, open_scope, say_faults, show_table
+from headscope.cli.probe import shared
+
+if TYPE_CHECKING:
+    from headscope.probes.dependency.heads import DependencyResult
+    from headscope.reading import Scope
+
+SHOWN = ["relation", "cases", "layer", "head", "direction", "accuracy", "low", "high", "baseline",
+         "offset"]  # fmt: skip
+
+
+def register(app: typer.Typer) -> None:
+    app.command("dependency")(dependency)
+
+
+def dependency(
+    data: shared.Data,
+    output: shared.Output,
+    test: Annotated[str | None, typer.Option(help="Score on this; else on half of DATA.")] = None,
+    train: Annotated[
+        str | None, typer.Option(help="Also train the probes over all heads on this treebank.")
+    ] = None,
+    vectors: Annotated[str, typer.Option(help="Word vectors: glove or embeddings.")] = "glove",
+    glove: Annotated[Path | None, typer.Option(help="A GloVe text file.")] = None,
+    subtypes: Annotated[
+        str, typer.Option(help="keep nsubj:pass apart, or fold into nsubj.")
+    ] = "keep",
+    possessive: Annotated[
+        str, typer.Option(help="Score a possessor by its word or marker.")
+    ] = "word",
+    minimum: Annotated[int, typer.Option(help="Cases a relation needs for a row.")] = 100,
+    mode: shared.Mode = "mean",
+    max_tokens: options.MaxTokens = 128,
+    limit: options.Limit = None,
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
+    model: options.Model = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    map_file: options.MapFile = None,
+    drawings: shared.Drawings = None,
+) -> None:
+    """Which head finds the syntactic governor of a word, relation by relation.
+
+    DATA is a CoNLL-U file, folder or archive of any language (plain text is parsed with spaCy).
+    Heads are chosen on DATA and scored on --test. Every head's accuracy goes beside the table
+    (…-heads.csv), the probes over all heads with --train (…-probes.csv).
+
+    Examples:
+
+      headscope probe dependency en-dev.conllu --test en-test.conllu -o heads.csv --map heads.svg
+
+      headscope probe dependency dev.conllu --test test.conllu --train train.conllu -o heads.csv
+    """
+    shared.check(data, test, train, table=output, map_file=map_file, drawings=drawings,
+                 limit=limit, max_tokens=max_tokens, seed=seed)  # fmt: skip
+    check_numbers(minimum=minimum)
+    chosen: dict[str, Any] = {
+        "mode": check_choice("mode", mode, "mean", "first"),
+        "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
+        "max_length": max_tokens,
+        "seed": seed,
+    }
+    names = {
+        "subtypes": check_choice("subtypes", subtypes, "keep", "fold"),
+        "possessive": check_choice("possessive", possessive, "word", "marker"),
+    }
+    check_choice("vectors", vectors, "glove", "embeddings")
+    shared.warn_of_same(data, test)
+    dev = shared.sentences(data, limit, chosen["bad"])
+    scored = shared.sentences(test, limit, chosen["bad"]) if test else None
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    from headscope.probes.checkpoint import Checkpoint
+    from headscope.probes.dependency.heads import probe_dependency
+
+    settings = {"model": scope.name, "data": shared.stamp(data), "test": shared.stamp(test),
+                "limit": limit, **chosen, **names}  # fmt: skip
+    kept = [Checkpoint(shared.part(output, n), settings | {"pass": n}) for n in (1, 2)]
+    with shared.counting("dependency", [dev, scored]) as seen:
+        found = probe_dependency(scope, dev, scored, minimum=minimum, **names, **chosen,
+                                 checkpoints=(kept[0], kept[1]), progress=seen)  # fmt: skip
+    shared.write(found.summary, output)
+    shared.write(found.heads, shared.beside(output, "heads"))
+    _draw(scope, found, dev, map_file, drawings)
+    show_table(found.summary, SHOWN)
+    say_faults(found.faults)
+    if found.dropped_words:
+        err.print(f"{found.dropped_words} words (or their governors) have no token here.")
+    for checkpoint in kept:
+        checkpoint.finish()
+    if train:
+        parts = shared.sentences(train, limit, chosen["bad"]), dev, scored or dev
+        _all_heads(scope, parts, output, {"vectors": vectors, "glove": glove, **chosen})
+
+
+def _draw(
+    scope: Scope, found: DependencyResult, dev: Any, map_file: Path | None, drawings: Path | None
+) -> None:
+    from headscope.probes.drawings import best_heads, relation_head_map
+
+    if map_file:
+        draw(relation_head_map(found), map_file)
+    if drawings:
+        for name, figure in best_heads(scope, found, dev):
+            draw(figure, shared.in_folder(drawings, name))
+
+
+def _all_heads(
+    scope: Scope, parts: tuple[Iterable[Any], ...], output: Path, chosen: dict[str, Any]
+) -> None:
+    from headscope.probes.all_heads.run import probe_all_heads
+
+    train, dev, test = parts
+    with err.status("reading all maps") as status:
+        whole = probe_all_heads(scope, train, dev, test, **chosen, progress=status.update)
+    shared.write(whole.summary, shared.beside(output, "probes"))
+    shared.write(whole.heads, shared.beside(output, "probes-heads"))
+    err.print(f"Word vectors: {whole.vectors}.", highlight=False)
+    show_table(whole.summary)
+    say_faults(whole.faults)

@@ -1,0 +1,58 @@
+"""`headscope probe features`: how much attention goes to linguistic features."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_choice
+from headscope.cli.console import open_scope, say_faults, show_table
+from headscope.cli.probe import shared
+
+
+def register(app: typer.Typer) -> None:
+    app.command("features")(features)
+
+
+def features(
+    data: shared.Data,
+    output: shared.Output,
+    other: Annotated[
+        str | None, typer.Option(help="A second model, to set beside the first.")
+    ] = None,
+    max_tokens: options.MaxTokens = 128,
+    limit: options.Limit = None,
+    bad_data: options.BadData = "skip",
+    model: options.Model = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+) -> None:
+    """How much attention goes to nouns, verbs, pronouns, subjects, objects, negation, specials.
+
+    DATA is CoNLL-U (plain text is parsed with spaCy). With --other the two models stand side by
+    side, with the change.
+
+    Examples:
+
+      headscope probe features en-dev.conllu --model bert-base-uncased --other my-model -o f.csv
+    """
+    shared.check(data, table=output, limit=limit, max_tokens=max_tokens)
+    choice = check_choice("bad-data", bad_data, "skip", "refuse")
+    sentences = shared.sentences(data, limit, choice)
+    results: list[Any] = []
+    for name in [model, *([other] if other else [])]:
+        scope = open_scope(name, device, dtype, trust_remote_code)
+        from headscope.probes.features.attention import compare_features, probe_features
+
+        with shared.counting("features", [sentences]) as seen:
+            results.append(probe_features(scope, sentences, max_length=max_tokens, bad=choice,
+                                          progress=seen))  # fmt: skip
+    table = compare_features(*results) if other else results[0].heads
+    shared.write(table, output)
+    column = "change" if other else "score"
+    best = table.sort_values(column, ascending=False).groupby(["measure", "feature"]).head(1)
+    show_table(best)
+    say_faults(results[0].faults)
