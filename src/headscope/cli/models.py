@@ -62,6 +62,8 @@ def models(
     out.print(f"longest input   {f'{limit:,} tokens' if limit else 'no fixed limit'}")
     parameters = sum(parameter.numel() for parameter in scope.model.parameters())
     out.print(f"size            {parameters / 1e6:.1f} M parameters on {scope.device}")
+    for warning in scope.warnings:
+        out.print(f"warning         {warning}")
     if model is None:
         _say_bundled()
 

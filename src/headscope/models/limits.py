@@ -33,6 +33,15 @@ def max_length(model: nn.Module, tokenizer: Any | None) -> int | None:
     return limit
 
 
+def trained_length(model: nn.Module) -> int | None:
+    """Tokens a model saw at once in training, where it can read more of them than that."""
+    configuration: Any = getattr(model, "config", None)
+    if not hasattr(configuration, "relative_attention_num_buckets"):
+        return None  # the limit above is the length it was trained on
+    stated = getattr(configuration, "n_positions", None)
+    return stated if isinstance(stated, int) and stated > 0 else None
+
+
 def _reserved(model: nn.Module) -> int:
     """RoBERTa counts positions from its padding index on, so the first ones are never used."""
     for name, module in model.named_modules():

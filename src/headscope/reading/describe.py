@@ -47,7 +47,7 @@ def describe(model: nn.Module) -> Description:
     dims: Counter[Kind] = Counter()
     without: set[Kind] = set()
     rungs: list[Rung] = []
-    seen = {"qk": True, "bias": False, "causal": False}
+    seen = {"qk": True, "bias": False, "causal": False, "finite": True}
 
     def look(call: Call) -> None:
         layers[call.kind].add(call.layer)
@@ -61,6 +61,7 @@ def describe(model: nn.Module) -> Description:
             dims[call.kind] = max(dims[call.kind], call.q.shape[-1])
         seen["bias"] |= call.bias is not None or _adds(call.mask)
         seen["causal"] |= call.causal
+        seen["finite"] &= bool(torch.isfinite(call.weights).all())
 
     with torch.no_grad(), evaluating(model), watching(model) as note:
 
@@ -70,6 +71,11 @@ def describe(model: nn.Module) -> Description:
 
         with capture(model, both):
             _run(model)
+    if not seen["finite"]:
+        raise HeadscopeError(
+            f"The attention of {type(model).__name__} is not a number even on a few tokens; its "
+            "weights are damaged or overflow: load it again, or with dtype='float32'."
+        )
     order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
     return Description(
         layer_numbers={kind: tuple(sorted(layers[kind])) for kind in order if kind in layers},

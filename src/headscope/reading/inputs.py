@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.reading.arguments import check_layers
+from headscope.reading.checks import note_warnings
 from headscope.reading.collecting.keeping import Keeping
 from headscope.reading.collecting.run import run
 from headscope.reading.generated import tokens_of_ids
@@ -38,7 +39,9 @@ def inputs_reading(
         of_queries = _tokens(scope, moved.get("decoder_input_ids"), None, queries)
     elif queries != keys:
         of_queries = Tokens.plain([str(place) for place in range(queries)])
-    return collector.readings([of_queries], [of_keys], scope.name)[0]
+    reading = collector.readings([of_queries], [of_keys], scope.name)[0]
+    note_warnings(scope, reading, of_keys, moved)
+    return reading
 
 
 def _one_example(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.errors import BadInput
@@ -35,7 +36,15 @@ class Reading:
             f"{len(part.query)} × {len(part.key)} tokens"
             for kind, part in self.parts.items()
         )
-        return f"<Reading of {self.model or 'given attention'}: {shapes}>"
+        told = "".join(f"\n  warning: {warning}" for warning in self.warnings)
+        return f"<Reading of {self.model or 'given attention'}: {shapes}>{told}"
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with this reading, a sentence each; most readings have none."""
+        from headscope.reading.checks import NOTED, number_warnings
+
+        return (*self.metadata.get(NOTED, ()), *number_warnings(self))
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

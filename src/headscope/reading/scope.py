@@ -25,6 +25,7 @@ from headscope.reading.arguments import (
     check_pairs_and_targets,
     check_targets,
 )
+from headscope.reading.checks import model_warnings
 from headscope.reading.collecting.keeping import Keeping, Kept
 from headscope.reading.collecting.run import collect
 from headscope.reading.decoder_text import encode_both
@@ -50,6 +51,16 @@ class Scope:
     edits: tuple[Edit, ...] = ()
     processor: Any = None  # of pictures and sounds; None: looked for in the model's folder
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        """One line: the network itself would fill a screen."""
+        sizes = ", ".join(
+            f"{len(self.layer_numbers[kind])} {kind} layers × {self.heads[kind]} heads"
+            for kind in (self.kinds if "description" in self._shared else ())
+        )
+        parts = [f"<Scope of {self.name}: {type(self.model).__name__}", sizes, str(self.device)]
+        edits = f", {len(self.edits)} edits" if self.edits else ""
+        return ", ".join(part for part in parts if part) + f"{edits}>"
 
     # what the model is
 
@@ -87,6 +98,11 @@ class Scope:
     @property
     def encoder_decoder(self) -> bool:
         return bool(getattr(self.model.config, "is_encoder_decoder", False))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with the model, a sentence each; a reading has more to say."""
+        return tuple(model_warnings(self))
 
     @cached_property
     def max_length(self) -> int | None:
@@ -168,16 +184,19 @@ class Scope:
                 stack.enter_context(self.capture(sink or _see_nothing, lazy=lazy or sink is None))
             yield run
 
-    def _accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tokenizers give token types to models that have none; those are left out."""
+    def accepts(self, name: str) -> bool:
+        """Whether the model takes an input of that name."""
         import inspect
 
         if "parameters" not in self._shared:
             # the class's own: accelerate and others put a function of theirs on the object
             forward = inspect.signature(type(self.model).forward)
             self._shared["parameters"] = set(forward.parameters)
-        known = self._shared["parameters"]
-        if "token_type_ids" in known:
+        return name in self._shared["parameters"]
+
+    def _accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Tokenizers give token types to models that have none; those are left out."""
+        if self.accepts("token_type_ids"):
             return dict(tensors)
         return {name: tensor for name, tensor in tensors.items() if name != "token_type_ids"}
 

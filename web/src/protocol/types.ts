@@ -30,6 +30,8 @@ export interface Header {
   model: string;
   /** One line under the picture: model, text, what was asked. */
   caption?: string;
+  /** What may be wrong with the reading, a sentence each. */
+  warnings?: string[];
   theme?: Theme;
   /** Initial selection; anything absent takes its default (state/state.ts). */
   state?: Partial<State>;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,14 +12,9 @@ if TYPE_CHECKING:
     from headscope.text.tokenise import Batch
 
 
-def accepts(scope: Scope, name: str) -> bool:
-    """Whether the model takes an input of that name."""
-    return name in inspect.signature(scope.model.forward).parameters
-
-
 def reread(scope: Scope, batch: Batch, layer: int, **changed: Tensor) -> Reading:
     """The reading of a batch of one text, some inputs replaced."""
-    inputs = {name: tensor for name, tensor in batch.inputs.items() if accepts(scope, name)}
+    inputs = {name: tensor for name, tensor in batch.inputs.items() if scope.accepts(name)}
     return scope.read_inputs({**inputs, **changed}, batch.tokens[0], layers=[layer])
 
 

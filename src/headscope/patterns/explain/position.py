@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.patterns.explain.contributors import Values
-from headscope.patterns.explain.inputs import accepts, positions, reread
+from headscope.patterns.explain.inputs import positions, reread
 from headscope.patterns.explain.score import head_score
 from headscope.patterns.known import pattern_named
 from headscope.patterns.map_scores import score_maps
@@ -145,7 +145,7 @@ def _moved(
     seed: int,
 ) -> tuple[float, float, float] | None:
     """Scores with positions shifted, exchanged (by place), exchanged (by position)."""
-    if not accepts(scope, "position_ids"):
+    if not scope.accepts("position_ids"):
         return None
     rng = np.random.default_rng(seed)
     found: list[tuple[float, float, float]] = []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.patterns.explain.contributors import BIAS, Values, contributors
-from headscope.patterns.explain.inputs import accepts, reread
+from headscope.patterns.explain.inputs import reread
 from headscope.patterns.explain.score import head_score
 from headscope.patterns.known import pattern_named
 
@@ -109,7 +109,7 @@ def _zeroed(
 ) -> float | None:
     batch = scope.encode([text], [text_pair])
     types = batch.inputs.get("token_type_ids")
-    if types is None or not bool(types.any()) or not accepts(scope, "token_type_ids"):
+    if types is None or not bool(types.any()) or not scope.accepts("token_type_ids"):
         return None
     changed: Reading = reread(scope, batch, layer, token_type_ids=types * 0)
     return head_score(changed, layer, head, pattern_named(pattern))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from headscope.capture.call import Kind
 from headscope.errors import HeadscopeError
+from headscope.reading.checks import note_warnings
 from headscope.reading.collecting.collector import Collector
 from headscope.reading.collecting.keeping import Keeping, Layer
 from headscope.reading.describe import Description
@@ -34,7 +35,10 @@ def collect(
     """One reading per input; `query` are the decoder's tokens, `key` the encoder's."""
     _check(scope, query, key, layers, keeping)
     counts = [len(tokens) for tokens in query], [len(tokens) for tokens in key]
-    return run(scope, inputs, counts, layers, keeping).readings(query, key, scope.name)
+    readings = run(scope, inputs, counts, layers, keeping).readings(query, key, scope.name)
+    for reading, read in zip(readings, key, strict=True):
+        note_warnings(scope, reading, read, inputs)
+    return readings
 
 
 def run(

@@ -55,6 +55,7 @@ def frame(
         "view": view,
         "model": reading.model,
         "caption": caption(reading),
+        "warnings": list(reading.warnings),
         "theme": sending.theme,
         "state": {"view": view, **state},
         "parts": encoded(reading, ""),

@@ -1,0 +1,125 @@
+"""What may be wrong with a reading, told by checks that cost next to nothing.
+
+Each is one sentence. What is known of the model and the text is noted when a reading is made and
+kept with it; its numbers are looked at when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from headscope.models.limits import trained_length
+from headscope.models.loading_report import untrained_weights
+from headscope.reading.weights.held import InMemory
+
+if TYPE_CHECKING:
+    from headscope.reading.part import Part
+    from headscope.reading.reading import Reading
+    from headscope.reading.scope import Scope
+    from headscope.text.tokens import Tokens
+
+NOTED = "warnings"  # under which name a reading's metadata keeps them
+_TOLERANCE = 2e-2  # half precision rounds a row of a thousand weights by as much
+_MOST = 0.5  # unknown tokens
+
+
+def model_warnings(scope: Scope) -> list[str]:
+    """What is known of a model before it has read anything."""
+    missing = untrained_weights(scope.model)
+    if not missing:
+        return []
+    names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+    return [
+        f"Some weights after the last layer were in no file ({names}): the attention is the "
+        "model's own, but its output layer was not trained."
+    ]
+
+
+def text_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) -> list[str]:
+    """What is known of a model and one text it has read."""
+    found = model_warnings(scope)
+    unknown = getattr(scope.tokenizer, "unk_token_id", None)
+    words = tokens.ids[tokens.content]
+    if unknown is not None and len(words) and (words == unknown).mean() > _MOST:
+        found.append(
+            f"{int((words == unknown).sum())} of {len(words)} tokens are unknown to the tokenizer; "
+            "load the one the model was trained with."
+        )
+    trained = trained_length(scope.model)
+    if trained is not None and len(tokens) > trained:
+        found.append(
+            f"The text has {len(tokens):,} tokens and the model was trained on at most "
+            f"{trained:,}; attention beyond them is guesswork."
+        )
+    return found + _type_warnings(scope, tokens, inputs)
+
+
+def note_warnings(
+    scope: Scope, reading: Reading, tokens: Tokens, inputs: Mapping[str, Tensor]
+) -> None:
+    """Keep with a reading what is known of its model and text."""
+    found = text_warnings(scope, tokens, inputs)
+    if found:
+        reading.metadata[NOTED] = found
+
+
+def number_warnings(reading: Reading) -> list[str]:
+    """What the numbers themselves show: rows that are no distributions, values that are none."""
+    return [warning for part in reading.parts.values() for warning in _of_numbers(part)]
+
+
+def _type_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) -> list[str]:
+    given = "token_type_ids" in inputs
+    if given and _adds_words_for_types(scope):
+        return [
+            f"The tokenizer gives token types, which {type(scope.model).__name__} adds to the text "
+            "as if they were words; take 'token_type_ids' out of tokenizer.model_input_names."
+        ]
+    types = getattr(scope.model.config, "type_vocab_size", 0) or 0
+    if not given and types > 1 and scope.accepts("token_type_ids") and tokens.segments.any():
+        return [
+            "The model tells first and second sentences apart by token types and the tokenizer "
+            "gives none, so both were read as the first."
+        ]
+    return []
+
+
+def _adds_words_for_types(scope: Scope) -> bool:
+    """GPT-2 looks token types up in its table of words, and was trained without any."""
+    if not scope.accepts("token_type_ids"):
+        return False
+    names = (name for name, _ in scope.model.named_modules())
+    return scope.causal and not any("token_type" in name or "segment" in name for name in names)
+
+
+def _of_numbers(part: Part) -> list[str]:
+    found: list[str] = []
+    for layer in part.layers:
+        where = f"Layer {layer.layer} of the {part.kind} attention"
+        for name in ("weights", "q", "k"):
+            held = layer.held.get(name)
+            if isinstance(held, InMemory) and not bool(torch.isfinite(held.tensor()).all()):
+                found.append(f"{where} holds numbers that are not finite; its model is damaged.")
+                break
+        else:
+            weights = layer.held.get("weights")
+            if isinstance(weights, InMemory) and "sinks" not in layer.held:
+                found += _of_rows(where, weights.tensor())
+    return found
+
+
+def _of_rows(where: str, weights: Tensor) -> list[str]:
+    if not weights.numel():
+        return []
+    sums = weights.float().sum(-1)
+    least, most = float(sums.min()), float(sums.max())
+    if abs(least - 1) <= _TOLERANCE and abs(most - 1) <= _TOLERANCE:
+        return []
+    return [
+        f"{where} has rows that sum to {least:.3g} … {most:.3g} instead of 1; dropout, or a part "
+        "of the keys, may be missing from what was given."
+    ]
