@@ -34,6 +34,19 @@ class Container:
             raw = planes.T.tobytes()
         return np.frombuffer(raw, kind).reshape(entry["shape"]) * entry.get("scale", 1)
 
+    def head(self, layer: int, head: int) -> np.ndarray:
+        """t s of a head that travels as (part of) a piece."""
+        header = self.header["parts"][0]
+        at = header["layers"].index(layer)
+        for piece in header["per_layer"][at]["pieces"]:
+            if head in piece["heads"]:
+                alone = {**header["per_layer"][at], **piece}
+                few = {**header, "per_layer": [alone], "heads": len(piece["heads"]), "groups": 1}
+                some = Container.__new__(Container)
+                some.header, some._rest = {**self.header, "parts": [few]}, self._rest
+                return some.weights(0, 0)[piece["heads"].index(head)]
+        raise KeyError(head)
+
     def weights(self, part: int, at: int) -> np.ndarray:
         """h t s in float64: the maps, or the softmax that the page would compute."""
         header = self.header["parts"][part]

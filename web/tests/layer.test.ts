@@ -22,6 +22,18 @@ function sourceOf(part: Part, buffers: Record<string, { entry: Partial<BufferEnt
   };
 }
 
+/** One buffer behind its header, as it comes over a wire. */
+function packed(source: Source, data: Float32Array): Promise<Uint8Array> {
+  const header = new TextEncoder().encode(JSON.stringify(source.header));
+  const start = Math.ceil((8 + header.length) / 8) * 8;
+  const bytes = new Uint8Array(start + data.byteLength);
+  bytes.set([0x48, 0x53, 0x56, 0x31]);
+  new DataView(bytes.buffer).setUint32(4, header.length, true);
+  bytes.set(header, 8);
+  bytes.set(new Uint8Array(data.buffer), start);
+  return Promise.resolve(bytes);
+}
+
 const layerOf = (change: Partial<Layer>): Layer => ({ scaling: 0.5, mask: "none", ...change });
 const partOf = (change: Partial<Part>): Part => ({
   kind: "decoder",
@@ -104,6 +116,39 @@ describe("a layer sent as q and k", () => {
     const sum = exps.reduce((a, b) => a + b, Math.exp(sinks[2]));
     exps.forEach((each, j) => expect(map[15 + j]).toBeCloseTo(each / sum, 6));
   });
+
+  it("in pieces gives the heads it has, and names the call for the others", async () => {
+    const layer = layerOf({ pieces: [{ heads: [3], q: { buffer: "q3" }, k: { buffer: "k1" } }] });
+    const part = partOf({ per_layer: [layer] });
+    const some = {
+      q3: { entry: { shape: [1, 5, part.dim] }, data: q.subarray(3 * 5 * part.dim) },
+      k1: { entry: { shape: [1, 5, part.dim] }, data: k.subarray(5 * part.dim) },
+    };
+    const reading = new Reading(sourceOf(part, some));
+    const map = await reading.map("decoder", 0, 3);
+    const truth = softmax([0, 1, 2, 3, 4].map((j) => score(3, 2, j)));
+    truth.forEach((weight, j) => expect(map[10 + j]).toBeCloseTo(weight, 6));
+    await expect(reading.map("decoder", 0, 2)).rejects.toThrow("hs.head_view(reading, layer=0, heads=[2])");
+  });
+
+  it("that comes head by head is fetched for each head once", async () => {
+    const asked: number[] = [];
+    const layer = layerOf({});
+    const part = partOf({ per_layer: [layer] });
+    const source = sourceOf(part, {});
+    source.fetchLayer = (_, __, head) => {
+      asked.push(head);
+      const piece = layerOf({ pieces: [{ heads: [head], maps: { buffer: "w" } }] });
+      const data = new Float32Array(25).fill(head);
+      return packed(sourceOf(partOf({ per_layer: [piece] }), { w: { entry: { shape: [1, 5, 5] }, data } }), data);
+    };
+    const reading = new Reading(source);
+    expect((await reading.map("decoder", 0, 1))[0]).toBe(1);
+    expect((await reading.map("decoder", 0, 2))[0]).toBe(2);
+    await reading.layer("decoder", 0, 1);
+    await reading.layer("decoder", 0, 2);
+    expect(asked).toEqual([1, 2]);
+  });
 });
 
 describe("a layer sent as maps", () => {
@@ -121,6 +166,6 @@ describe("a layer sent as maps", () => {
 
   it("that is absent and cannot be fetched says so", async () => {
     const part = partOf({ per_layer: [layerOf({})] });
-    await expect(new Reading(sourceOf(part, {})).map("decoder", 0, 0)).rejects.toThrow("Layer 0 is not in this file.");
+    await expect(new Reading(sourceOf(part, {})).map("decoder", 0, 0)).rejects.toThrow("Head 0-0 is only a thumbnail in this file");
   });
 });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -90,6 +90,14 @@ class Reading:
         from headscope.reading.word_level import word_level
 
         return word_level(self, mode)
+
+    def narrowed(
+        self, layers: Collection[int] | None = None, queries: tuple[int, int] | None = None
+    ) -> Reading:
+        """Less of it: some layers, or the queries from the first number up to the second."""
+        from headscope.reading.narrow import narrowed
+
+        return narrowed(self, layers, queries)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a safetensors file that opens with the plain safetensors library too."""

@@ -1,17 +1,20 @@
 """The public function of every view, made from the view's own file.
 
 `hs.head_view(reading, layer, heads, theme="dark")` hands on what the view's `build` takes, and adds
-what every view takes: a theme, labels, and whether q and k travel along.
+what every view takes: a theme, labels, whether q and k travel along, the bytes a page may take,
+and the layers and queries it is narrowed to.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from headscope.errors import BadInput
 from headscope.reading import Reading
+from headscope.reading.memory import bytes_of
 from headscope.renamed import renamed
 from headscope.surfaces.view import View
 from headscope.view_names import view_functions
@@ -40,13 +43,19 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
         theme: str = "auto",
         labels: Labels | None = None,
         neurons: bool | None = None,
+        budget: str | int | None = None,
+        layers: Collection[int] | None = None,
+        queries: tuple[int, int] | None = None,
         **options: Any,
     ) -> View:
         found = signature.bind(*selected, **options)
         chosen = dict(found.arguments)
         source = chosen.pop(next(iter(signature.parameters)))
         chosen |= chosen.pop("options", {})
-        return View(module.NAME, source, sending_for(source, theme, labels, neurons), chosen)
+        sending = sending_for(source, theme, labels, neurons, budget)
+        if layers is not None or queries is not None:
+            source = _narrowed(source, layers, queries)
+        return View(module.NAME, source, sending, chosen)
 
     show = renamed(**getattr(module, "OLD_NAMES", {}))(show)
     show.__name__ = show.__qualname__ = public
@@ -56,13 +65,26 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
 
 
 def sending_for(
-    source: Any, theme: str, labels: Labels | None = None, neurons: bool | None = None
+    source: Any,
+    theme: str,
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
 ) -> Sending:
     """Labels given by the caller, else those found on this text; `labels=()` shows none."""
     checked({"theme": theme})
+    most = None if budget is None else bytes_of(budget)
     if labels is None and isinstance(source, Reading):
-        return Sending(theme, labels_for(source), neurons)
-    return Sending(theme, labels, neurons)
+        labels = labels_for(source)
+    return Sending(theme, labels, neurons, budget=most)
+
+
+def _narrowed(
+    source: Any, layers: Collection[int] | None, queries: tuple[int, int] | None
+) -> Reading:
+    if not isinstance(source, Reading):
+        raise BadInput("layers= and queries= narrow a reading, not a survey.")
+    return source.narrowed(layers, queries)
 
 
 def _with_what_all_take(own: inspect.Signature, shared: inspect.Signature) -> inspect.Signature:

@@ -39,7 +39,7 @@ class Widget(anywidget.AnyWidget):
         if not isinstance(content, dict) or content.get("type") != "layer":
             return
         try:
-            data = layer_data(self._source, content["kind"], content["layer"])
+            data = layer_data(self._source, content["kind"], content["layer"], content.get("head"))
             self.send({"type": "layer", "id": content["id"]}, [data.container()])
         except HeadscopeError as error:
             self.send({"type": "error", "id": content["id"], "message": str(error)})

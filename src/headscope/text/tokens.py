@@ -109,13 +109,13 @@ class Tokens:
             end = start
         return False
 
-    def crop(self, length: int) -> Tokens:
+    def crop(self, length: int, start: int = 0) -> Tokens:
         made = object.__new__(Tokens)
         for name, value in self.__dict__.items():
             if name in _PER_TOKEN:
-                made.__dict__[name] = value[:length]
+                made.__dict__[name] = value[start:length]
             elif name == "places" and value is not None:
-                made.__dict__[name] = value.chosen(slice(length))
+                made.__dict__[name] = value.chosen(slice(start, length))
             elif name not in ("continues", "is_cut"):
                 made.__dict__[name] = value
         return made

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
-from headscope.views.wire.softmax import weights_of_rows
 
 MOST = 64  # queries averaged when no word is in hand
 AT_ONCE = 64  # rows computed together from q and k
@@ -107,11 +106,7 @@ def shade(part: Part, state: Mapping[str, Any]) -> Shading:
 
 def rows_of(layer: LayerAttention, queries: NDArray[np.intp]) -> NDArray[np.floating]:  # h r s
     """The weights of some queries, never the whole maps of a reading that kept q and k alone."""
-    if layer.weights is not None:
-        return layer.weights[:, queries]
-    assert layer.q is not None and layer.k is not None  # check_seen
-    every = np.broadcast_to(queries, (layer.q.shape[0], queries.size))
-    return weights_of_rows(layer, layer.q, layer.k, every)
+    return layer.head_weights(slice(None), queries)
 
 
 def _from_queries(

@@ -28,9 +28,9 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
     const buffer = buffers[0];
     asked.resolve(buffer instanceof ArrayBuffer ? new Uint8Array(buffer) : new Uint8Array(buffer.buffer as ArrayBuffer, buffer.byteOffset, buffer.byteLength));
   };
-  const fetchLayer = (kind: Kind, layer: number): Promise<Uint8Array> =>
+  const fetchLayer = (kind: Kind, layer: number, head: number): Promise<Uint8Array> =>
     new Promise((resolve, reject) => {
-      const request: WidgetRequest = { type: "layer", id: ++lastId, kind, layer };
+      const request: WidgetRequest = { type: "layer", id: ++lastId, kind, layer, head };
       waiting.set(request.id, { resolve, reject });
       model.send(request);
       setTimeout(() => {

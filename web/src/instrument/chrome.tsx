@@ -80,6 +80,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
       <div class="foot">
         <span data-status>{instrument.notice.status}</span>
         {instrument.notice.legend && <LegendMark legend={instrument.notice.legend} shade={instrument.shade()} />}
+        {header.left_out && <span class="caption">{header.left_out}</span>}
         {!bare && header.caption && <span class="caption" title={header.caption}>{header.caption}</span>}
       </div>
       {instrument.notice.help && <Help instrument={instrument} />}

@@ -42,7 +42,7 @@ export function prefetch(reading: Reading, state: State): () => void {
     if (stopped || layer === undefined || bytes > budget) return;
     cancel = idle(() => {
       void reading
-        .layer(state.kind, layer)
+        .layer(state.kind, layer, heads[0] ?? state.head)
         .then(async (data) => {
           bytes += data.bytes;
           if (Math.abs(part.layers.indexOf(layer) - at) > 2 || size > mapLimit) return;

@@ -3,13 +3,16 @@ import { decode, toFloats } from "./decode";
 import type { Numbers } from "./decode";
 import { bandMask, bitMask, noMask, softmaxRow } from "./softmax";
 import type { BiasOf, HeadInputs, MaskOf } from "./softmax";
-import type { Layer, Part, Source } from "./types";
+import type { Layer, Part, Piece, Source } from "./types";
 
 export interface LayerData {
   t: number;
   s: number;
   /** Codes (heads, t, s) and their scale, where the maps themselves were sent. */
   maps: { codes: Numbers; scale: number } | null;
+  /** Whether that head is among those decoded, and where among them it stands. */
+  has(head: number): boolean;
+  place(head: number): number;
   /** What one head's softmax is made of; null where q and k were not sent. */
   inputs(head: number): HeadInputs | null;
   bytes: number;
@@ -19,7 +22,8 @@ export function isHere(layer: Layer): boolean {
   return Boolean(layer.maps) || Boolean(layer.q && layer.k);
 }
 
-export async function decodeLayer(source: Source, part: Part, layer: Layer): Promise<LayerData> {
+/** The whole layer, or a piece of it. */
+export async function decodeLayer(source: Source, part: Part, layer: Layer, piece: Piece | null = null): Promise<LayerData> {
   const t = part.query.text.length;
   const s = (part.key ?? part.query).text.length;
   const { heads, groups, dim } = part;
@@ -35,9 +39,9 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer): Pro
   };
   const maskRef = typeof layer.mask === "object" && "buffer" in layer.mask ? layer.mask : null;
   const [maps, q, k, bias, sinks, bits] = await Promise.all([
-    codes(layer.maps),
-    floats(layer.q),
-    floats(layer.k),
+    codes((piece ?? layer).maps),
+    floats((piece ?? layer).q),
+    floats((piece ?? layer).k),
     floats(layer.bias),
     floats(layer.sinks),
     codes(maskRef),
@@ -57,11 +61,14 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer): Pro
       ? (query, key) => bias[start + query * s + key]
       : (query, key) => bias[start + key - query + t - 1];
   };
+  const place = (head: number) => (piece ? piece.heads.indexOf(head) : head);
+  const has = (head: number) => place(head) >= 0;
   const inputs = (head: number): HeadInputs | null => {
-    if (!q || !k) return null;
-    const group = Math.floor(head / (heads / groups));
+    if (!q || !k || !has(head)) return null;
+    const at = place(head);
+    const group = piece ? 0 : Math.floor(head / (heads / groups));
     return {
-      q: q.subarray(head * t * dim, (head + 1) * t * dim),
+      q: q.subarray(at * t * dim, (at + 1) * t * dim),
       k: k.subarray(group * s * dim, (group + 1) * s * dim),
       dim,
       t,
@@ -74,7 +81,7 @@ export async function decodeLayer(source: Source, part: Part, layer: Layer): Pro
     };
   };
   const bytes = [maps?.codes, q, k, bias].reduce((sum, each) => sum + (each?.byteLength ?? 0), 0);
-  return { t, s, maps, inputs, bytes };
+  return { t, s, maps, has, place, inputs, bytes };
 }
 
 /** Lets the page breathe between slices of arithmetic. */
@@ -91,7 +98,8 @@ export const breathe = (): Promise<void> =>
 /** The whole map of one head, t × s. Long maps are computed in slices of about 40 ms. */
 export async function headMap(layer: LayerData, head: number): Promise<Float32Array> {
   const { t, s, maps } = layer;
-  if (maps) return toFloats(maps.codes.subarray(head * t * s, (head + 1) * t * s), maps.scale);
+  const at = layer.place(head);
+  if (maps) return toFloats(maps.codes.subarray(at * t * s, (at + 1) * t * s), maps.scale);
   const inputs = layer.inputs(head);
   if (!inputs) throw new Error("This layer carries neither maps nor q and k.");
   const map = new Float32Array(t * s);

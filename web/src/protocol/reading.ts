@@ -62,21 +62,31 @@ export class Reading {
     return best;
   }
 
-  layer(kind: Kind, layer: number): Promise<LayerData> {
+  /** The layer with at least that head in it. */
+  async layer(kind: Kind, layer: number, head: number): Promise<LayerData> {
     const part = this.part(kind);
-    return this.layers.get(`${kind} ${layer}`, async () => {
-      const at = part.layers.indexOf(layer);
-      const here = part.per_layer[at];
-      if (here && isHere(here)) return decodeLayer(this.source, part, here);
-      if (!this.source.fetchLayer) throw new Error(`Layer ${layer} is not in this file.`);
-      const fetched = openContainer(await this.source.fetchLayer(kind, layer));
-      const its = fetched.header.parts[0];
-      return decodeLayer(fetched, its, its.per_layer[Math.max(0, its.layers.indexOf(layer))]);
-    });
+    const here = part.per_layer[part.layers.indexOf(layer)];
+    const name = `${kind} ${layer}`;
+    if (here && isHere(here)) return this.layers.get(name, () => decodeLayer(this.source, part, here));
+    const piece = here?.pieces?.find((each) => each.heads.includes(head));
+    if (piece) return this.layers.get(`${name} here ${piece.heads[0]}`, () => decodeLayer(this.source, part, here, piece));
+    // A long text comes head by head; whether it does is known once a first answer is here.
+    const first = await this.layers.get(name, () => this.fetch(kind, layer, head));
+    return first.has(head) ? first : this.layers.get(`${name} ${head}`, () => this.fetch(kind, layer, head));
+  }
+
+  private async fetch(kind: Kind, layer: number, head: number): Promise<LayerData> {
+    if (!this.source.fetchLayer) {
+      throw new Error(`Head ${layer}-${head} is only a thumbnail in this file; hs.head_view(reading, layer=${layer}, heads=[${head}]) shows it.`);
+    }
+    const fetched = openContainer(await this.source.fetchLayer(kind, layer, head));
+    const its = fetched.header.parts[0];
+    const found = its.per_layer[Math.max(0, its.layers.indexOf(layer))];
+    return decodeLayer(fetched, its, found, found.pieces?.[0] ?? null);
   }
 
   map(kind: Kind, layer: number, head: number): Promise<Float32Array> {
-    return this.maps.get(`${kind} ${layer} ${head}`, async () => headMap(await this.layer(kind, layer), head));
+    return this.maps.get(`${kind} ${layer} ${head}`, async () => headMap(await this.layer(kind, layer, head), head));
   }
 
   /** The map if it has been computed already. */

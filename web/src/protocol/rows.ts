@@ -27,7 +27,7 @@ export class HeadRows {
   row(query: number): Float32Array {
     const { t, s, maps } = this.layer;
     if (maps) {
-      const start = (this.head * t + query) * s;
+      const start = (this.layer.place(this.head) * t + query) * s;
       return toFloats(maps.codes.subarray(start, start + s), maps.scale);
     }
     const row = new Float32Array(s);
@@ -44,7 +44,7 @@ export class HeadRows {
     const column = new Float32Array(t);
     const norms = maps && !shown ? null : await this.normsFor(shown);
     for (let query = 0; query < t; query++) {
-      const weight = maps ? maps.codes[(this.head * t + query) * s + key] * maps.scale : this.weight(query, key, norms!.logSum[query]);
+      const weight = maps ? maps.codes[(this.layer.place(this.head) * t + query) * s + key] * maps.scale : this.weight(query, key, norms!.logSum[query]);
       const share = shown ? norms!.kept[query] : 1;
       column[query] = share > 0 ? weight / share : 0;
     }

@@ -40,6 +40,8 @@ export interface Header {
   other?: { model: string; caption?: string; parts: Part[] } | null;
   /** What the head map colours by; absent: only the pooled thumbnails' labels. */
   table?: HeadTable | null;
+  /** A sentence about what a page with a budget leaves out. */
+  left_out?: string;
   buffers: Record<string, BufferEntry>;
 }
 
@@ -87,6 +89,16 @@ export interface Layer {
   /** float16 | float32 | int8 (heads, t, dim), after rotary. */
   q?: { buffer: string } | null;
   /** float16 | float32 | int8 (groups, s, dim), after rotary, not repeated. */
+  k?: { buffer: string } | null;
+  /** Some heads alone, where the layer does not travel whole: a page with a budget, a long text. */
+  pieces?: Piece[];
+}
+
+/** Heads that share their keys: maps (heads.length, t, s), q (heads.length, t, dim), k (1, s, dim). */
+export interface Piece {
+  heads: number[];
+  maps?: { buffer: string } | null;
+  q?: { buffer: string } | null;
   k?: { buffer: string } | null;
 }
 
@@ -216,8 +228,8 @@ export interface Source {
   header: Header;
   /** Stored bytes of a buffer named in header.buffers (still compressed). */
   buffer(name: string): Promise<Uint8Array>;
-  /** A whole container whose single part holds that single layer. */
-  fetchLayer?(kind: Kind, layer: number): Promise<ArrayBuffer | Uint8Array>;
+  /** A whole container whose single part holds that single layer; of a large one, at least that head. */
+  fetchLayer?(kind: Kind, layer: number, head: number): Promise<ArrayBuffer | Uint8Array>;
 }
 
 export interface MountOptions {
@@ -262,6 +274,7 @@ export interface WidgetRequest {
   id: number;
   kind: Kind;
   layer: number;
+  head: number;
 }
 export type WidgetReply =
   | { type: "layer"; id: number }

@@ -51,8 +51,9 @@ def run(
     """`counts` are the real queries and keys of each input; None keeps all positions there are."""
     known = _whole.get(scope.model, frozenset())
     described = _described(scope)
-    numbers = {} if described is None else described.layer_numbers
-    count = {kind: len(layers) for kind, layers in numbers.items()}
+    count: dict[Kind, int] = {}
+    if described is not None:
+        count = {kind: len(numbers) for kind, numbers in described.layer_numbers.items()}
 
     def once(whole: frozenset[Layer]) -> Collector:
         collector = Collector(*counts, keeping, layers, count, whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,29 @@ class LayerAttention:
         described = (self.bias_held, self.mask_held)
         held = sum(one.nbytes for one in self.held.values())
         return held + sum(one.nbytes for one in described if one is not None)
+
+    def of_heads(self, heads: Sequence[int]) -> LayerAttention:
+        """Heads that share their keys, as a layer of their own."""
+        group = heads[0] * self.groups // max(1, self.shape[0])
+
+        def some(name: str) -> Tensor | None:
+            if name not in self.held:
+                return None
+            held = self.held[name]
+            if name in ("k", "v"):
+                return held.tensor(slice(group, group + 1))
+            return torch.cat([held.tensor(slice(head, head + 1)) for head in heads])
+
+        bias = self.bias_held
+        return LayerAttention(
+            self.layer,
+            **{name: some(name) for name in ("weights", "q", "k", "v", "sinks")},
+            scaling=self.scaling,
+            bias=None if bias is None else Bias(bias.values[list(heads)], bias.queries),
+            mask=self.mask_held,
+            window=self.window,
+            softcap=self.softcap,
+        )
 
     def head_weights(self, heads: slice, queries: Any = slice(None)) -> Array:
         """h r s of some heads and queries, kept or computed."""

@@ -79,7 +79,9 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
 
     def layer(request: Request) -> Response:
         place = request.path_params
-        return _container(session.layer(place["id"], place["kind"], place["layer"]))
+        head = request.query_params.get("head", "")
+        asked = int(head) if head.isdecimal() else None
+        return _container(session.layer(place["id"], place["kind"], place["layer"], asked))
 
     def head(request: Request) -> Response:
         place = request.path_params

@@ -73,8 +73,8 @@ class Session:
         data = frame("head", reading, state, sending, table=table_of(reading))
         return ViewData({**data.header, "id": name}, data.buffers)
 
-    def layer(self, name: str, kind: Kind, layer: int) -> ViewData:
-        return layer_data(self.readings.get(name).reading, kind, layer)
+    def layer(self, name: str, kind: Kind, layer: int, head: int | None = None) -> ViewData:
+        return layer_data(self.readings.get(name).reading, kind, layer, head)
 
     def head(self, name: str, kind: Kind, layer: int, head: int) -> dict[str, Any]:
         return head_facts(self.readings.get(name), kind, layer, head)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headscope.reading import Reading
 from headscope.views.caption import caption
-from headscope.views.labels import Labels, as_labels
+from headscope.views.labels import Label, Labels, as_labels
 from headscope.views.opening import opening_head
 from headscope.views.table import Table
+from headscope.views.wire import budget
 from headscope.views.wire.container import Buffers, ViewData, view_data
-from headscope.views.wire.part import encode_part
+from headscope.views.wire.layers import plan_of
+from headscope.views.wire.part import check_seen, encode_part
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Sending:
     theme: str = "auto"
     labels: Labels | None = None
     neurons: bool | None = None  # q and k: always, never, or where they are cheap
-    only: Collection[int] | None = None  # layers sent now; None: all
+    only: Collection[int] | None = None  # layers sent now; None: all, as far as the budget goes
+    budget: int | None = None  # bytes of a page; None: the usual
 
 
 def frame(
@@ -35,15 +38,20 @@ def frame(
 ) -> ViewData:
     buffers = Buffers()
     labels = as_labels(sending.labels, reading.part().kind)
+    shown = [reading] if other is None else [reading, other]
+    most = sending.budget or budget.BUDGET
+    packed = [_within(one, state, labels, sending, most / len(shown)) for one in shown]
 
     def encoded(of: Reading, prefix: str) -> list[dict[str, Any]]:
         own = labels if of is reading else ()
+        pieces = packed[0 if of is reading else 1]
         return [
             encode_part(
                 part,
                 buffers,
                 neurons=sending.neurons,
                 only=sending.only,
+                pieces=None if pieces is None else pieces[part.kind],
                 labels=own,
                 prefix=prefix,
             )
@@ -60,6 +68,8 @@ def frame(
         "state": {"view": view, **state},
         "parts": encoded(reading, ""),
     }
+    if packed[0] is not None and sending.only is None:
+        header["left_out"] = budget.left_out(reading, packed[0], most)
     if table is not None:
         header["table"] = table.header(buffers)
     if other is not None:
@@ -69,3 +79,39 @@ def frame(
             "parts": encoded(other, "o"),
         }
     return view_data(header, buffers)
+
+
+def _within(
+    reading: Reading,
+    state: Mapping[str, Any],
+    labels: Sequence[Label],
+    sending: Sending,
+    most: float,
+) -> budget.Packed | None:
+    """The heads that fit into a page of that size; None when all do, or layers are fetched."""
+    for part in reading.parts.values():
+        check_seen(part)
+    parts = reading.parts.values()
+    if sending.only is not None:
+        return _fetched_by_head(reading, state, sending)
+    tokens = sum(len(part.query) + len(part.key) for part in parts)
+    room = budget.room(int(most), tokens, sum(len(part.layers) for part in parts))
+    if budget.expected(reading, sending.neurons) * 1.15 <= room:
+        return None
+    thumbnails = sum(400 * part.heads * len(part.layers) for part in parts)
+    units = budget.in_order(reading, state, labels)
+    return budget.fill(reading, units, sending.neurons, room - thumbnails)
+
+
+def _fetched_by_head(
+    reading: Reading, state: Mapping[str, Any], sending: Sending
+) -> budget.Packed | None:
+    """Where a layer is too large to travel whole, the heads in hand do."""
+    largest = max(
+        plan_of(replace(part, layers=part.layers[:1]), sending.neurons).size
+        for part in reading.parts.values()
+    )
+    if largest <= budget.LIVE or not sending.only:
+        return None
+    units = budget.asked_for(reading, state)
+    return budget.fill(reading, units, sending.neurons, float("inf"))

@@ -112,9 +112,9 @@ export class Session {
     };
     const source = openContainer(await postBytes("api/read", request));
     const { id } = source.header as AppHeader;
-    source.fetchLayer = async (kind: Kind, layer: number) => {
+    source.fetchLayer = async (kind: Kind, layer: number, head: number) => {
       try {
-        return await getBytes(`api/reading/${encodeURIComponent(id)}/layer/${kind}/${layer}`);
+        return await getBytes(`api/reading/${encodeURIComponent(id)}/layer/${kind}/${layer}?head=${head}`);
       } catch (error) {
         // The server has let this reading go, or was started anew: read the text again.
         if (error instanceof ApiError && error.status === 404 && this.reading?.id === id) void this.read(truncate);

@@ -62,7 +62,11 @@ export class HeadView implements View {
       .then((maps) => {
         if (ticket === this.ticket) this.arrive(state, before, heads, maps);
       })
-      .catch((error: unknown) => this.context.status(error instanceof Error ? error.message : String(error)))
+      .catch((error: unknown) => {
+        // The lines of another head under this one's name would be worse than none.
+        if (ticket === this.ticket) this.arrive(state, before, [], []);
+        this.context.status(error instanceof Error ? error.message : String(error));
+      })
       .finally(() => {
         clearTimeout(slow);
         if (ticket === this.ticket) this.context.busy(false);

@@ -70,7 +70,13 @@ export class MatrixView implements View {
         this.largest = this.values!.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
         this.draw();
       })
-      .catch((error: unknown) => this.context.status(error instanceof Error ? error.message : String(error), null))
+      .catch((error: unknown) => {
+        if (ticket === this.ticket) {
+          this.values = null;
+          this.canvas.width = 0;
+        }
+        this.context.status(error instanceof Error ? error.message : String(error), null);
+      })
       .finally(() => {
         clearTimeout(slow);
         if (ticket === this.ticket) this.context.busy(false);

@@ -42,7 +42,7 @@ export class NeuronView implements View {
     const part = this.context.reading.part(state.kind);
     const slow = setTimeout(() => this.context.busy(true), 90);
     this.context.reading
-      .layer(state.kind, state.layer)
+      .layer(state.kind, state.layer, state.head)
       .then((layer) => {
         if (ticket !== this.ticket) return;
         this.layer = layer;

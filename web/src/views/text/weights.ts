@@ -53,12 +53,11 @@ export class Weights {
 
   /** One array a head, in the order of the heads. */
   async each(state: TextState, heads: number[], units: Units, hand: Hand): Promise<Float32Array[]> {
-    const layer = await this.reading.layer(state.kind, state.layer);
     const of = `${state.kind} ${state.layer}`;
     if (of !== this.of) [this.rows, this.of] = [new Map<number, HeadRows>(), of];
     const found: Float32Array[] = [];
     for (const head of heads) {
-      const rows = this.rows.get(head) ?? new HeadRows(layer, head);
+      const rows = this.rows.get(head) ?? new HeadRows(await this.reading.layer(state.kind, state.layer, head), head);
       this.rows.set(head, rows);
       const chosen = hand.units.length ? hand.units : spread(units.query.length, heads.length);
       const whole = hand.side === "query" || !hand.units.length ? this.fromQueries(rows, state, units, chosen) : await this.toKeys(rows, state, units, chosen);

@@ -1,0 +1,103 @@
+"""Less of a reading: some layers, some of its queries."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from headscope.errors import BadInput
+from headscope.reading.part import Part
+from headscope.reading.weights.held import Held, Made
+from headscope.reading.weights.layer import LayerAttention
+from headscope.reading.weights.shapes import Bias, Mask
+
+if TYPE_CHECKING:
+    from headscope.reading.reading import Reading
+
+
+def narrowed(
+    reading: Reading,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+) -> Reading:
+    """The same reading with those layers, and the queries from the first up to the second.
+
+    Of an encoder and a decoder, which read different tokens, the queries are the encoder's.
+    """
+    if layers is not None:
+        known = {number for part in reading.parts.values() for number in part.numbers}
+        wrong = sorted(set(layers) - known)
+        if wrong or not layers:
+            there = ", ".join(map(str, sorted(known)))
+            raise BadInput(f"layers= names some of the layers {there} of this reading.")
+    parts = {
+        kind: _part(part, layers, queries if part is reading.part() else None)
+        for kind, part in reading.parts.items()
+        if layers is None or set(layers) & set(part.numbers)
+    }
+    return dataclasses.replace(reading, parts=parts)
+
+
+def _part(part: Part, layers: Collection[int] | None, queries: tuple[int, int] | None) -> Part:
+    kept = [one for one in part.layers if layers is None or one.layer in layers]
+    if queries is None:
+        return dataclasses.replace(part, layers=tuple(kept))
+    start, stop = queries
+    if not 0 <= start < stop <= len(part.query):
+        raise BadInput(f"queries= is a range such as (0, {len(part.query)}), not {queries!r}.")
+    # what comes after the last query is hidden from all of them, and the last key is its own again
+    keys = stop if part.causal and part.kind != "cross" else len(part.key)
+    return dataclasses.replace(
+        part,
+        query=part.query.crop(stop, start),
+        key=part.key.crop(keys),
+        layers=tuple(_layer(one, start, stop, keys) for one in kept),
+    )
+
+
+def _layer(one: LayerAttention, start: int, stop: int, keys: int) -> LayerAttention:
+    cuts = {"weights": (start, stop, keys), "q": (start, stop, None), "k": (0, keys, None)}
+    held = {name: _cut(one.held[name], *cuts[name]) for name in cuts if name in one.held}
+    if "v" in one.held:
+        held["v"] = _cut(one.held["v"], 0, keys, None)
+    return LayerAttention(
+        one.layer,
+        **held,  # pyright: ignore[reportArgumentType]
+        scaling=one.scaling,
+        bias=_bias(one.bias_held, start, stop, keys),
+        mask=_mask(one.mask_held, start, stop, keys),
+        window=one.window,
+        softcap=one.softcap,
+        sinks=one.held.get("sinks"),
+    )
+
+
+def _cut(held: Held, start: int, stop: int, keys: int | None) -> Made:
+    heads, _, last = held.shape
+
+    def make(first: slice) -> Tensor:
+        return held.tensor(first)[:, start:stop, :keys]
+
+    return Made((heads, stop - start, last if keys is None else keys), make)
+
+
+def _mask(mask: Mask | None, start: int, stop: int, keys: int) -> Mask | None:
+    if mask is None:
+        return None
+    if mask.bits is None and keys - (stop - start) == start + mask.shape[1] - mask.shape[0]:
+        return Mask((stop - start, keys), mask.window, mask.causal)
+    return Mask.of(mask.rows(slice(start, stop))[:, :keys])
+
+
+def _bias(bias: Bias | None, start: int, stop: int, keys: int) -> Bias | None:
+    if bias is None:
+        return None
+    count = stop - start
+    if not bias.relative:
+        return Bias(bias.values[:, start:stop, :keys].contiguous(), count)
+    first = bias.queries - stop  # query i stands at start + i now, and the last one leads
+    return Bias(torch.narrow(bias.values, 1, first, count + keys - 1).contiguous(), count)

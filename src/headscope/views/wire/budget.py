@@ -1,0 +1,119 @@
+"""Pages with a budget: which heads travel in full when not all of them can.
+
+Every head travels as a thumbnail. In full go the heads a view opens on, then those with a name,
+best first, then the rest of the layer in hand, then the other layers, until the room is used up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from headscope.reading import LayerAttention, Part, Reading
+from headscope.reading.memory import spelled
+from headscope.views.labels import Label
+from headscope.views.wire.layers import Piece, Plan, pack_heads, plan_of
+
+BUDGET = 25_000_000  # bytes of a page
+SCRIPT = 600_000  # of them for the script and what else every page has
+BASE64 = 4 / 3  # bytes of text for a byte
+LIVE = 8_000_000  # a live surface fetches a layer whole up to this size, else head by head
+
+
+Packed = dict[str, dict[int, list[Piece]]]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Heads of one layer that share their keys, and so travel together."""
+
+    part: Part
+    layer: LayerAttention
+    heads: tuple[int, ...]
+
+
+def room(budget: int, tokens: int, layers: int) -> float:
+    """Bytes of buffers a page of that size has room for, its tokens written out."""
+    return max(0.0, budget - SCRIPT - 120 * tokens - 400 * layers) / BASE64
+
+
+def expected(reading: Reading, neurons: bool | None) -> float:
+    """Bytes of buffers all of a reading would take."""
+    return sum(plan_of(part, neurons).size for part in reading.parts.values())
+
+
+def fill(reading: Reading, units: Iterator[Unit], neurons: bool | None, left: float) -> Packed:
+    """The heads that fit, packed: by kind and layer."""
+    plans = {kind: plan_of(part, neurons) for kind, part in reading.parts.items()}
+    packed: Packed = {kind: {} for kind in reading.parts}
+    at_once = min(4, os.cpu_count() or 1)
+    with ThreadPoolExecutor(at_once) as pool:
+        while some := list(islice(units, at_once)):
+            pieces = pool.map(lambda one: _packed(one, plans), some)
+            for unit, piece in zip(some, pieces, strict=True):
+                left -= piece.size
+                if left < 0:
+                    return packed
+                packed[unit.part.kind].setdefault(unit.layer.layer, []).append(piece)
+    return packed
+
+
+def left_out(reading: Reading, packed: Packed, budget: int) -> str:
+    """The sentence of what a page does not carry."""
+    every = sum(one.shape[0] for part in reading.parts.values() for one in part.layers)
+    here = sum(
+        len(piece.heads or ())
+        for layers in packed.values()
+        for pieces in layers.values()
+        for piece in pieces
+    )
+    return (
+        f"{here:,} of {every:,} heads are here in full and the others as thumbnails, to keep this "
+        f"page under {spelled(budget)}."
+    )
+
+
+def _packed(unit: Unit, plans: Mapping[str, Plan]) -> Piece:
+    return pack_heads(unit.layer, unit.heads, plans[unit.part.kind])
+
+
+def asked_for(reading: Reading, state: Mapping[str, Any]) -> Iterator[Unit]:
+    """The heads a view opens on."""
+    part = reading.part(state.get("kind"))
+    heads = [*(state.get("heads") or ()), *([state["head"]] if "head" in state else [])]
+    if state.get("layer") in part.numbers:
+        yield from _units(part, state["layer"], heads, set())
+
+
+def in_order(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label]) -> Iterator[Unit]:
+    """All heads, those first that are most likely to be looked at."""
+    done: set[tuple[str, int, int]] = set()
+    for unit in asked_for(reading, state):
+        done.update((unit.part.kind, unit.layer.layer, head) for head in unit.heads)
+        yield unit
+    for label in sorted(labels, key=lambda one: -one.score):
+        part = reading.parts.get(label.kind)  # pyright: ignore[reportArgumentType]
+        if part is not None and label.layer in part.numbers:
+            yield from _units(part, label.layer, [label.head], done)
+    opening = reading.part(state.get("kind"))
+    first = [one for one in opening.numbers if one == state.get("layer")]
+    for part in (opening, *reading.parts.values()):
+        for number in (*first, *part.numbers) if part is opening else part.numbers:
+            yield from _units(part, number, range(part.layer(number).shape[0]), done)
+
+
+def _units(
+    part: Part, layer: int, heads: Sequence[int], done: set[tuple[str, int, int]]
+) -> Iterator[Unit]:
+    """Those heads that are not done yet, group by group."""
+    one = part.layer(layer)
+    per_group = max(1, one.shape[0] // max(1, one.groups))
+    left = [h for h in heads if 0 <= h < one.shape[0] and (part.kind, layer, h) not in done]
+    for group in dict.fromkeys(head // per_group for head in left):
+        its = tuple(dict.fromkeys(head for head in left if head // per_group == group))
+        done.update((part.kind, layer, head) for head in its)
+        yield Unit(part, one, its)

@@ -1,0 +1,110 @@
+"""One layer, or some of its heads, as buffers: maps, or q and k, whichever is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from headscope.reading import LayerAttention, Part
+from headscope.views.wire import encoding
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.masks import describe_bias, describe_mask
+from headscope.views.wire.packing import Packed, pack_neurons, pack_numbers, pack_weights
+
+NEURONS_BESIDES_MAPS = 1_000_000  # bytes of q and k that a page of maps may carry along
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is sent of every layer, and about how many bytes that makes."""
+
+    maps: bool
+    neurons: bool
+    size: float
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A layer as it travels; `heads` are those of it that do, None when all of them do."""
+
+    maps: Packed | None
+    q: Packed | None
+    k: Packed | None
+    heads: tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(len(one.data) for one in (self.maps, self.q, self.k) if one is not None)
+
+
+def plan_of(part: Part, neurons: bool | None) -> Plan:
+    kept = [layer for layer in part.layers if layer.has_weights]
+    both = [(layer.held["q"], layer.held["k"]) for layer in part.layers if layer.has_qk]
+    items = sum(prod(q.shape) + prod(k.shape) for q, k in both)
+    neuron_bytes = items * encoding.NEURON_BITS / 8
+    weights = sum(prod(layer.shape) for layer in kept)
+    all_kept = len(kept) == len(part.layers)
+    if items and (neurons or not all_kept or weights > encoding.MAPS_AT_MOST):
+        return Plan(maps=False, neurons=True, size=neuron_bytes)
+    sampled = kept[:: max(1, len(kept) // 4)]
+    bits = np.mean([encoding.bits_per_weight(layer) for layer in sampled])
+    maps = float(weights * bits / 8)
+    if items and maps > neuron_bytes:
+        return Plan(maps=False, neurons=True, size=neuron_bytes)
+    besides = bool(items) and neurons is None and neuron_bytes <= NEURONS_BESIDES_MAPS
+    return Plan(maps=True, neurons=besides, size=maps + (neuron_bytes if besides else 0))
+
+
+def pack(layer: LayerAttention, plan: Plan) -> Piece:
+    """The whole layer."""
+    send_maps, q, k = plan.maps, None, None
+    own_q, own_k = (layer.q, layer.k) if plan.neurons else (None, None)
+    if own_q is not None and own_k is not None:
+        neurons = encoding.send_neurons(layer, own_q, own_k)
+        q, k = pack_neurons(neurons.q, neurons.bits), pack_neurons(neurons.k, neurons.bits)
+        send_maps = send_maps or not neurons.exact
+    maps = layer.weights if send_maps or q is None else None
+    return Piece(None if maps is None else pack_weights(maps), q, k)
+
+
+def pack_heads(layer: LayerAttention, heads: Sequence[int], plan: Plan) -> Piece:
+    """Some heads of one group, with the keys they share."""
+    some = layer.of_heads(heads)
+    whole = pack(some, plan)
+    return Piece(whole.maps, whole.q, whole.k, tuple(heads))
+
+
+def describe(
+    layer: LayerAttention, sent: Sequence[Piece], name: str, buffers: Buffers
+) -> dict[str, Any]:
+    """The layer's entry in the header: the whole of it, or the heads that travel."""
+    described: dict[str, Any] = {"scaling": 1.0, "mask": "none", "maps": None, "q": None, "k": None}
+    number = layer.layer
+    if any(one.q is not None for one in sent):
+        described |= {
+            "scaling": 1.0 if layer.scaling is None else layer.scaling,
+            "mask": describe_mask(layer.mask_held, f"{name}m{number}", buffers),
+            "bias": describe_bias(layer.bias_held, f"{name}b{number}", buffers),
+            "softcap": layer.softcap,
+            "sinks": None
+            if (sinks := layer.sinks) is None
+            else buffers.add(f"{name}s{number}", pack_numbers(sinks)),
+        }
+    for at, piece in enumerate(sent):
+        mark = f"{number}" if piece.heads is None else f"{number}.{at}"
+        fields = {
+            field: buffers.add(f"{name}{letter}{mark}", data)
+            for field, letter, data in zip(
+                ("maps", "q", "k"), "wqk", (piece.maps, piece.q, piece.k), strict=True
+            )
+            if data is not None
+        }
+        if piece.heads is None:
+            described |= fields
+        else:
+            described.setdefault("pieces", []).append({"heads": list(piece.heads), **fields})
+    return described
