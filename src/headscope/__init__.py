@@ -18,7 +18,7 @@ from headscope.view_names import view_functions
 if TYPE_CHECKING:
     from headscope import circuits as circuits
     from headscope import studies as studies
-    from headscope.circuits.attribute import attribute as attribute
+    from headscope.circuits.logits.attribute import attribute as attribute
     from headscope.errors import BadInput as BadInput
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.finetuning.compare import compare as compare
@@ -34,7 +34,7 @@ _HOMES = {
     "Reading": "headscope.reading",
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",
-    "attribute": "headscope.circuits.attribute",
+    "attribute": "headscope.circuits.logits.attribute",
     "circuits": "headscope.circuits",
     "compare": "headscope.finetuning.compare",
     "load": "headscope.reading",

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.circuits.attribute import attribute
+from headscope.circuits.logits.attribute import attribute
 from tests.contracts.families import FAMILIES
 from tests.contracts.family_models import build
 from tests.tiny import tiny_scope, tiny_tokenizer
@@ -68,10 +68,10 @@ def test_a_head_whose_projection_is_zero_adds_nothing() -> None:
 def test_promoted_tokens_are_those_the_heads_output_scores(tiny_llama) -> None:
     found = attribute(tiny_llama, TEXT, tokens=5)
     target = tiny_llama.tokenizer.convert_tokens_to_ids(found.target[0])
-    top = found.top("head", 1)[0]
-    up, down = found.promotes[top.kind, top.layer, top.head]
+    top = found.strongest(1, "head")[0]
+    up, down = found.promotes[f"{top.kind}.{top.layer}.{top.head}"]
     assert list(up.values) == sorted(up.values, reverse=True)
-    every = attribute(tiny_llama, TEXT, tokens=64).promotes[top.kind, top.layer, top.head][0]
+    every = attribute(tiny_llama, TEXT, tokens=64).promotes[f"{top.kind}.{top.layer}.{top.head}"][0]
     named = dict(zip(every.tokens, every.values, strict=True))
     label = tiny_llama.tokenizer.convert_ids_to_tokens(target)
     assert named[label] == pytest.approx(top.value, abs=1e-5)
@@ -118,13 +118,13 @@ def test_a_class_is_explained_through_the_pooler() -> None:
     with torch.no_grad():
         logits = scope.model(**scope.encode(["the cat sat"]).inputs).logits[0]
     assert found.value == pytest.approx(float(logits[1]), abs=1e-5)
-    assert found.rows.tolist() == [0]  # the pooler reads the first token alone
+    assert found.rows_read.tolist() == [0]  # the pooler reads the first token alone
 
 
 def test_a_saved_attribution_comes_back(tiny_llama, tmp_path) -> None:
     found = attribute(tiny_llama, TEXT, target="house")
-    found.save(tmp_path / "a.attribution")
-    again = hs.circuits.Attribution.load(tmp_path / "a.attribution")
+    found.save(tmp_path / "a.parquet")
+    again = hs.circuits.Attribution.load(tmp_path / "a.parquet")
     assert again.parts == found.parts and again.promotes == found.promotes
     assert np.array_equal(again.by_key(1, 2), found.by_key(1, 2))
 

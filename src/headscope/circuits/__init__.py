@@ -13,14 +13,22 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headscope.circuits.attribute import attribute as attribute
-    from headscope.circuits.attribution import Attribution as Attribution
+    from headscope.circuits.logits.attribute import attribute as attribute
+    from headscope.circuits.logits.attribution import Attribution as Attribution
     from headscope.circuits.outputs import head_outputs as head_outputs
+    from headscope.circuits.weights.composition import composition as composition
+    from headscope.circuits.weights.copying import copying as copying
+    from headscope.circuits.weights.top_tokens import ov_tokens as ov_tokens
+    from headscope.circuits.weights.top_tokens import qk_tokens as qk_tokens
 
 _HOMES = {
-    "Attribution": "attribution",
-    "attribute": "attribute",
+    "Attribution": "logits.attribution",
+    "attribute": "logits.attribute",
+    "composition": "weights.composition",
+    "copying": "weights.copying",
     "head_outputs": "outputs",
+    "ov_tokens": "weights.top_tokens",
+    "qk_tokens": "weights.top_tokens",
 }
 
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -23,6 +23,20 @@ def is_norm(module: nn.Module) -> bool:
     return "Norm" in type(module).__name__ and not any(True for _ in module.children())
 
 
+def tried(forward: Callable[..., Any], like: Tensor) -> tuple[Tensor, Tensor, bool]:
+    """γ, β, and whether the mean is taken off, for vectors of the size of `like`'s."""
+    swing = torch.ones(like.shape[-1], device=like.device)
+    swing[::2] = -1.0
+    swing = swing - swing.mean()
+    level = torch.ones_like(swing)
+    probes = torch.stack([torch.zeros_like(swing), LARGE * level, LARGE * swing])[None]
+    with torch.no_grad():
+        zero, flat, swung = forward(probes.to(like.dtype))[0].float()
+    gain = (swung - zero) * (swing.square().mean().sqrt() / swing)
+    centred = bool((flat - zero).abs().max() <= 0.1 * gain.abs().max())
+    return gain, zero, centred
+
+
 class FrozenNorm:
     """Stands in for a norm: the same numbers, with the gradient of the frozen map."""
 
@@ -36,7 +50,7 @@ class FrozenNorm:
             y = self._forward(x, *args, **kwargs)
         if not x.requires_grad or not isinstance(y, Tensor):
             return y
-        gain, shift, centred = self._tried(x)
+        gain, shift, centred = tried(self._forward, x)
         base = x.float()
         if centred:
             base = base - base.mean(-1, keepdim=True)
@@ -52,20 +66,6 @@ class FrozenNorm:
             self._note_bias(bias)
             linear = linear + bias
         return y + (linear - linear.detach()).to(y.dtype)
-
-    def _tried(self, x: Tensor) -> tuple[Tensor, Tensor, bool]:
-        """γ, β, and whether the mean is taken off."""
-        size = x.shape[-1]
-        swing = torch.ones(size, device=x.device)
-        swing[::2] = -1.0
-        swing = swing - swing.mean()
-        level = torch.ones_like(swing)
-        probes = torch.stack([torch.zeros_like(swing), LARGE * level, LARGE * swing])[None]
-        with torch.no_grad():
-            zero, flat, swung = self._forward(probes.to(x.dtype))[0].float()
-        gain = (swung - zero) * (swing.square().mean().sqrt() / swing)
-        centred = bool((flat - zero).abs().max() <= 0.1 * gain.abs().max())
-        return gain, zero, centred
 
     def _check(self, wanted: Tensor, made: Tensor, dtype: torch.dtype) -> None:
         least = 1e-3 if dtype == torch.float32 else 5e-2

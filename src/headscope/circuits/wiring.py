@@ -43,6 +43,9 @@ class Wiring:
     writers: frozenset[int]  # by identity of the module
     projections: dict[int, Projection]  # by identity of the module
     norms: tuple[nn.Module, ...]
+    before_attention: dict[int, nn.Module]  # the norm that feeds an attention module
+    after_projection: dict[int, nn.Module]  # the norm a projection's output goes through
+    last_norm: nn.Module | None  # between the last layer and the output layer
 
     def layer_of(self, module: nn.Module) -> int | None:
         for number, layer in enumerate(self.stack.layers):
@@ -80,7 +83,8 @@ def _find(scope: Scope) -> Wiring:
     norms = tuple(module for module in scope.model.modules() if is_norm(module))
     every = frozenset(id(module) for layer in cuts for module in layer)
     projections = _projections(scope.model, calls)
-    first = Wiring(stack, cuts, every, projections, norms)
+    beside = _norms_beside(scope, stack, norms, projections)
+    first = Wiring(stack, cuts, every, projections, norms, *beside)
     with torch.enable_grad():
         traced = trace(scope, first, trial_inputs(scope.model))
         answer = _all_answers(scope, traced.output)
@@ -91,14 +95,17 @@ def _find(scope: Scope) -> Wiring:
         id(leaf.module) for leaf, slope in zip(leaves, slopes, strict=True) if slope is not None
     )
     kept = {at: one for at, one in projections.items() if at in writers}
-    return Wiring(stack, cuts, writers, kept, norms)
+    return Wiring(stack, cuts, writers, kept, norms, *beside)
 
 
 def _cuts(layer: nn.Module) -> list[nn.Module]:
+    """The innermost modules with weights; one that also holds others is cut at those."""
     return [
         module
         for module in layer.modules()
-        if not is_norm(module) and any(True for _ in module.parameters(recurse=False))
+        if not is_norm(module)
+        and any(True for _ in module.parameters(recurse=False))
+        and not any(True for child in module.children() for _ in child.parameters())
     ]
 
 
@@ -110,6 +117,57 @@ def _projections(model: nn.Module, calls: list[Call]) -> dict[int, Projection]:
         if module is not None:
             found[id(module)] = Projection(call.kind, call.layer, call.heads)
     return found
+
+
+def _norms_beside(
+    scope: Scope, stack: Stack, norms: tuple[nn.Module, ...], projections: dict[int, Projection]
+) -> tuple[dict[int, nn.Module], dict[int, nn.Module], nn.Module | None]:
+    """Which norm feeds each attention module, takes each projection's output, and comes last.
+
+    Told by the very tensors that pass between them. A norm outside the attention's own layer made
+    the stream itself (BERT normalises after adding) and is none in front of it.
+    """
+    before: dict[int, nn.Module] = {}
+    after: dict[int, nn.Module] = {}
+    made: list[tuple[Tensor, nn.Module]] = []  # kept alive, so that identity means something
+    written: list[tuple[Tensor, int]] = []
+    last: list[nn.Module] = []
+    inside = {id(part) for layer in stack.layers for part in layer.modules()}
+    output_layer: Any = getattr(scope.model, "get_output_embeddings", lambda: None)()
+
+    def norm_ran(module: nn.Module, given: Any, output: Any) -> None:
+        made.append((output, module))
+        after.update({at: module for tensor, at in written if given and tensor is given[0]})
+
+    def attention_runs(module: nn.Module, args: Any, kwargs: Any) -> None:
+        hidden = args[0] if args else kwargs.get("hidden_states")
+        own = [norm for tensor, norm in made if tensor is hidden and id(norm) in inside]
+        layer = next(one for one in stack.layers if any(p is module for p in one.modules()))
+        if own and any(part is own[-1] for part in layer.modules()):
+            before[id(module)] = own[-1]
+
+    def projection_ran(module: nn.Module, given: Any, output: Any) -> None:
+        written.append((output, id(module)))
+
+    def words_read(module: nn.Module, given: Any) -> None:
+        last.extend(n for tensor, n in made if tensor is given[0] and id(n) not in inside)
+
+    handles = [norm.register_forward_hook(norm_ran) for norm in norms]
+    for layer in stack.layers:
+        for module in layer.modules():
+            if any(module is one for one in stack.attention):
+                hook = module.register_forward_pre_hook(attention_runs, with_kwargs=True)
+                handles.append(hook)
+            if id(module) in projections:
+                handles.append(module.register_forward_hook(projection_ran))
+    if output_layer is not None:
+        handles.append(output_layer.register_forward_pre_hook(words_read))
+    try:
+        scope.forward(trial_inputs(scope.model))
+    finally:
+        for handle in handles:
+            handle.remove()
+    return before, after, last[-1] if last else None
 
 
 def _head_size(model: Any, call: Call) -> int:

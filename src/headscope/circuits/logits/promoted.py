@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
-from headscope.circuits.attribution import PartOfLogit, Tokenwise
+from headscope.circuits.logits.attribution import PartOfLogit, Tokenwise, place
 from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def promoted(
     logits: Tensor,
     heads: Sequence[PartOfLogit],
     count: int,
-) -> dict[tuple[Kind, int, int], tuple[Tokenwise, Tokenwise]]:
+) -> dict[str, tuple[Tokenwise, Tokenwise]]:
     """For each head the `count` tokens it raises and lowers most, in logits."""
     leaves = _leaves(wiring, traced)
     chosen: list[tuple[Kind | None, int | None, int | None]] = [
@@ -41,12 +41,12 @@ def promoted(
     slopes = torch.autograd.grad(
         (pulled * logits).sum(), values, create_graph=True, materialize_grads=True
     )
-    found: dict[tuple[Kind, int, int], tuple[Tokenwise, Tokenwise]] = {}
+    found: dict[str, tuple[Tokenwise, Tokenwise]] = {}
     for (kind, layer, head), slope in zip(chosen, slopes, strict=True):
         assert kind is not None and layer is not None and head is not None
         written = _written(leaves[kind, layer], head, wiring)
         (added,) = torch.autograd.grad((slope * written).sum(), pulled, retain_graph=True)
-        found[kind, layer, head] = _extremes(scope, added, count)
+        found[place(kind, layer, head)] = _extremes(scope, added, count)
     return found
 
 

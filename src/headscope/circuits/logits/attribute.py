@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
 from headscope.capture.weight_rows import weight_rows
-from headscope.circuits.attribution import Attribution, Floats, PartOfLogit
-from headscope.circuits.lens import logit_lens
-from headscope.circuits.promoted import promoted
-from headscope.circuits.target import (
+from headscope.circuits.logits.attribution import Attribution, Floats, PartOfLogit, place
+from headscope.circuits.logits.lens import logit_lens
+from headscope.circuits.logits.promoted import promoted
+from headscope.circuits.logits.target import (
     Question,
     Target,
     answer_labels,
@@ -75,7 +75,7 @@ def attribute(
         parts=tuple(parts),
         unexplained=value - explained,
         note=_note(speaks, "decoder" in scope.kinds, solved.capped),
-        rows=solved.rows.cpu().numpy(),
+        rows_read=solved.rows.cpu().numpy(),
         edges=edges,
         promotes=raised,
         lens=seen,
@@ -152,9 +152,9 @@ def _rows(slopes: list[Tensor | None]) -> Tensor:
 
 def _parts(
     scope: Scope, found: Wiring, solved: Solved
-) -> tuple[list[PartOfLogit], dict[tuple[Kind, int], Floats]]:
+) -> tuple[list[PartOfLogit], dict[str, Floats]]:
     parts: list[PartOfLogit] = []
-    edges: dict[tuple[Kind, int], Floats] = {}
+    edges: dict[str, Floats] = {}
     bias = sum(solved.biases)
     mlps: dict[int, float] = {}
     for leaf, slope in zip(solved.traced.leaves, solved.slopes, strict=True):
@@ -177,7 +177,7 @@ def _parts(
             ]
             bias += whole - sum(values)
             if edge is not None:
-                edges[kind, layer] = edge
+                edges[place(kind, layer)] = edge
     parts += [PartOfLogit("mlp", None, layer, None, value) for layer, value in mlps.items()]
     parts.append(PartOfLogit("bias", None, None, None, bias))
     return parts, edges

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headscope.circuits.attribution import Tokenwise
-from headscope.circuits.target import difference, logits_of
+from headscope.circuits.logits.attribution import Tokenwise
+from headscope.circuits.logits.target import difference, logits_of
 from headscope.edits.sweep.layers import standing_in
 from headscope.models.evaluation import evaluating
 from headscope.reading.predict import likeliest
 
 if TYPE_CHECKING:
-    from headscope.circuits.attribute import Solved
-    from headscope.circuits.target import Question
+    from headscope.circuits.logits.attribute import Solved
+    from headscope.circuits.logits.target import Question
     from headscope.circuits.wiring import Wiring
     from headscope.reading import Scope
 

@@ -1,0 +1,1 @@
+"""Logits taken apart: attribution, promoted tokens, the lens."""

@@ -1,0 +1,131 @@
+"""An attribution: which parts of a model made a logit, as parts that sum to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+PartName = Literal["embedding", "head", "mlp", "bias"]
+Floats = NDArray[np.float64]
+BARS = 16  # parts a figure shows before it sums up the rest
+
+
+@dataclass(frozen=True)
+class PartOfLogit:
+    """One addend; `kind`, `layer` and `head` are None where the part has none."""
+
+    part: PartName
+    kind: Any  # Kind | None
+    layer: int | None
+    head: int | None
+    value: float
+
+    @property
+    def label(self) -> str:
+        where = "cross " if self.kind == "cross" else ""
+        if self.part == "head":
+            return f"{where}{self.layer}-{self.head}"
+        return self.part if self.layer is None else f"MLP {self.layer}"
+
+
+@dataclass(frozen=True)
+class Tokenwise:
+    """Tokens with how far something raises each of them."""
+
+    tokens: tuple[str, ...]
+    values: tuple[float, ...]
+
+
+def place(kind: str, layer: int, head: int | None = None) -> str:
+    """The name under which a layer or a head is kept: "decoder.3.1"."""
+    return f"{kind}.{layer}" if head is None else f"{kind}.{layer}.{head}"
+
+
+@dataclass(frozen=True)
+class Attribution(HeadResult):
+    """A logit, or the difference of two, as a sum over heads, MLPs, embeddings and biases."""
+
+    model: str
+    query: tuple[str, ...]  # the tokens the answering stack read
+    key: tuple[str, ...]  # the encoder's, where there are two stacks
+    position: int | None
+    target: tuple[str, ...]  # one answer, or two to be told apart
+    value: float  # the logit, or the first minus the second
+    likeliest: tuple[tuple[str, float], ...]  # what the model says, with probabilities
+    parts: tuple[PartOfLogit, ...]
+    unexplained: float  # what the parts do not sum to
+    note: str  # what was held fixed
+    rows_read: NDArray[np.int64]  # the queries whose attention reaches the answer
+    edges: dict[str, Floats] = field(repr=False)  # "kind.layer": h r s, logit by head and key
+    promotes: dict[str, tuple[Tokenwise, Tokenwise]] = field(
+        default_factory=dict[str, tuple[Tokenwise, Tokenwise]], repr=False
+    )  # "kind.layer.head": what a head raises and lowers here
+    lens: tuple[Tokenwise, ...] = ()  # after every layer, the likeliest tokens
+    target_by_layer: tuple[float, ...] = ()  # the logit the lens gives the target
+
+    holds: ClassVar[tuple[type, ...]] = (PartOfLogit, Tokenwise)
+
+    @property
+    def title(self) -> str:
+        named = " over ".join(f"“{one.strip()}”" for one in self.target)
+        return f"What made {named} ({self.value:+.2f})"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Tidy, one row per part; what is no head has no head, and a `part` says what it is."""
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {
+                "kind": [one.kind for one in self.parts],
+                "layer": pd.array([one.layer for one in self.parts], dtype="Int64"),
+                "head": pd.array([one.head for one in self.parts], dtype="Int64"),
+                "value": [one.value for one in self.parts],
+                "part": [one.part for one in self.parts],
+            }
+        )
+        heads_first: Any = frame.sort_values("head", na_position="last", kind="stable")
+        return tidy(heads_first.reset_index(drop=True), measure="logit", count=1)
+
+    @property
+    def total(self) -> float:
+        return sum(one.value for one in self.parts)
+
+    def strongest(self, n: int = 10, part: PartName | None = None) -> list[PartOfLogit]:
+        """The parts that matter most, up or down, largest first."""
+        chosen = [one for one in self.parts if part in (None, one.part)]
+        return sorted(chosen, key=lambda one: -abs(one.value))[:n]
+
+    def by_key(self, layer: int, head: int, kind: str | None = None) -> Floats:
+        """s: from which tokens a head took what it added."""
+        if kind is None and self.edges:
+            kind = next((one for one in self.edges if "cross" not in one), "").split(".")[0]
+        found = self.edges.get(place(kind or "", layer))
+        if found is None or not 0 <= head < len(found):
+            raise BadInput(
+                f"It is not known from where head {layer}-{head} of {self.model} took what it "
+                "wrote: there is no such head, or its values could not be read."
+            )
+        return found[head].sum(axis=0)
+
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
+        """The parts that pushed the answer up and down, as bars; `map` gives layers × heads."""
+        from headscope.figures.attribution_bars import attribution_bars
+
+        shown = self.strongest(BARS)
+        return attribution_bars(
+            [(one.label, one.part, one.value) for one in shown],
+            title=self.title,
+            caption=f"{self.model} · “{''.join(self.query)}”",
+            rest=self.value - sum(one.value for one in shown),
+        )

@@ -1,0 +1,1 @@
+"""Heads by their weights alone: copying, composition, tokens."""

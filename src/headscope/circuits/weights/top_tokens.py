@@ -1,0 +1,80 @@
+"""What a head's weights say about tokens: what it writes for each, what it looks for from each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from headscope.circuits.logits.target import token_id
+from headscope.circuits.weights.copying import CHUNK
+from headscope.circuits.weights.matrices import LayerWeights, head_weights, vocabulary
+from headscope.errors import BadInput
+from headscope.text.vocabulary import labels_of, spelling_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+
+def ov_tokens(
+    scope: Scope, layer: int, head: int, token: str | None = None, n: int = 10
+) -> pd.DataFrame:
+    """What a head that looks at a token writes: the tokens it raises most.
+
+    Without a token, the strongest pairs over the whole vocabulary: (seen, written, value).
+    """
+    weights, into, out = _at(scope, layer, head)
+    read = weights.v[head] @ weights.o[head]
+    return _strongest(scope, into @ read, out, token, n, ("seen", "written"))
+
+
+def qk_tokens(
+    scope: Scope, layer: int, head: int, token: str | None = None, n: int = 10
+) -> pd.DataFrame:
+    """What a head looks for from a token, positions aside: the tokens whose keys fit best."""
+    weights, into, _ = _at(scope, layer, head)
+    ask = into @ weights.q[head] + weights.q_bias[head]
+    keys = into @ weights.k[head] + weights.k_bias[head]
+    return _strongest(scope, ask, keys, token, n, ("query", "key"))
+
+
+def _at(scope: Scope, layer: int, head: int) -> tuple[LayerWeights, Tensor, Tensor]:
+    found = head_weights(scope)
+    if not 0 <= layer < len(found.layers) or not 0 <= head < found.heads:
+        raise BadInput(
+            f"There is no head {layer}-{head}; {scope.name} has layers 0 to "
+            f"{len(found.layers) - 1} with heads 0 to {found.heads - 1}."
+        )
+    into, out = vocabulary(scope)
+    return found.layers[layer], into, out
+
+
+def _strongest(
+    scope: Scope, left: Tensor, right: Tensor, token: str | None, n: int, names: tuple[str, str]
+) -> pd.DataFrame:
+    """The largest entries of left rightᵀ (or of one row), a chunk of rows at a time."""
+    import pandas as pd
+
+    only = None if token is None else token_id(scope, token)
+    rows = torch.arange(len(left)) if only is None else torch.tensor([only])
+    best = torch.full((0,), 0.0)
+    places = torch.zeros(0, 2, dtype=torch.long)
+    step = max(1, CHUNK * 64 // len(right))  # a few million products at a time
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        values = left[some] @ right.T
+        top = torch.topk(values.flatten(), min(n, values.numel()))
+        at = torch.stack([some[top.indices // len(right)], top.indices % len(right)], 1)
+        best, places = torch.cat([best, top.values.cpu()]), torch.cat([places, at.cpu()])
+        kept = torch.topk(best, min(n, len(best)))
+        best, places = kept.values, places[kept.indices]
+
+    def named(ids: Tensor) -> list[str]:
+        return list(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids.tolist())))
+
+    return pd.DataFrame(
+        {names[0]: named(places[:, 0]), names[1]: named(places[:, 1]), "value": best.tolist()}
+    )
