@@ -96,10 +96,8 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
         raise BadInput("A sound is a row of samples, or one row for each channel; this has none.")
     values = samples.astype(np.float32)
     if samples.dtype.kind in "iu":
-        range_ = np.iinfo(samples.dtype)
-        values = (values - (range_.max + 1) / 2 if range_.min == 0 else values) / abs(
-            range_.max if range_.min == 0 else range_.min
-        )
+        half = (np.iinfo(samples.dtype).max + 1) / (2 if samples.dtype.kind == "u" else 1)
+        values = (values - half if samples.dtype.kind == "u" else values) / half
     if not np.isfinite(values).all():
         raise BadInput("The sound holds values that are no numbers.")
     _check_length(len(values) / rate, name or "The sound")

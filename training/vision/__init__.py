@@ -1,0 +1,1 @@
+"""The small vision model of the documentation: digits on a noisy ground."""
