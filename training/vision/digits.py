@@ -40,6 +40,4 @@ def draw(count: int, seed: int, held_out: bool = False) -> Pictures:
         strokes = np.kron(images[digit] / 16, np.ones((2, 2)))[:, :, None] * ink[place] * 0.6
         pixels[place, top[place] :, left[place] :][:DIGIT, :DIGIT] += strokes
     boxes = np.stack([left, top, left + DIGIT, top + DIGIT], axis=1)
-    return Pictures(
-        (np.clip(pixels, 0, 1) * 255).round().astype(np.uint8), targets[chosen], boxes
-    )
+    return Pictures((np.clip(pixels, 0, 1) * 255).round().astype(np.uint8), targets[chosen], boxes)

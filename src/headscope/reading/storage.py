@@ -18,6 +18,7 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
+from headscope.reading.stored_media import media_in, media_out
 from headscope.reading.weights.held import InFile
 from headscope.reading.weights.layer import LayerAttention
 from headscope.reading.weights.shapes import Bias, Mask
@@ -56,6 +57,7 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
         "model": reading.model,
         "metadata": reading.metadata,
         "parts": parts,
+        "media": media_out(reading, tensors),
     }
     with atomic_path(path) as temporary:
         save_file(tensors, temporary, metadata={"headscope": json.dumps(described)})
@@ -98,7 +100,7 @@ def load(path: str | os.PathLike[str]) -> Reading:
         described = json.loads(metadata["headscope"])
         if described["format"] > _FORMAT:
             raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
-        return _reading_in(described, _File(file))
+        return media_in(_reading_in(described, _File(file)), described, file)
     except BadInput:
         raise
     except (SafetensorError, ValueError, OSError, KeyError, TypeError) as error:
