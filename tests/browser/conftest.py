@@ -46,7 +46,7 @@ def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
 def show(new_page: Callable[..., Page], tmp_path: Path) -> Callable[..., Seen]:
     """Write a view, or HTML, to disk and open it; network, errors and refusals are kept."""
 
-    def open_(view: object, **options: object) -> Seen:
+    def open_(view: object, waiting: bool = True, **options: object) -> Seen:
         path = tmp_path / f"page{len(list(tmp_path.iterdir()))}.html"
         path.write_text(view if isinstance(view, str) else view.html(), "utf-8")  # pyright: ignore
         page = new_page(**options)
@@ -62,7 +62,8 @@ def show(new_page: Callable[..., Page], tmp_path: Path) -> Callable[..., Seen]:
             ),
         )
         page.goto(path.as_uri())
-        seen.ready()
+        if waiting:
+            seen.ready()
         return seen
 
     return open_

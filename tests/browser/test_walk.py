@@ -1,0 +1,134 @@
+"""The walk: every ordered pair of tabs, in app, page, widget and report, at three sizes and both
+themes. It is made from the tabs there are, so that a new view is walked without being named."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+import headscope as hs
+from headscope.studies.report import Report
+from headscope.views import discover
+from tests.browser.test_app import address
+from tests.browser.test_widget import shown
+
+__all__ = ["address"]
+pytestmark = pytest.mark.browser
+WALK = (Path(__file__).parent / "walk.js").read_text()
+SIZES = [(1440, 900), (1024, 768), (390, 844)]
+PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+PAGE_HOST = "document.querySelector('[data-headscope]')"
+APP_HOST = "document.querySelector('[data-headscope-app]').shadowRoot.querySelector('.app-view')"
+
+
+def readings_views(found: list[str]) -> None:
+    """Every view of the registry that a reading can fill has its tab."""
+    assert {"head", "model", "neuron", "matrix"} <= set(found) <= set(discover())
+
+
+class Walker:
+    def __init__(self, page, host: str) -> None:
+        self.page, self.host, self.errors = page, host, []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
+
+    def everywhere(self, frame=None, schemes=("light", "dark")) -> None:
+        """Walk at every size and in both themes."""
+        problems = []
+        for (width, height), scheme in itertools.product(SIZES, schemes):
+            self.page.set_viewport_size({"width": width, "height": height})
+            self.page.emulate_media(color_scheme=scheme)
+            found = self.ask(f"headscopeWalk.walk({self.host})", frame)
+            readings_views(found["tabs"])
+            assert found["steps"] == len(found["tabs"]) * (len(found["tabs"]) - 1)
+            problems += [f"{width}×{height} {scheme} {one}" for one in found["problems"]]
+        assert problems == []
+        assert self.errors == []
+
+    def ask(self, expression: str, frame=None):
+        where = frame or self.page
+        if not where.evaluate("'headscopeWalk' in globalThis"):
+            where.evaluate(WALK)
+        return where.evaluate(f"async () => {expression}")
+
+
+def reading(scope):
+    return scope.read(*PAIR)
+
+
+def test_a_page_is_walked_and_its_address_reopens_each_picture(show, tiny_bert):
+    seen = show(hs.head_view(reading(tiny_bert), layer=1, heads=[0], unit="words"))
+    walker = Walker(seen.page, PAGE_HOST)
+    walker.everywhere()
+    for view in walker.ask(f"headscopeWalk.tabs({PAGE_HOST})"):
+        walker.ask(f"headscopeWalk.go({PAGE_HOST}, '{view}')")
+        seen.page.wait_for_timeout(200)
+        before = walker.ask(f"headscopeWalk.signature({PAGE_HOST})")
+        seen.page.reload()
+        seen.ready()
+        walker.ask(f"headscopeWalk.settle({PAGE_HOST})")
+        assert walker.ask(f"headscopeWalk.signature({PAGE_HOST})") == before, view
+
+
+def test_a_view_that_is_mounted_before_it_is_laid_out_fills_its_room_once_it_is(show, tiny_bert):
+    view = hs.head_view(reading(tiny_bert), layer=1, heads=[0])
+    hidden = view.html().replace("<div data-headscope>", "<div data-headscope hidden>")
+    page = show(hidden, waiting=False).page
+    page.evaluate(f"{PAGE_HOST}.headscope.painted()")
+    page.evaluate(f"{PAGE_HOST}.hidden = false")
+    walker = Walker(page, PAGE_HOST)
+    walker.ask(f"headscopeWalk.settle({PAGE_HOST})")
+    assert walker.ask(f"headscopeWalk.inspect({PAGE_HOST}, 'head')") == []
+    tokens = page.locator('[data-side="key"][data-token]')
+    assert tokens.count() == len(reading(tiny_bert).tokens)
+    assert tokens.last.is_visible()
+    right = page.locator(".tokens.key").bounding_box()
+    left = page.locator(".tokens.query").bounding_box()
+    middle = (left["x"] + right["x"] + right["width"]) / 2
+    stage = page.locator(".stage").bounding_box()
+    assert middle == pytest.approx(stage["x"] + stage["width"] / 2, abs=10)
+
+
+def test_a_decoder_s_page_is_walked(show, tiny_llama):
+    seen = show(hs.model_view(reading(tiny_llama)))
+    Walker(seen.page, PAGE_HOST).everywhere(schemes=("dark",))
+
+
+def test_a_widget_is_walked(new_page, tiny_bert):
+    page, saved = shown(new_page, hs.head_view(reading(tiny_bert), layer=1, heads=[0]).widget())
+    walker = Walker(page, "document.getElementById('cell')")
+    walker.everywhere()
+    assert saved[-1]["view"] in discover()
+
+
+def test_a_report_s_views_are_walked(new_page, tiny_bert, tmp_path):
+    report = Report("A report", "study", "tiny", "headscope study")
+    section = report.section("Views", "Two views of one text.")
+    section.view("one", hs.head_view(reading(tiny_bert), layer=0, heads=[1]))
+    section.view("two", hs.model_view(reading(tiny_bert)))
+    path = report.save(tmp_path / "report.html")
+    page = new_page()
+    walker = Walker(page, PAGE_HOST)
+    page.goto(path.as_uri())
+    for number, schemes in enumerate((("light", "dark"), ("light",))):
+        page.locator("iframe").nth(number).scroll_into_view_if_needed()
+        page.frame_locator("iframe").nth(number).locator(".hs-ready").wait_for()
+        walker.everywhere(page.frames[1 + number], schemes)
+
+
+def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, address):
+    page = new_page()
+    walker = Walker(page, APP_HOST)
+    page.goto(f"{address}/?model=tiny&text=the+cat+sat+on+the+mat&pair=a+dog+ran")
+    page.locator(".app-view.hs-ready").wait_for()
+    walker.everywhere()
+    for view in walker.ask(f"headscopeWalk.tabs({APP_HOST})"):
+        walker.ask(f"headscopeWalk.go({APP_HOST}, '{view}')")
+        page.wait_for_timeout(200)
+        before = walker.ask(f"headscopeWalk.signature({APP_HOST})")
+        page.reload()
+        page.locator(".app-view.hs-ready").wait_for()
+        walker.ask(f"headscopeWalk.settle({APP_HOST})")
+        assert walker.ask(f"headscopeWalk.signature({APP_HOST})") == before, view
