@@ -34,14 +34,20 @@ def scatter_by_layer(
         axes = figure.add_subplot()
         across = np.repeat(np.arange(layers), heads)
         axes.scatter(
-            across, values.ravel(), s=9, color=colour.POSITIVE, alpha=0.55, linewidths=0, zorder=3
+            across,
+            values.ravel(),
+            s=9,
+            color=colour.of_shade(colour.POSITIVE),
+            alpha=0.55,
+            linewidths=0,
+            zorder=3,
         )
         if mean_line:
             means = np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in values])
             axes.plot(
                 np.arange(layers),
                 means,
-                color=colour.INK,
+                color=colour.of_shade(colour.INK),
                 linewidth=1.1,
                 zorder=4,
                 label="mean of the layer",
@@ -52,7 +58,7 @@ def scatter_by_layer(
         for name, level in levels.items():
             axes.axhline(
                 level,
-                color=colour.NEGATIVE,
+                color=colour.of_shade(colour.NEGATIVE),
                 linewidth=0.8,
                 linestyle=(0, (4, 3)),
                 zorder=2,

@@ -6,8 +6,12 @@ came from agree head by head.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from math import cos, inf, pi, radians, sin
+from typing import Literal
 
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -21,6 +25,18 @@ RULE = "#d9dce1"
 PAPER = "#ffffff"
 POSITIVE = "#1f5fd0"  # blue
 NEGATIVE = "#d9680b"  # orange
+_DARK = {
+    INK: "#edeef0",
+    QUIET: "#a3abb6",
+    RULE: "#31363d",
+    PAPER: "#171a1e",
+    POSITIVE: "#6ea4f4",
+    NEGATIVE: "#e58a3c",
+}
+_shade: ContextVar[Literal["light", "dark"]] = ContextVar("shade", default="light")
+
+# lightness steps and chroma of the heads' colours: 3:1 against the paper at every hue
+_TONES = {"light": ((0.64, 0.5, 0.36), 0.15), "dark": ((0.72, 0.86, 0.58), 0.13)}
 
 _CONE_FROM_LAB = np.array(
     [
@@ -91,13 +107,53 @@ def seen_by_all(wheel: Floats) -> list[Floats]:
     return [wheel, *(_stepped(_gamma(np.clip(linear @ m.T, 0, 1))) for m in _DEFICIENCIES)]
 
 
-@lru_cache
+@contextmanager
+def shaded(theme: str) -> Generator[None]:
+    """Draw for a dark ground inside, where the theme is dark; print is light."""
+    token = _shade.set("dark" if theme == "dark" else "light")
+    try:
+        yield
+    finally:
+        _shade.reset(token)
+
+
+def of_shade(colour: str) -> str:
+    """A colour of the house on the ground that is drawn on."""
+    return _DARK[colour] if _shade.get() == "dark" else colour
+
+
 def head_colours(heads: int) -> tuple[str, ...]:
-    """Hues evenly spaced, in an order whose neighbours are far apart to any eye."""
-    wheel = np.stack([rgb_from_oklch(0.6, 0.15, 255 + 360 * i / heads) for i in range(heads)])
-    lab = np.stack([oklab_from_rgb(colours) for colours in seen_by_all(wheel)])  # sights n 3
-    apart = np.linalg.norm(lab[:, :, None] - lab[:, None, :], axis=-1).min(axis=0)  # n n
+    """A colour a head, in an order whose neighbours are far apart to any eye."""
+    return _head_colours(heads, _shade.get())
+
+
+@lru_cache
+def _head_colours(heads: int, shade: str) -> tuple[str, ...]:
+    wheel = _wheel(heads, shade)
+    apart = _apart(wheel)
     return tuple(_hexadecimal(wheel[at]) for at in _mended(_greedy(apart), apart))
+
+
+def _wheel(heads: int, shade: str) -> Floats:
+    """Hues evenly spaced; each takes the lightness farthest from the colours before it, because
+    an eye that cannot tell red from green still tells light from dark."""
+    levels, chroma = _TONES[shade]
+    chosen: list[Floats] = []
+    for i in range(heads):
+        tried = [rgb_from_oklch(level, chroma, 255 + 360 * i / heads) for level in levels]
+        nearest = [round(_nearest(one, chosen), 6) for one in tried]
+        chosen.append(tried[nearest.index(max(nearest))])
+    return np.stack(chosen)
+
+
+def _nearest(colour: Floats, others: list[Floats]) -> float:
+    return float(_apart(np.stack([colour, *others]))[0, 1:].min()) if others else 0.0
+
+
+def _apart(wheel: Floats) -> Floats:  # n 3 -> n n
+    """How far two colours are from each other, to the eye that tells them apart least."""
+    lab = np.stack([oklab_from_rgb(colours) for colours in seen_by_all(wheel)])  # sights n 3
+    return np.linalg.norm(lab[:, :, None] - lab[:, None, :], axis=-1).min(axis=0)
 
 
 def _greedy(apart: Floats) -> list[int]:
@@ -143,28 +199,40 @@ def _hexadecimal(rgb: Floats) -> str:
     return "#" + "".join(f"{round(float(channel) * 255):02x}" for channel in rgb)
 
 
-@lru_cache
+_GROUND = {"light": np.ones(3), "dark": np.array([23, 26, 30]) / 255}
+
+
 def sequential() -> ListedColormap:
-    """White to deep blue, lightness falling in equal steps: weights and statistics."""
-    ramp = [_sequential(i / 255) for i in range(256)]
-    ramp[0] = np.ones(3)
-    return ListedColormap(np.stack(ramp), name="headscope")
+    """Paper to deep blue (dark: to pale), lightness in equal steps: weights and statistics."""
+    return _ramp("sequential", _shade.get())
 
 
-def _sequential(x: float) -> Floats:
+def diverging() -> ListedColormap:
+    """Orange below zero, paper at zero, blue above."""
+    return _ramp("diverging", _shade.get())
+
+
+@lru_cache
+def _ramp(name: str, shade: str) -> ListedColormap:
+    make = _sequential if name == "sequential" else _signed
+    ramp = [make(i / 255, shade) for i in range(256)]
+    if name == "sequential":
+        ramp[0] = _GROUND[shade]
+    return ListedColormap(np.stack(ramp), name=f"headscope_{name}_{shade}")
+
+
+def _sequential(x: float, shade: str) -> Floats:
+    if shade == "dark":
+        chroma = 0.115 * sin(pi * min(1.0, 0.06 + 0.86 * x))
+        return rgb_from_oklch(0.22 + (0.96 - 0.22) * x, chroma, 268 - 43 * x)
     chroma = 0.125 * sin(pi * min(1.0, 0.12 + 0.75 * x))
     return rgb_from_oklch(0.99 + (0.27 - 0.99) * x, chroma, 220 + 55 * x)
 
 
-@lru_cache
-def diverging() -> ListedColormap:
-    """Orange below zero, white at zero, blue above."""
-    return ListedColormap(np.stack([_signed(i / 255) for i in range(256)]), name="headscope_signed")
-
-
-def _signed(x: float) -> Floats:
+def _signed(x: float, shade: str) -> Floats:
     strength = abs(2 * x - 1)
     if strength < 1 / 255:
-        return np.ones(3)
+        return _GROUND[shade]
     hue = 255.0 if x > 0.5 else 55.0
-    return rgb_from_oklch(1 - 0.5 * strength, 0.15 * min(1.0, strength * 1.4), hue)
+    lightness = 1 - 0.5 * strength if shade == "light" else 0.215 + (0.74 - 0.215) * strength
+    return rgb_from_oklch(lightness, 0.15 * min(1.0, strength * 1.4), hue)

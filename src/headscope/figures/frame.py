@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from headscope.figures import style
-from headscope.figures.colour import INK
+from headscope.figures.colour import INK, of_shade
 from headscope.figures.fonts import drawable, families
 
 _LINE = 1.35  # of the font size
@@ -90,7 +90,7 @@ def _legend(
             y / height,
             name,
             fontsize=style.SMALL,
-            color=INK,
+            color=of_shade(INK),
             ha="left",
             va="top",
         )

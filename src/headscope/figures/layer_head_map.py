@@ -66,14 +66,23 @@ def layer_head_map(
             spine.set_visible(False)
         axes.set_xticks(np.arange(0.5, columns - 1), minor=True)
         axes.set_yticks(np.arange(0.5, rows - 1), minor=True)
-        axes.grid(which="minor", color=colour.PAPER, linewidth=0.6 if cell > 0.14 else 0.3)
+        axes.grid(
+            which="minor",
+            color=colour.of_shade(colour.PAPER),
+            linewidth=0.6 if cell > 0.14 else 0.3,
+        )
         axes.tick_params(which="minor", length=0)
         if show_numbers:
             _write_numbers(axes, values, image)
         for layer, head in mark or ():
             axes.add_patch(
                 Rectangle(
-                    (head - 0.5, layer - 0.5), 1, 1, fill=False, edgecolor=colour.INK, linewidth=1.2
+                    (head - 0.5, layer - 0.5),
+                    1,
+                    1,
+                    fill=False,
+                    edgecolor=colour.of_shade(colour.INK),
+                    linewidth=1.2,
                 )
             )
         bar_axes = figure.add_axes(
@@ -131,5 +140,5 @@ def _write_numbers(axes, values, image) -> None:  # pyright: ignore
             ha="center",
             va="center",
             fontsize=5.2,
-            color="white" if dark else colour.INK,
+            color="white" if dark else colour.of_shade(colour.INK),
         )

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
+from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from headscope.figures import style
-from headscope.figures.colour import INK, PAPER, QUIET, diverging, sequential
+from headscope.figures.colour import (
+    INK,
+    PAPER,
+    POSITIVE,
+    QUIET,
+    RULE,
+    diverging,
+    of_shade,
+    sequential,
+)
 from headscope.figures.frame import finish, text_width
 from headscope.figures.tokens import TokenLine
 
@@ -22,6 +32,8 @@ def matrix(
     title: str,
     caption: str,
     difference: bool = False,
+    square_root: bool = False,  # how the colour follows the weight
+    pinned: tuple[int | None, int | None] = (None, None),  # the query's row, the key's column
 ) -> Figure:
     queries, keys = weights.shape
     cell = 0.19 if max(queries, keys) <= 40 else max(0.012, min(0.13, 8.0 / max(queries, keys)))
@@ -35,7 +47,7 @@ def matrix(
             cmap=diverging() if difference else sequential(),
             norm=Normalize(-reach, reach)
             if difference
-            else Normalize(0.0, 1.0 if reach > 0.5 else reach),
+            else PowerNorm(0.5 if square_root else 1.0, 0.0, reach),
             aspect="auto",
             interpolation="nearest",
         )
@@ -48,12 +60,13 @@ def matrix(
         axes.xaxis.set_label_position("top")
         axes.set_xlabel("key")
         axes.tick_params(length=0, pad=2)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
+        for spine in axes.spines.values():  # a frame: where the map ends in empty cells, it says so
+            spine.set(visible=True, color=of_shade(RULE), linewidth=0.6)
+        _frame(axes, pinned, weights.shape)
         if step == 1 and cell >= 0.12:
             axes.set_xticks(np.arange(0.5, keys - 1), minor=True)
             axes.set_yticks(np.arange(0.5, queries - 1), minor=True)
-            axes.grid(which="minor", color=PAPER, linewidth=0.4)
+            axes.grid(which="minor", color=of_shade(PAPER), linewidth=0.4)
             axes.tick_params(which="minor", length=0)
         tall = min(1.6, height)
         bar_axes = figure.add_axes(
@@ -61,10 +74,25 @@ def matrix(
         )
         bar = figure.colorbar(image, cax=bar_axes)
         bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-        bar.set_label("difference of weights" if difference else "weight")
+        scale = "weight (square-root scale)" if square_root else "weight"
+        bar.set_label("difference of weights" if difference else scale)
         above = max(text_width(label, size) for label in key.labels) + 0.25
         finish(figure, title, caption, above=above)
     return figure
+
+
+def _frame(axes: Axes, pinned: tuple[int | None, int | None], shape: tuple[int, ...]) -> None:
+    """What is in hand, as the page marks it: the query's row, the key's column."""
+    query, key = pinned
+    boxes: list[tuple[float, float, int, int]] = []
+    if query is not None:
+        boxes.append((-0.5, query - 0.5, shape[1], 1))
+    if key is not None:
+        boxes.append((key - 0.5, -0.5, 1, shape[0]))
+    for x, y, wide, high in boxes:
+        axes.add_patch(
+            Rectangle((x, y), wide, high, fill=False, lw=0.8, color=of_shade(POSITIVE), zorder=4)
+        )
 
 
 def _label_step(count: int, cell: float) -> int:
@@ -83,6 +111,6 @@ def _label(axes: Axes, side: str, tokens: TokenLine, step: int, size: float) -> 
     for at, text in zip(places, axis.get_ticklabels(), strict=True):
         text.set_parse_math(False)
         text.set_fontsize(size)
-        text.set_color(QUIET if tokens.special(at) else INK)
+        text.set_color(of_shade(QUIET) if tokens.special(at) else of_shade(INK))
         if side == "x":
             text.set_rotation(90)

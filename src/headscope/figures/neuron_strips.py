@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from headscope.figures import style
-from headscope.figures.colour import INK, NEGATIVE, POSITIVE, QUIET, RULE, diverging
+from headscope.figures.colour import INK, NEGATIVE, POSITIVE, QUIET, RULE, diverging, of_shade
 from headscope.figures.frame import finish, text_width
 from headscope.figures.tokens import TokenLine, column, font_size, row_height
 
@@ -40,15 +40,13 @@ def neuron_strips(
     *,
     title: str,
     caption: str,
-    by_contribution: bool = False,
+    order: NDArray[np.intp] | None = None,  # d: neurons as they stand; None: in their order
+    share: NDArray[np.floating] | None = None,  # d: of the contributions, carried up to each
 ) -> Figure:
     """Columns k and q×k as cells, then the bars; q stands above k, neuron over neuron."""
     product = q[None, :] * k
-    order = (
-        np.argsort(-np.abs(product).max(axis=0), kind="stable")
-        if by_contribution
-        else np.arange(q.size)
-    )
+    sorted_ = order is not None
+    order = np.arange(q.size) if order is None else order
     rows, size = len(key), font_size(len(key))
     strip = max(1.4, min(2.4, q.size * 0.028))
     height = (rows + 2) * row_height(rows)  # two rows above for q and the names
@@ -60,7 +58,7 @@ def neuron_strips(
         axes.set_xlim(0, width)
         axes.set_ylim(rows - 0.5, -2.5)
         style.bare(axes)
-        axes.axhline(-0.62, 0, 1, color=RULE, lw=0.6)
+        axes.axhline(-0.62, 0, 1, color=of_shade(RULE), lw=0.6)
         column(axes, key, left - 0.04, "left", size)
         _name(axes, left - 0.11, -1.3, f"query {query_label}", "right", INK)
         signed = {"q, k": _reach(np.concatenate([q[None], k])), "q×k": _reach(product)}
@@ -70,11 +68,12 @@ def neuron_strips(
         start = left + strip + GAP
         _name(axes, start, -2.15, "q × k, neuron by neuron", "left")
         _cells(axes, product[:, order], start, strip, -0.42, signed["q×k"])
-        _share(axes, product, order, start, strip)
+        if share is not None:
+            _share(axes, share, start, strip)
         for at, bar in enumerate(bars):
             _bars(axes, bar, start + strip + GAP + at * (BAR + NUMBER + GAP))
         scale = ", ".join(f"{name} ±{reach:.3g}" for name, reach in signed.items())
-        neurons = "by contribution" if by_contribution else "in their order"
+        neurons = "by contribution" if sorted_ else "in their order"
         finish(
             figure,
             title,
@@ -91,7 +90,14 @@ def _reach(values: NDArray[np.floating]) -> float:
 
 def _name(axes: Axes, x: float, y: float, text: str, align: str, colour: str = QUIET) -> None:
     axes.text(
-        x, y, text, fontsize=style.TINY + 0.5, color=colour, ha=align, va="center", parse_math=False
+        x,
+        y,
+        text,
+        fontsize=style.TINY + 0.5,
+        color=of_shade(colour),
+        ha=align,
+        va="center",
+        parse_math=False,
     )
 
 
@@ -107,14 +113,10 @@ def _cells(
     axes.set_ylim(top=-2.5)
 
 
-def _share(
-    axes: Axes, product: NDArray[np.floating], order: NDArray[np.intp], left: float, width: float
-) -> None:
-    """A small line: how much of Σ|q×k| the neurons up to here carry."""
-    carried = np.abs(product).sum(axis=0)[order]
-    total = carried.sum() or 1.0
-    x = left + (np.arange(order.size) + 1) / order.size * width
-    axes.plot(x, -0.78 - 0.85 * np.cumsum(carried) / total, color=QUIET, lw=0.7)
+def _share(axes: Axes, share: NDArray[np.floating], left: float, width: float) -> None:
+    """A small line: how much of what lifts the attended keys the neurons up to here carry."""
+    x = left + (np.arange(share.size) + 1) / share.size * width
+    axes.plot(x, -0.78 - 0.85 * share, color=of_shade(QUIET), lw=0.7)
 
 
 def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
@@ -125,12 +127,16 @@ def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
     zero = left + (BAR / 2 if (finite < 0).any() else 0.0)
     unit = (right - zero) / reach
     _name(axes, right + NUMBER, -1.3, bar.name, "right")
-    axes.plot([zero, zero], [-0.5, len(bar.values) - 0.5], color=RULE, lw=0.6)
+    axes.plot([zero, zero], [-0.5, len(bar.values) - 0.5], color=of_shade(RULE), lw=0.6)
     for row, value in enumerate(bar.values):
         if not np.isfinite(value):
             _number(axes, right + NUMBER, row, "masked")
             continue
-        colour = (POSITIVE if value >= 0 else NEGATIVE) if bar.signed else INK
+        colour = (
+            (of_shade(POSITIVE) if value >= 0 else of_shade(NEGATIVE))
+            if bar.signed
+            else of_shade(INK)
+        )
         end = zero + float(value) * unit
         box = Rectangle((min(zero, end), row - 0.36), abs(end - zero), 0.72, color=colour, lw=0)
         axes.add_patch(box)
@@ -138,5 +144,5 @@ def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
 
 
 def _number(axes: Axes, right: float, row: int, text: str) -> None:
-    colour = QUIET if text == "masked" else INK
+    colour = of_shade(QUIET) if text == "masked" else of_shade(INK)
     axes.text(right, row, text, fontsize=style.TINY - 0.5, color=colour, ha="right", va="center")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from headscope.figures import style, tokens
-from headscope.figures.colour import INK, QUIET
+from headscope.figures.colour import INK, QUIET, of_shade
 from headscope.figures.frame import text_width
 from headscope.figures.tokens import TokenLine
 
@@ -25,29 +25,41 @@ class Sides:
     axes: Axes
     query: NDArray[np.floating]  # t 2, where a query's lines start
     key: NDArray[np.floating]  # s 2, where they end
-    bars: Axes | None = None  # beside the keys, heads across (vertical only)
+    bars: Axes | None = None  # beside the keys or queries, heads across (vertical only)
+    horizontal: bool = False
 
 
-def down(query: TokenLine, key: TokenLine, bars: int = 0) -> Sides:
-    """Queries left, keys right, read downwards; room for so many bars beside the keys."""
+def down(
+    query: TokenLine,
+    key: TokenLine,
+    bars: int = 0,
+    *,
+    bars_left: bool = False,
+    mirrored: bool = False,
+) -> Sides:
+    """Queries left, keys right (mirrored: the other way), read downwards; room for so many bars
+    beside one side: the keys', or, where a key is in hand, the queries'."""
     rows = max(len(query), len(key))
-    size = tokens.font_size(rows)
-    left = max(text_width(label, size) for label in query.labels) + 2 * GAP
-    right = max(text_width(label, size) for label in key.labels) + 2 * GAP
+    size, step = tokens.font_size(rows), tokens.label_step(rows)
+    first, second = (key, query) if mirrored else (query, key)
+    left = max(text_width(label, size) for label in first.labels[::step]) + 2 * GAP
+    right = max(text_width(label, size) for label in second.labels[::step]) + 2 * GAP
     beside = bars * BAR
-    width, height = left + BETWEEN + right + beside, tokens.row_height(rows) * rows
-    figure = style.new_figure(width, height)
-    axes = figure.add_axes((left / width, 0.0, BETWEEN / width, 1.0))
+    before = beside if bars_left != mirrored else 0.0
+    width = left + BETWEEN + right + beside
+    figure = style.new_figure(width, tokens.row_height(rows) * rows)
+    axes = figure.add_axes(((before + left) / width, 0.0, BETWEEN / width, 1.0))
     axes.set_xlim(0, 1)
     axes.set_ylim(rows - 0.5, -0.5)
     style.bare(axes)
-    tokens.column(axes, query, 0.0, "left", size)
-    tokens.column(axes, key, 1.0, "right", size)
-    starts = np.stack([np.zeros(len(query)), np.arange(len(query), dtype=float)], axis=1)
-    ends = np.stack([np.ones(len(key)), np.arange(len(key), dtype=float)], axis=1)
+    tokens.column(axes, first, 0.0, "left", size)
+    tokens.column(axes, second, 1.0, "right", size)
+    starts = np.stack([np.full(len(query), float(mirrored)), np.arange(len(query))], axis=1)
+    ends = np.stack([np.full(len(key), float(not mirrored)), np.arange(len(key))], axis=1)
     bar_axes = None
     if bars:
-        bar_axes = figure.add_axes((1 - beside / width, 0.0, beside / width, 1.0), sharey=axes)
+        at = 0.0 if before else 1 - beside / width
+        bar_axes = figure.add_axes((at, 0.0, beside / width, 1.0), sharey=axes)
         bar_axes.set_xlim(0, bars)
         style.bare(bar_axes)
     return Sides(figure, axes, starts, ends, bar_axes)
@@ -74,13 +86,13 @@ def across(query: TokenLine, key: TokenLine, right_to_left: bool) -> Sides:
                 ha="center",
                 va="bottom" if toward > 0 else "top",
                 fontsize=size * (0.8 if special else 1.0),
-                color=QUIET if special else INK,
+                color=of_shade(QUIET) if special else of_shade(INK),
                 parse_math=False,
                 annotation_clip=False,
             )
     starts = np.stack([above[0], np.zeros(len(query))], axis=1)
     ends = np.stack([below[0], np.ones(len(key))], axis=1)
-    return Sides(figure, axes, starts, ends)
+    return Sides(figure, axes, starts, ends, horizontal=True)
 
 
 def _along(line: TokenLine, size: float, right_to_left: bool) -> tuple[NDArray[np.floating], float]:

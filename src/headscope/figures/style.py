@@ -6,10 +6,12 @@ figures alive. `drawing` applies the style while a figure is built, `save` while
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -17,7 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from headscope.errors import BadInput
-from headscope.figures.colour import INK, PAPER, QUIET, RULE
+from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable, families
 
 DPI = 200
@@ -35,18 +37,18 @@ def _parameters() -> dict[str, Any]:
         "axes.titlelocation": "left",
         "axes.titlepad": 8,
         "axes.labelsize": BODY,
-        "axes.labelcolor": INK,
-        "axes.edgecolor": QUIET,
+        "axes.labelcolor": of_shade(INK),
+        "axes.edgecolor": of_shade(QUIET),
         "axes.linewidth": 0.6,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.unicode_minus": False,
-        "text.color": INK,
+        "text.color": of_shade(INK),
         "text.parse_math": False,  # a token "$x$" is text, never mathematics
-        "xtick.color": QUIET,
-        "ytick.color": QUIET,
-        "xtick.labelcolor": INK,
-        "ytick.labelcolor": INK,
+        "xtick.color": of_shade(QUIET),
+        "ytick.color": of_shade(QUIET),
+        "xtick.labelcolor": of_shade(INK),
+        "ytick.labelcolor": of_shade(INK),
         "xtick.labelsize": SMALL,
         "ytick.labelsize": SMALL,
         "xtick.major.width": 0.6,
@@ -55,10 +57,10 @@ def _parameters() -> dict[str, Any]:
         "ytick.major.size": 2.5,
         "legend.frameon": False,
         "legend.fontsize": SMALL,
-        "grid.color": RULE,
+        "grid.color": of_shade(RULE),
         "grid.linewidth": 0.5,
-        "figure.facecolor": PAPER,
-        "savefig.facecolor": PAPER,
+        "figure.facecolor": of_shade(PAPER),
+        "savefig.facecolor": of_shade(PAPER),
         "savefig.dpi": DPI,
         "svg.fonttype": "path",  # the same letters on machines without our fonts
         "svg.hashsalt": "headscope",  # the same figure gives the same bytes
@@ -75,15 +77,35 @@ def drawing() -> Generator[None]:
 
 def new_figure(width: float, height: float) -> Figure:
     """A figure in inches, in house style; call inside `drawing`."""
-    figure = Figure(figsize=(width, height), dpi=DPI)
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=of_shade(PAPER))
     FigureCanvasAgg(figure)
     return figure
+
+
+_descriptions: WeakKeyDictionary[Figure, dict[str, Any]] = WeakKeyDictionary()
+
+
+def describe(figure: Figure, **shown: Any) -> Figure:
+    """Note what the figure shows; a saved figure carries it in its metadata."""
+    _descriptions[figure] = shown
+    return figure
+
+
+def description(figure: Figure) -> dict[str, Any] | None:
+    return _descriptions.get(figure)
 
 
 def caption(figure: Figure, text: str, *, y: float = 0.0, va: str = "bottom") -> None:
     """A quiet line under a figure: model, text, layer, head."""
     figure.text(
-        0, y, drawable(text), fontsize=TINY, color=QUIET, ha="left", va=va, parse_math=False
+        0,
+        y,
+        drawable(text),
+        fontsize=TINY,
+        color=of_shade(QUIET),
+        ha="left",
+        va=va,
+        parse_math=False,
     )
 
 
@@ -103,8 +125,17 @@ def save(figure: Figure, path: str | Path, file_format: str | None = None) -> No
     check_format(kind)
     # without a date the same figure gives the same bytes
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    if figure in _descriptions:
+        field = "Subject" if kind == "pdf" else "Description"
+        metadata |= {field: json.dumps(_descriptions[figure], allow_nan=False)}
     dots = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
     with drawing():
         figure.savefig(
-            path, format=kind, dpi=dots, bbox_inches="tight", pad_inches=0.08, metadata=metadata
+            path,
+            format=kind,
+            dpi=dots,
+            bbox_inches="tight",
+            pad_inches=0.08,
+            metadata=metadata,
+            facecolor=figure.get_facecolor(),
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 from matplotlib.axes import Axes
 
 from headscope.figures import style
-from headscope.figures.colour import INK, QUIET, RULE
+from headscope.figures.colour import INK, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable
 
 LONGEST = 24  # characters of one token
@@ -54,7 +55,10 @@ def column(
 ) -> None:
     """Tokens one under the other at y = 0, 1, 2, … (downwards); side: 'left' or 'right' of x."""
     toward = -1 if side == "left" else 1
+    step = label_step(len(tokens))
     for at, label in enumerate(tokens.labels):
+        if at % step:
+            continue
         special = tokens.special(at)
         axes.annotate(
             label,
@@ -64,7 +68,7 @@ def column(
             ha="right" if side == "left" else "left",
             va="center",
             fontsize=size * (0.85 if special else 1.0),
-            color=QUIET if special or faint else INK,
+            color=of_shade(QUIET) if special or faint else of_shade(INK),
             parse_math=False,
             annotation_clip=False,
         )
@@ -75,7 +79,7 @@ def column(
                 xytext=(x, at + 0.3),
                 xycoords="data",
                 textcoords="data",
-                arrowprops={**HAIRLINE, "color": QUIET, "lw": 0.7},
+                arrowprops={**HAIRLINE, "color": of_shade(QUIET), "lw": 0.7},
                 annotation_clip=False,
             )
         if tokens.boundary(at):
@@ -84,14 +88,27 @@ def column(
                 (x, at - 0.5),
                 xytext=(toward * 38, 0),
                 textcoords="offset points",
-                arrowprops={**HAIRLINE, "color": RULE, "lw": 0.8},
+                arrowprops={**HAIRLINE, "color": of_shade(RULE), "lw": 0.8},
                 annotation_clip=False,
             )
 
 
+TALLEST = 14.0  # inches: a longer text is set closer, and only some of its tokens are named
+
+
 def row_height(count: int) -> float:
     """Inches from one token to the next: long texts are set closer."""
-    return 0.17 if count <= 48 else 0.13 if count <= 128 else 0.10
+    return 0.17 if count <= 48 else 0.13 if count <= 128 else min(0.10, TALLEST / count)
+
+
+def label_step(count: int) -> int:
+    """Every token is named where there is room for its letters, else every so many."""
+    return 1 if count <= TALLEST / 0.10 else ceil(0.10 / row_height(count))
+
+
+def ordinal(number: int) -> str:
+    ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def font_size(count: int) -> float:

@@ -24,13 +24,16 @@ def strongest(reading: Reading, state: Mapping[str, Any]) -> Table:
     part = reading.part(state["kind"])
     layer, head = state.get("layer", part.numbers[0]), state.get("head", 0)
     seen = shown(part, layer, state)
+    weights = seen.weights[head]
+    if seen.allowed is not None:
+        weights = weights * seen.allowed
     title = heading(part.kind, layer, [head], part.heads)
     table = Table(title=Text(title), title_justify="left", box=None)
     for name in ("query", *(["key", "weight"] * STRONGEST)):
         table.add_column(name, justify="right" if name == "weight" else "left")
-    for query, row in zip(seen.query.labels, seen.weights[head], strict=True):
+    for query, row in zip(seen.query.line.labels, weights, strict=True):
         cells: list[Text] = [Text(query)]
         for key in row.argsort()[::-1][:STRONGEST]:
-            cells += [Text(seen.key.labels[key]), Text(f"{row[key]:.3f}")]
+            cells += [Text(seen.key.line.labels[key]), Text(f"{row[key]:.3f}")]
         table.add_row(*cells)
     return table

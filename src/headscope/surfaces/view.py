@@ -55,7 +55,7 @@ class View:
         return draw(
             self.name,
             self.source,
-            self.state,
+            {"theme": self._sending.theme, **self.state},
             labels=as_labels(self._sending.labels, self.state.get("kind", "encoder")),
             other=self._selection.get("other"),
         )

@@ -59,5 +59,8 @@ def draw(
     other: Any = None,
 ) -> Figure:
     """The figure of a view in a state."""
+    from headscope.figures.colour import shaded
+
     more = {} if other is None else {"other": other}
-    return discover()[name].draw(source, state, labels=labels, **more)
+    with shaded(state.get("theme", "light")):
+        return discover()[name].draw(source, state, labels=labels, **more)

@@ -18,6 +18,8 @@ from headscope.views.wire.frame import Sending, frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_DESCRIBED = 8  # lines that a figure names with their numbers
+
 NAME = "head"
 SHOWS = "tokens on two sides, a line for every weight, a colour for every head"
 
@@ -60,23 +62,54 @@ def build(
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same picture on paper."""
     from headscope.figures.head_lines import head_lines
+    from headscope.figures.lines import choose
+    from headscope.figures.style import describe
 
     part = reading.part(state["kind"])
     layer = state["layer"]
     heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
-    seen = shown(part, layer, state)
+    seen = shown(part, layer, state, heads)
+    weights = seen.weights
+    square_root, pinned = state.get("scale") == "sqrt", (seen.query.pinned, seen.key.pinned)
+    lines = choose(
+        weights,
+        minimum=state.get("minimum", 0.0),
+        square_root=square_root,
+        query=pinned[0],
+        key=pinned[1],
+        allowed=seen.allowed,
+    )
     direction = state.get("direction", "auto")
-    return head_lines(
-        seen.weights[heads],
-        seen.query,
-        seen.key,
+    figure = head_lines(
+        weights,
+        seen.query.line,
+        seen.key.line,
         heads=heads,
         of_heads=part.heads,
         title=heading(part.kind, layer, heads, part.heads, labels),
         caption=caption(reading),
-        pinned=seen.pinned,
-        square_root=state.get("scale") == "sqrt",
-        minimum=state.get("minimum", 0.0),
+        lines=lines,
+        pinned=pinned,
+        square_root=square_root,
         horizontal=state.get("layout") == "horizontal",
         right_to_left=direction == "rtl" or (direction == "auto" and is_right_to_left(part.query)),
+    )
+    strongest = [
+        [heads[head], int(seen.query.starts[query]), int(seen.key.starts[key]), float(weight)]
+        for (head, query, key), weight in zip(lines.places, lines.weights, strict=True)
+    ][: -1 - MOST_DESCRIBED : -1]
+    return describe(
+        figure,
+        view=NAME,
+        kind=part.kind,
+        layer=layer,
+        heads=heads,
+        query=None if pinned[0] is None else int(seen.query.starts[pinned[0]]),
+        key=None if pinned[1] is None else int(seen.key.starts[pinned[1]]),
+        filter=state.get("filter", "all"),
+        scale=state.get("scale", "linear"),
+        lines=len(lines.weights),
+        possible=lines.possible,
+        mass=lines.mass,
+        strongest=strongest,
     )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from headscope.errors import BadInput
 from headscope.measures import current_name
 from headscope.reading import Reading
@@ -67,6 +70,7 @@ def _first(table: Table) -> str:
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same map on paper."""
     from headscope.figures import layer_head_map
+    from headscope.figures.style import describe
 
     table = table_of(source, state.get("kind"))
     name = current_name(state.get("column") or _first(table))
@@ -78,6 +82,17 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
         label=column["title"] + (f", {column['unit']}" if "unit" in column else ""),
         diverging=column["scale"] == "diverging",
         layers=table.layers,
+        limits=_limits(column, values),
+    )
+    describe(
+        figure,
+        view=NAME,
+        kind=table.kind,
+        column=name,
+        range=list(_limits(column, values)),
+        layers=list(table.layers),
+        heads=table.heads,
+        values=[round(float(each), 4) if np.isfinite(each) else None for each in values.flat],
     )
     if isinstance(source, Reading):
         from headscope.figures.style import caption as write
@@ -86,3 +101,17 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
         with drawing():
             write(figure, caption(source), y=-0.02, va="top")
     return figure
+
+
+def _limits(column: Mapping[str, Any], values: NDArray[np.floating]) -> tuple[float, float]:
+    """The ends of the colour scale, by the page's rule (web/src/views/headmap/grid.ts)."""
+    if "range" in column:
+        return tuple(column["range"])
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    if column["scale"] == "diverging":
+        end = max(abs(low), abs(high)) or 1.0
+        return -end, end
+    return (0.0, high) if 0 <= low < 0.3 * high else (low, high)

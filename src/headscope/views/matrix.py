@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
@@ -18,6 +20,8 @@ from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_DESCRIBED = 8  # weights that a figure names
 
 NAME = "matrix"
 SHOWS = "one head's map with tokens on both axes, or the difference of two readings"
@@ -58,20 +62,49 @@ def draw(
 ) -> Figure:
     """The same picture on paper."""
     from headscope.figures.matrix import matrix
+    from headscope.figures.style import describe
 
     chosen_reading = state.get("reading", "this")
     base = other if other is not None and chosen_reading == "other" else reading
     part = base.part(state["kind"])
     layer, head = state["layer"], state["head"]
-    seen = shown(part, layer, state)
-    weights = seen.weights[head]
+    seen = shown(part, layer, state, [head])
+    weights = seen.weights[0]
     difference = other is not None and chosen_reading == "difference"
     text = caption(base)
     if other is not None and difference:
-        weights = weights - shown(other.part(state["kind"]), layer, state).weights[head]
+        weights = weights - shown(other.part(state["kind"]), layer, state, [head]).weights[0]
         text = f"{caption(reading)}\nminus {caption(other)}"
-    title = heading(part.kind, layer, [head], part.heads, labels)
-    return matrix(weights, seen.query, seen.key, title=title, caption=text, difference=difference)
+    square_root = state.get("scale") == "sqrt"
+    figure = matrix(
+        weights,
+        seen.query.line,
+        seen.key.line,
+        title=heading(part.kind, layer, [head], part.heads, labels),
+        caption=text,
+        difference=difference,
+        square_root=square_root,
+        pinned=(seen.query.pinned, seen.key.pinned),
+    )
+    order = np.argsort(-np.abs(weights), axis=None, kind="stable")[:MOST_DESCRIBED]
+    return describe(
+        figure,
+        view=NAME,
+        kind=part.kind,
+        layer=layer,
+        head=head,
+        reading=chosen_reading if other is not None else "this",
+        scale="linear" if difference else state.get("scale", "linear"),
+        rows=len(seen.query),
+        columns=len(seen.key),
+        query=None if seen.query.pinned is None else int(seen.query.starts[seen.query.pinned]),
+        key=None if seen.key.pinned is None else int(seen.key.starts[seen.key.pinned]),
+        largest=float(np.abs(weights).max()) or 1.0,
+        strongest=[
+            [int(seen.query.starts[i]), int(seen.key.starts[j]), float(weights[i, j])]
+            for i, j in zip(*np.unravel_index(order, weights.shape), strict=True)
+        ],
+    )
 
 
 def check_comparable(reading: Reading, other: Reading) -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.reading import Reading
+from headscope.reading import LayerAttention, Reading
 from headscope.text.tokens import TokenClass, Tokens
 from headscope.views.caption import caption, heading
 from headscope.views.labels import Label, as_labels
@@ -22,6 +23,8 @@ from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_DESCRIBED = 8  # neurons and keys that a figure names
 
 NAME = "neuron"
 OLD_NAMES = {"token": "query"}
@@ -63,6 +66,7 @@ def middle_word(tokens: Tokens) -> int:
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same picture on paper."""
     from headscope.figures.neuron_strips import BarColumn, neuron_strips
+    from headscope.figures.style import describe
 
     part = reading.part(state["kind"])
     layer, head = part.layer(state["layer"]), state["head"]
@@ -78,19 +82,62 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         bars.append(BarColumn("capped", np.tanh(score / layer.softcap) * layer.softcap))
     if layer.bias is not None:
         bars.append(BarColumn("bias", layer.bias[head, query]))
-    if layer.mask is not None and not layer.mask[query].all():
-        bars = [
-            replace(bar, values=np.where(layer.mask[query], bar.values, np.nan)) for bar in bars
-        ]
-    bars.append(BarColumn("softmax", part.head_weights(layer.layer, head)[query], signed=False))
-    keys = token_line(part.key)
-    return neuron_strips(
+    seen = _visible(layer, query, len(part.key))
+    if not seen.all():
+        bars = [replace(bar, values=np.where(seen, bar.values, np.nan)) for bar in bars]
+    weights = layer.head_weights(slice(head, head + 1), slice(query, query + 1))[0, 0]
+    bars.append(BarColumn("softmax", weights, signed=False))
+    order, share = by_contribution(q, k, weights, seen, part.rotary)
+    by_number = state.get("sort") != "contribution"
+    figure = neuron_strips(
         q,
         k,
         token_line(part.query).labels[query],
-        keys,
+        token_line(part.key),
         bars,
         title=heading(part.kind, layer.layer, [head], part.heads, labels),
         caption=caption(reading),
-        by_contribution=state.get("sort") == "contribution",
+        order=None if by_number else order,
+        share=None if by_number else share,
     )
+    return describe(
+        figure,
+        view=NAME,
+        kind=part.kind,
+        layer=layer.layer,
+        head=head,
+        query=query,
+        neurons=[int(each) for each in (range(q.size) if by_number else order)][:MOST_DESCRIBED],
+        dot=[round(float(each), 4) for each in product[:MOST_DESCRIBED]],
+        scaled=[round(float(each), 4) for each in score[:MOST_DESCRIBED]],
+        weight=[round(float(each), 5) for each in weights[:MOST_DESCRIBED]],
+    )
+
+
+def by_contribution(
+    q: NDArray[np.floating],  # d
+    k: NDArray[np.floating],  # s d
+    weights: NDArray[np.floating],  # s
+    visible: NDArray[np.bool_],  # s
+    rotary: bool,
+) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
+    """Neurons that lift the attended keys most first, and the share carried up to each.
+
+    A neuron adds to the score of the attended keys more than to the average visible one:
+    Σ_j w_j q_n k_jn - mean_j q_n k_jn. Neurons turned together by rotary positions stay together.
+    """
+    excess = weights / (weights.sum() or 1.0) - 1 / max(1, int(visible.sum()))
+    each = (np.where(visible, excess, 0.0) @ k.astype(np.float64)) * q
+    half = q.size // 2
+    groups = np.arange(q.size).reshape(2, half).T if rotary else np.arange(q.size)[:, None]
+    sums = each[groups].sum(axis=1)
+    first = np.argsort(-sums, kind="stable")
+    lifted = np.maximum(0.0, sums[first])
+    share = np.cumsum(lifted) / (lifted.sum() or 1.0)
+    return groups[first].ravel(), np.repeat(share, groups.shape[1])
+
+
+def _visible(layer: LayerAttention, query: int, keys: int) -> NDArray[np.bool_]:
+    if layer.mask_held is None:
+        return np.ones(keys, dtype=bool)
+    return layer.mask_held.rows(slice(query, query + 1)).numpy()[0]

@@ -7,7 +7,7 @@ is hidden is left out, and rows are made to sum to one again only when asked for
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,43 +21,77 @@ from headscope.text.tokens import Tokens
 
 
 @dataclass(frozen=True)
+class Side:
+    """One side's tokens, or words, as they are shown."""
+
+    line: TokenLine
+    starts: NDArray[np.intp]  # the first token of each
+    segments: NDArray[np.integer]
+    pinned: int | None  # the one in hand, among those shown
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+
+@dataclass(frozen=True)
 class Shown:
     weights: NDArray[np.float32]  # h t s
-    query: TokenLine
-    key: TokenLine
-    pinned: int | None  # the query in hand, among those shown
+    query: Side
+    key: Side
+    allowed: NDArray[np.bool_] | None  # t s, under the sentence filter; None: all
 
 
-def shown(part: Part, layer: int, state: Mapping[str, Any]) -> Shown:
-    """The layer's heads under the state's unit, specials and filter."""
-    weights, query, key = part.weights(layer), part.query, part.key
+def shown(
+    part: Part, layer: int, state: Mapping[str, Any], heads: Sequence[int] | None = None
+) -> Shown:
+    """The layer's heads (or some of them) under the state's unit, specials and filter."""
+    weights = _weights(part, layer, heads)
     without_first = state.get("first") == "hidden"
     if without_first:  # of a split first word the other pieces still count
         weights = np.concatenate([np.zeros_like(weights[..., :1]), weights[..., 1:]], axis=-1)
-    pinned = state.get("query")
-    if state.get("unit") == "words":
-        weights = join_pieces(weights, query, key)
-        if pinned is not None:
-            pinned = int(np.searchsorted(word_starts(query), pinned, side="right")) - 1
-        query, key = words_of(query), words_of(key)
-    rows, columns = np.arange(len(query)), np.arange(len(key))
-    if without_first and not (state.get("unit") == "words" and part.key.continues[1:2].any()):
-        columns = columns[1:]
-    if state.get("specials", "shown") != "shown":
-        rows, columns = rows[query.content], columns[key.content[columns]]
-    if len(rows) < len(query) or len(columns) < len(key):
+    words = state.get("unit") == "words"
+    if words:
+        weights = join_pieces(weights, part.query, part.key)
+    leaves = without_first and not (words and part.key.continues[1:2].any())
+    query, rows = _side(part.query, state, state.get("query"))
+    key, columns = _side(part.key, state, state.get("key"), without_first=leaves)
+    if rows.size < weights.shape[1] or columns.size < weights.shape[2]:
         weights = weights[:, rows][:, :, columns]
     if state.get("specials") == "renormalised":
         total = weights.sum(axis=-1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
     pair = state.get("filter", "all")
+    allowed = None
     if pair != "all":
-        allowed = (query.segments[rows] == "ab".index(pair[0]))[:, None] & (
-            key.segments[columns] == "ab".index(pair[1])
+        allowed = (query.segments == "ab".index(pair[0]))[:, None] & (
+            key.segments == "ab".index(pair[1])
         )
-        weights = weights * allowed
-    place = {int(token): at for at, token in enumerate(rows)}
-    return Shown(weights, token_line(query, rows), token_line(key, columns), place.get(pinned))  # pyright: ignore[reportArgumentType]
+    return Shown(weights, query, key, allowed)
+
+
+def _weights(part: Part, layer: int, heads: Sequence[int] | None) -> NDArray[np.float32]:
+    """Of a long reading only the heads that are looked at are made."""
+    if heads is None:
+        return part.weights(layer)
+    if not heads:
+        return np.zeros((0, len(part.query), len(part.key)), np.float32)
+    return np.stack([part.head_weights(layer, head) for head in heads])
+
+
+def _side(
+    tokens: Tokens, state: Mapping[str, Any], token: int | None, *, without_first: bool = False
+) -> tuple[Side, NDArray[np.intp]]:
+    starts = np.arange(len(tokens))
+    if state.get("unit") == "words":
+        starts, tokens = np.asarray(word_starts(tokens)), words_of(tokens)
+    kept = np.arange(int(without_first), len(tokens))
+    if state.get("specials", "shown") != "shown":
+        kept = kept[tokens.content[kept]]
+    place = -1 if token is None else int(np.searchsorted(starts, token, side="right")) - 1
+    found = np.flatnonzero(kept == place)
+    pinned = int(found[0]) if found.size else None
+    side = Side(token_line(tokens, kept), starts[kept], tokens.segments[kept], pinned)
+    return side, kept
 
 
 def token_line(tokens: Tokens, chosen: NDArray[np.intp] | None = None) -> TokenLine:

@@ -1,5 +1,6 @@
 /**
- * One colour a head: hues evenly spaced in OKLCH at equal lightness and chroma, in an order that keeps
+ * One colour a head: hues evenly spaced in OKLCH at equal chroma, each at the lightness that keeps it farthest
+ * from the others (an eye that cannot tell red from green still tells light from dark), in an order that keeps
  * neighbouring heads apart for normal sight and for the common deficiencies alike.
  */
 import { allDeficiencies, distance, oklch, seenWith } from "./oklch";
@@ -7,8 +8,8 @@ import type { Rgb } from "./oklch";
 
 export type Shade = "light" | "dark";
 
-/** Lightness and chroma that keep 3:1 against the page in either theme, for every hue. */
-const tones: Record<Shade, [number, number]> = { light: [0.6, 0.15], dark: [0.76, 0.13] };
+/** Steps of lightness, and chroma, that keep 3:1 against the page in either theme, for every hue. */
+const tones: Record<Shade, [number[], number]> = { light: [[0.64, 0.5, 0.36], 0.15], dark: [[0.72, 0.86, 0.58], 0.13] };
 
 const known = new Map<string, Rgb[]>();
 
@@ -16,12 +17,26 @@ export function headColours(heads: number, shade: Shade): Rgb[] {
   const name = `${heads} ${shade}`;
   const found = known.get(name);
   if (found) return found;
-  const [lightness, chroma] = tones[shade];
-  const wheel = Array.from({ length: heads }, (_, i) => oklch(lightness, chroma, 255 + (360 * i) / heads));
+  const wheel = wheelOf(heads, shade);
   const colours = spread(wheel).map((i) => wheel[i]);
   known.set(name, colours);
   return colours;
 }
+
+function wheelOf(heads: number, shade: Shade): Rgb[] {
+  const [levels, chroma] = tones[shade];
+  const chosen: { rgb: Rgb; seen: Rgb[] }[] = [];
+  for (let i = 0; i < heads; i++) {
+    const tried = levels.map((level) => oklch(level, chroma, 255 + (360 * i) / heads)).map((rgb) => ({ rgb, seen: sights(rgb) }));
+    const nearest = tried.map(({ seen }) =>
+      chosen.length ? Math.round(1e6 * Math.min(...chosen.flatMap((other) => seen.map((rgb, sight) => distance(rgb, other.seen[sight]))))) : 0,
+    );
+    chosen.push(tried[nearest.indexOf(Math.max(...nearest))]);
+  }
+  return chosen.map(({ rgb }) => rgb);
+}
+
+const sights = (rgb: Rgb): Rgb[] => [rgb, ...allDeficiencies.map((each) => seenWith(each, rgb))];
 
 /** An order in which the closest neighbours are as far apart as can be, to any eye: greedy, then mended by swaps. */
 function spread(wheel: Rgb[]): number[] {
