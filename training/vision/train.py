@@ -14,6 +14,7 @@ from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessor
 from training.vision.digits import SIDE, draw
 
 MEAN, SPREAD = 0.5, 0.5
+POOL, REDRAWN = 16_384, 400  # pictures drawn at a time, and for how many steps
 
 
 def new_model() -> ViTForImageClassification:
@@ -34,32 +35,38 @@ def new_model() -> ViTForImageClassification:
     )
 
 
-def tensors(count: int, seed: int, held_out: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+def tensors(
+    count: int, seed: int, held_out: bool = False, device: str = "cpu"
+) -> tuple[torch.Tensor, torch.Tensor]:
     made = draw(count, seed, held_out)
-    pixels = torch.from_numpy(made.pixels).permute(0, 3, 1, 2).float() / 255
-    return (pixels - MEAN) / SPREAD, torch.from_numpy(made.labels)
+    pixels = torch.from_numpy(made.pixels).to(device).permute(0, 3, 1, 2).float() / 255
+    return (pixels - MEAN) / SPREAD, torch.from_numpy(made.labels).to(device)
 
 
-def train(steps: int, batch: int, rate: float) -> ViTForImageClassification:
-    model = new_model().train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.02)
+def train(steps: int, batch: int, rate: float, device: str) -> ViTForImageClassification:
+    model = new_model().train().to(device)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, steps, pct_start=0.1)
+    random = torch.Generator(device).manual_seed(0)
     for step in range(steps):
-        pixels, labels = tensors(batch, seed=step + 1)
-        loss = model(pixel_values=pixels, labels=labels).loss
+        if step % REDRAWN == 0:  # new places, inks and noise for the same digits
+            pixels, labels = tensors(POOL, seed=step + 1, device=device)
+        chosen = torch.randint(POOL, (batch,), device=device, generator=random)
+        loss = model(pixel_values=pixels[chosen], labels=labels[chosen]).loss
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         schedule.step()
-        if step % 250 == 249:
-            print(f"step {step + 1}  loss {loss.item():.3f}  held out {accuracy(model):.3f}")
+        if step % 500 == 499:
+            told = f"loss {loss.item():.3f}  held out {accuracy(model):.3f}"
+            print(f"rate {rate}  step {step + 1}  {told}", flush=True)
     return model.eval()
 
 
 @torch.no_grad()
 def accuracy(model: ViTForImageClassification, count: int = 1000) -> float:
-    pixels, labels = tensors(count, seed=0, held_out=True)
+    pixels, labels = tensors(count, seed=0, held_out=True, device=str(model.device))
     was = model.training
     found = model.eval()(pixel_values=pixels).logits.argmax(-1)
     model.train(was)
@@ -70,15 +77,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=6000)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--rate", type=float, default=1e-3)
     given = parser.parse_args()
-    model = train(given.steps, given.batch, given.rate)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = train(given.steps, given.batch, given.rate, device)
+    print(f"held out {accuracy(model, 5000):.3f}")
     model.half().save_pretrained(given.output)
-    ViTImageProcessorPil(
+    processor = ViTImageProcessorPil(
         size={"height": SIDE, "width": SIDE}, image_mean=[MEAN] * 3, image_std=[SPREAD] * 3
-    ).save_pretrained(given.output)
-    print(f"held out {accuracy(model.float()):.3f}; wrote {given.output}")
+    )
+    processor.save_pretrained(given.output)
+    print(f"wrote {given.output}")
 
 
 if __name__ == "__main__":
