@@ -21,6 +21,15 @@ class TextTooLong(BadInput):
     """A text has more tokens than the model has positions."""
 
 
+class Stopped(KeyboardInterrupt):  # noqa: N818 - a stop is no error, and nothing may swallow it
+    """A run was stopped with Ctrl-C; the message says what is kept and how to go on.
+
+    `partial` is what a survey had measured by then, marked as incomplete.
+    """
+
+    partial: object = None
+
+
 def first_line(error: BaseException) -> str:
     """What another library said, short enough to stand inside a sentence of ours."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -26,6 +27,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     target = Path(path)
     if target.is_dir():
         raise BadInput(f"{target} is a folder; give the name of a file to write.")
+    if target.exists() and not target.is_file():  # a device or a pipe would be replaced for good
+        raise BadInput(f"{target} is not an ordinary file; give the name of a file to write.")
     if not target.parent.is_dir():
         raise BadInput(f"The folder {target.parent} does not exist; create it or choose another.")
     try:
@@ -46,16 +49,37 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def check_table(path: str | os.PathLike[str], what: str = "A table") -> Path:
+    """Said before the work is done, not when it is to be written."""
+    found = Path(path)
+    if found.suffix.lower() not in TABLES:
+        raise BadInput(f"{what} is written as {' or '.join(TABLES)}, not as {found.name}.")
+    return found
+
+
+def beside(path: Path, what: str) -> Path:
+    """The place of a second table: `heads.csv` and `heads-what.csv`."""
+    return path.with_name(f"{path.stem}-{what}{path.suffix}")
+
+
 def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a data frame as .csv or .parquet, by the ending of its name, whole or not at all."""
-    ending = Path(path).suffix.lower()
-    if ending not in TABLES:
-        raise BadInput(f"A table is written as {' or '.join(TABLES)}, not as {Path(path).name}.")
-    with atomic_path(path) as temporary:
-        if ending == ".csv":
+    found = check_table(path)
+    with atomic_path(found) as temporary:
+        if found.suffix.lower() == ".csv":
             frame.to_csv(temporary, index=False)
         else:
             frame.to_parquet(temporary, index=False)
+
+
+def sweep(path: str | os.PathLike[str]) -> None:
+    """Remove what a killed write of `path` left behind; only its one writer may ask for it."""
+    target = Path(path)
+    left = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}{re.escape(target.suffix)}")
+    if target.parent.is_dir():
+        for other in target.parent.iterdir():
+            if left.fullmatch(other.name) and other.is_file():
+                other.unlink(missing_ok=True)
 
 
 def _cannot_write(target: Path, error: OSError) -> str:

@@ -1,1 +1,39 @@
-"""Runs: long work that keeps what it has, shows progress, can be stopped and goes on."""
+"""Runs: long work that keeps what it has, shows progress, can be stopped and goes on.
+
+There is one way to do long work, and this folder is it::
+
+    from headscope.files import write_table
+    from headscope.runs import Run, State, fingerprint, scope_identity
+
+    def count_words(scope, texts, *, output=None, restart=False, progress=True):
+        identity = {**scope_identity(scope), "texts": fingerprint(texts)}
+        with Run(output, identity, title="Counting", restart=restart, progress=progress) as run:
+            part = run.part("counts")
+            state = part.recall()  # what an earlier run kept, or None
+            done, counts = (state.position["texts"], state.arrays["counts"]) if state else (0, ...)
+            for number in range(done, len(texts)):
+                with part.step(lambda: State({"texts": number + 1}, {"counts": counts})):
+                    counts += count(texts[number])  # whole or not at all, even under Ctrl-C
+                run.tell(number + 1, len(texts))
+            if output is not None:
+                write_table(table(counts), output)
+        return counts
+
+`identity` is whatever decides the result: an output that was begun with another identity is
+refused in a sentence that says what differs. While the block is open nobody else can write the
+output. When it ends well, what was kept beside the output goes; when it ends in an error or
+Ctrl-C, the latest state is kept, and Ctrl-C becomes `Stopped`, whose message says how to go on.
+A run made of several long steps uses `run.table(name, compute)` for finished tables and
+`run.place(name)` as the output of a run inside it. Without an output nothing is kept.
+"""
+
+from headscope.errors import Stopped as Stopped
+from headscope.runs.identity import Fingerprint as Fingerprint
+from headscope.runs.identity import fingerprint as fingerprint
+from headscope.runs.identity import model_fingerprint as model_fingerprint
+from headscope.runs.identity import scope_identity as scope_identity
+from headscope.runs.part import Part as Part
+from headscope.runs.part import State as State
+from headscope.runs.progress import Progress as Progress
+from headscope.runs.progress import ProgressCallback as ProgressCallback
+from headscope.runs.run import Run as Run

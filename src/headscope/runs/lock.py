@@ -12,12 +12,14 @@ from headscope.errors import BadInput, HeadscopeError
 
 
 @contextlib.contextmanager
-def only_writer(output: Path) -> Generator[None]:
+def only_writer(output: Path, *, folder: bool = False) -> Generator[None]:
     """Hold the output for this run; another run that wants it is told so at once."""
-    if output.is_dir():
+    if output.is_dir() and not folder:
         raise BadInput(f"{output} is a folder; give the name of a file to write.")
     if not output.parent.is_dir():
         raise BadInput(f"The folder {output.parent} does not exist; create it or choose another.")
+    if output.exists() and not output.is_dir() and not output.is_file():
+        raise BadInput(f"{output} is not an ordinary file; give the name of a file to write.")
     path = output.with_name(f".{output.name}.lock")
     handle = _hold(path)
     if handle is None:

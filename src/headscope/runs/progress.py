@@ -1,4 +1,4 @@
-"""How far a run over a corpus has come, told while it goes on."""
+"""How far a run has come, told while it goes on: one kind of message, one bar."""
 
 from __future__ import annotations
 
@@ -9,47 +9,48 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Report:
-    """Where a run stands; `total` is None for a corpus whose end is not in sight."""
+class Progress:
+    """Where a run stands; `total` is None while the end is not in sight."""
 
-    done: int  # documents, or segments where their number is limited
-    total: int | None
-    segments: int
-    tokens: int
+    done: int  # documents, sentences, steps: whatever the run counts
+    total: int | None = None
+    segments: int = 0
+    tokens: int = 0
+    title: str = ""  # what the run is doing: "Surveying"
+    note: str = ""  # anything else worth seeing: "loss 0.123"
 
 
-Tell = Callable[[Report], None]
+ProgressCallback = Callable[[Progress], None]
 
 
 @contextlib.contextmanager
-def telling(progress: bool | Tell, title: str = "Surveying") -> Generator[Tell]:
-    """A function that shows reports: the caller's own, a bar on a terminal, or nothing."""
+def showing(progress: bool | ProgressCallback) -> Generator[ProgressCallback]:
+    """What shows progress: the caller's own function, a bar on a terminal, or nothing."""
     if not isinstance(progress, bool):
         yield progress
     elif progress and sys.stderr.isatty():
-        with _bar(title) as tell:
-            yield tell
+        with _bar() as show:
+            yield show
     else:
-        yield lambda report: None
+        yield lambda progress: None
 
 
 @contextlib.contextmanager
-def _bar(title: str) -> Generator[Tell]:
+def _bar() -> Generator[ProgressCallback]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.progress import Progress as Bar
 
-    bar = Progress(
-        TextColumn("{task.description}"),
+    bar = Bar(
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[tokens]:,} tokens"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -57,9 +58,25 @@ def _bar(title: str) -> Generator[Tell]:
         transient=True,
     )
     with bar:
-        task = bar.add_task(title, total=None, tokens=0)
+        task = bar.add_task("", total=None)
+        last = ""
 
-        def tell(report: Report) -> None:
-            bar.update(task, completed=report.done, total=report.total, tokens=report.tokens)
+        def show(progress: Progress) -> None:
+            nonlocal last
+            if progress.title != last:  # another part of the run: its time left is its own
+                last = progress.title
+                bar.reset(task)
+            bar.update(
+                task,
+                description=words(progress),
+                completed=progress.done,
+                total=progress.total,
+            )
 
-        yield tell
+        yield show
+
+
+def words(progress: Progress) -> str:
+    """What stands before the bar."""
+    tokens = f"{progress.tokens:,} tokens" if progress.tokens else ""
+    return ", ".join(part for part in (progress.title, tokens, progress.note) if part)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
+from headscope.errors import HeadscopeError
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -34,6 +35,7 @@ class Recorder:
         self._heads: dict[Kind, list[tuple[int, int]]] = {kind: [] for kind in grids}
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
         self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
+        self._lost: list[tuple[int, Tensor]] = []  # layer, whether a real row is not a number
 
     def __call__(self, call: Call) -> Output | None:
         plan = self._plans.get(call.kind)
@@ -77,8 +79,21 @@ class Recorder:
                 return fused.from_scores(call, plan)
         return blocks.from_scores(call, plan)
 
+    def check_finite(self) -> None:
+        """Refuse attention that is not a number; it waits for the device, so ask late."""
+        for layer, lost in self._lost:
+            if bool(lost):
+                raise HeadscopeError(
+                    f"The attention of layer {layer} is not a number: the model overflows or its "
+                    "weights are damaged; load it with dtype='float32', or another checkpoint."
+                )
+
     def _keep(self, call: Call, reduced: blocks.Reduced) -> None:
         heads = reduced.values.shape[1]
+        if reduced.values.shape[2]:
+            # a weight that is not a number spoils every feature of its row: one of them tells
+            lost = reduced.values[:, :, 0].isnan().any(dim=1)  # b q
+            self._lost.append((call.layer, (lost & self._plans[call.kind].grid.query.valid).any()))
         self._heads[call.kind] += [(call.layer, head) for head in range(heads)]
         self._values[call.kind].append(reduced.values)
         for name, part in reduced.wide.items():

@@ -76,13 +76,14 @@ class Ray:
         on_gpu = scope.device.type == "cuda"
         free = ray.cluster_resources()
         count = workers or int(free.get("GPU", 0) if on_gpu else free.get("CPU", 1) // cores) or 1
-        shipped = ray.put(_shipped(scope))
+        # held as long as the run: a worker that is started again asks for the model once more
+        self._model = ray.put(_shipped(scope))
         worker = ray.remote(_Worker).options(
             num_cpus=cores, num_gpus=1 if on_gpu else 0, max_restarts=-1, max_task_retries=-1
         )
         self._ray: Any = ray
         self._workers: list[Any] = [
-            worker.remote(shipped, settings, scope.device.type, cores) for _ in range(count)
+            worker.remote(self._model, settings, scope.device.type, cores) for _ in range(count)
         ]
 
     def run(self, portions: Iterator[Portion]) -> Iterator[tuple[Portion, Tally]]:

@@ -77,6 +77,7 @@ def measure_repeats(scope: Scope, settings: Settings) -> Tally:
         inputs, on = repeated_batch(scope, settings.seed)
         recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
         scope.forward(inputs, recorder, lazy=True)
+        recorder.check_finite()
         for kind in recorder.kinds:
             take(chosen, recorder.rows(kind), on[kind], tally)
     return tally
@@ -96,7 +97,7 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
     is_read = bool(chosen) or settings.distances
     trusted, _ = trust(scope), scope.kinds  # both try the model, which is done before it is read
     relay = _Relay()
-    waiting: list[Measured] = []
+    waiting: list[tuple[Recorder, Measured]] = []
     with scope.passes(relay if is_read else None, lazy=True) as run:
         for batch in texts:
             if is_read:
@@ -105,7 +106,9 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
                 keeper = MapKeeper(on, recorder) if settings.distances else None
                 relay.sink = keeper or recorder
                 run(batch.inputs)
-                started = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
+                started = [
+                    (recorder, Measured(chosen, recorder.rows(k), on[k])) for k in recorder.kinds
+                ]
                 _add_up(waiting, tally)
                 waiting = started
                 if keeper is not None:
@@ -127,8 +130,9 @@ class _Relay:
         return self.sink(call)
 
 
-def _add_up(waiting: list[Measured], tally: Tally) -> None:
-    for measured in waiting:
+def _add_up(waiting: list[tuple[Recorder, Measured]], tally: Tally) -> None:
+    for recorder, measured in waiting:
+        recorder.check_finite()
         measured.into(tally)
     waiting.clear()
 

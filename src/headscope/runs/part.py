@@ -1,0 +1,81 @@
+"""A part of a run: its state, kept from time to time and when the run is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import zipfile
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+from headscope.runs.interrupts import uninterrupted
+
+KEEP_EVERY = 10.0  # seconds of work that a killed run may lose
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a part has come, and the numbers it has by then."""
+
+    position: dict[str, Any]  # small, as JSON
+    arrays: Arrays = field(default_factory=dict[str, NDArray[Any]])
+
+
+class Part:
+    """Made by `Run.part`; a state in a file that is replaced whole, or nowhere without an output."""
+
+    def __init__(self, name: str, place: Callable[[str], Path | None], begun: Path | None) -> None:
+        self._name = f"{name}.npz"
+        self._place = place  # makes the run's folder when something is to be kept
+        self._begun = begun  # the run's folder, whether it exists or not
+        self._latest: Callable[[], State] | None = None  # newer than what is kept
+        self._kept_at = time.monotonic()
+        self.is_whole = True  # False where a step failed amid its change
+
+    def recall(self) -> State | None:
+        """What an earlier run kept of this part, or None."""
+        if self._begun is None or not (path := self._begun / self._name).exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            return State(json.loads(str(arrays.pop("position"))), arrays)
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise BadInput(
+                f"{path} cannot be read ({error}); start anew with --restart (restart=True)."
+            ) from error
+
+    @contextlib.contextmanager
+    def step(self, state: Callable[[], State]) -> Generator[None]:
+        """A change that is made whole or not at all; `state` tells what there is after it.
+
+        Ctrl-C waits for the end of the step. A step that fails leaves what was kept before it.
+        """
+        with uninterrupted():
+            self._latest, self.is_whole = None, False  # amid a change there is nothing to keep
+            yield
+            self._latest, self.is_whole = state, True
+            if time.monotonic() - self._kept_at > KEEP_EVERY:
+                self.keep()
+
+    def keep(self) -> None:
+        """Write the latest state down now; a run does so by itself when it is stopped."""
+        latest, self._latest = self._latest, None
+        if latest is None:
+            return
+        path = self._place(self._name)
+        if path is not None:
+            state = latest()
+            with atomic_path(path) as temporary, temporary.open("wb") as file:
+                position = np.array(json.dumps(state.position))
+                np.savez(file, position=position, **state.arrays)  # pyright: ignore
+        self._kept_at = time.monotonic()

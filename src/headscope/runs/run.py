@@ -1,0 +1,223 @@
+"""A run: one output, one writer, one identity; stopped at any moment, it goes on from there."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headscope._version import __version__
+from headscope.errors import BadInput, HeadscopeError, Stopped
+from headscope.files import atomic_path, sweep
+from headscope.runs.identity import describe, differences
+from headscope.runs.lock import only_writer
+from headscope.runs.part import Part
+from headscope.runs.progress import Progress, ProgressCallback, showing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Item = TypeVar("Item")
+IDENTITY = "run.json"
+
+
+def partial_folder(output: Path) -> Path:
+    """Where a run keeps what it has until its output is written."""
+    return output.with_name(output.name + ".partial")
+
+
+class Run:
+    """Use it as `with Run(output, identity, title=…) as run:`; see the folder's own page."""
+
+    def __init__(
+        self,
+        output: str | Path | None,
+        identity: Mapping[str, object],
+        *,
+        title: str = "",
+        restart: bool = False,
+        progress: bool | ProgressCallback = True,
+        makes_folder: bool = False,  # the output is a folder, such as a model
+    ) -> None:
+        self.output = None if output is None else Path(output).absolute()
+        self.title = title
+        self._identity = {name: describe(value) for name, value in identity.items()}
+        self._identity["version of headscope"] = __version__
+        self._restart, self._progress, self._makes_folder = restart, progress, makes_folder
+        self._folder = None if self.output is None else partial_folder(self.output)
+        self._parts: list[Part] = []
+        self._held = contextlib.ExitStack()
+        self._show: ProgressCallback = lambda progress: None
+
+    # opening and closing
+
+    def __enter__(self) -> Run:
+        with contextlib.ExitStack() as held:
+            if self.output is not None and self._folder is not None:
+                held.enter_context(only_writer(self.output, folder=self._makes_folder))
+                sweep(self.output)
+                self._take_up(self._folder)
+            self._show = held.enter_context(showing(self._progress))
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._held:
+            if error is None:
+                self._forget()
+                return
+            with contextlib.suppress(HeadscopeError):  # the disk is full; what came before stays
+                for part in self._parts:
+                    part.keep()
+            kept = self._is_kept()
+            if not kept:
+                self._forget()
+        if isinstance(error, KeyboardInterrupt):
+            stopped = Stopped(self._how_to_go_on(kept))
+            stopped.partial = getattr(error, "partial", None)
+            raise stopped from None
+
+    def _take_up(self, folder: Path) -> None:
+        """See whose the kept state is; another run's is refused, a half-made one removed."""
+        if self._restart:
+            self._forget()
+        if not folder.exists():
+            return
+        if not folder.is_dir():
+            raise BadInput(
+                f"{folder} was left by another version of headscope or by something else; {_ANEW}."
+            )
+        if not (folder / IDENTITY).exists():  # killed before it said whose it is: nothing is in it
+            self._forget()
+            return
+        for path in folder.iterdir():
+            if path.name.startswith("."):  # a write that was killed
+                path.unlink(missing_ok=True)
+        try:
+            kept: Any = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
+            other = differences(kept, json.loads(json.dumps(self._identity)))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise BadInput(f"{folder} cannot be read ({error}); {_ANEW}.") from error
+        if other:
+            raise BadInput(
+                f"{folder} was begun with another {_listed(other)}; go on with the same, {_ANEW}."
+            )
+
+    def _forget(self) -> None:
+        if self._folder is not None and self._folder.is_dir():
+            shutil.rmtree(self._folder, ignore_errors=True)
+        elif self._folder is not None:
+            self._folder.unlink(missing_ok=True)
+
+    def _is_kept(self) -> bool:
+        folder = self._folder
+        return (
+            folder is not None
+            and folder.is_dir()
+            and any(_holds(path) for path in folder.iterdir() if path.name != IDENTITY)
+        )
+
+    def _how_to_go_on(self, kept: bool) -> str:
+        if self._folder is None:
+            return "Stopped; without an output nothing is kept."
+        if kept:
+            return (
+                f"Stopped; what was done is kept in {self._folder.name}. Run the same command "
+                "to go on."
+            )
+        return "Stopped before there was anything to keep; the same command starts again."
+
+    # what is kept
+
+    def part(self, name: str) -> Part:
+        """A part of the run with a state of its own."""
+        part = Part(name, self.place, self._folder)
+        self._parts.append(part)
+        return part
+
+    def place(self, name: str) -> Path | None:
+        """A file of the run's own, such as the output of a run inside it; None if nothing is kept.
+
+        It goes with the rest once this run's output is written.
+        """
+        folder = self._folder
+        if folder is None:
+            return None
+        if not (folder / IDENTITY).exists():
+            try:
+                folder.mkdir(exist_ok=True)
+            except OSError as error:
+                raise HeadscopeError(
+                    f"{folder} cannot be made ({error.strerror}); choose another output."
+                ) from error
+            with atomic_path(folder / IDENTITY) as temporary:
+                temporary.write_text(json.dumps(self._identity, indent=1), encoding="utf-8")
+        return folder / name
+
+    def table(self, name: str, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """A table that is computed once: read back where an earlier run finished it."""
+        import pandas as pd
+
+        path = None if self._folder is None else self._folder / f"{name}.parquet"
+        if path is not None and path.exists():
+            return pd.read_parquet(path)
+        frame = compute()
+        path = self.place(f"{name}.parquet")
+        if path is not None:
+            with atomic_path(path) as temporary:
+                frame.to_parquet(temporary)
+        return frame
+
+    # how far it has come
+
+    def show(self, progress: Progress) -> None:
+        """Show progress of a run inside this one: pass it on as `progress=run.show`."""
+        self._show(progress if progress.title else dataclasses.replace(progress, title=self.title))
+
+    def tell(
+        self,
+        done: int,
+        total: int | None = None,
+        *,
+        title: str = "",
+        segments: int = 0,
+        tokens: int = 0,
+        note: str = "",
+    ) -> None:
+        """Say how far the run has come."""
+        self.show(Progress(done, total, segments, tokens, title, note))
+
+    def track(
+        self, items: Iterable[Item], title: str = "", total: int | None = None
+    ) -> Iterator[Item]:
+        """The items, counted as they are done."""
+        if total is None and hasattr(items, "__len__"):
+            total = len(items)  # pyright: ignore
+        done = 0
+        self.tell(done, total, title=title)
+        for item in items:
+            yield item
+            done += 1
+            self.tell(done, total, title=title)
+
+
+_ANEW = "start anew with --restart (restart=True), or choose another output"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _holds(path: Path) -> bool:
+    """Whether there is anything in it: a run inside may have been stopped before it kept."""
+    return path.is_file() or any(_holds(one) for one in path.iterdir())
