@@ -21,7 +21,7 @@ class TextTooLong(BadInput):
     """A text has more tokens than the model has positions."""
 
 
-class Stopped(KeyboardInterrupt):  # noqa: N818 - a stop is no error, and nothing may swallow it
+class Stopped(KeyboardInterrupt):
     """A run was stopped with Ctrl-C; the message says what is kept and how to go on.
 
     `partial` is what a survey had measured by then, marked as incomplete.

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from headscope.cli.console import err, say_error
 from headscope.cli.options import with_new_names
@@ -41,9 +42,21 @@ Examples:
 """
 
 
+class _Stoppable(TyperGroup):
+    """The commands; a stop says what is kept, where typer would leave without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            say_error(str(stop) or "Stopped.")
+            raise typer.Exit(130) from None
+
+
 def build() -> typer.Typer:
     """The application with every command of this folder."""
     app = typer.Typer(
+        cls=_Stoppable,
         help=_HELP,
         no_args_is_help=False,
         add_completion=False,

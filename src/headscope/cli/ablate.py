@@ -9,16 +9,11 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_figure, check_name, check_numbers, check_output
-from headscope.cli.console import draw, err, open_scope, out, say_written, stoppable
+from headscope.cli.console import draw, err, open_scope, out, say_written
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from headscope.edits.ablate import Ablation, What
-    from headscope.edits.importance import Importance
-    from headscope.reading import Scope
-    from headscope.tasks.questions import Exam
 
 
 def register(app: typer.Typer) -> None:
@@ -85,55 +80,27 @@ def ablate(
         metric=metric,
     ).sample(limit, seed)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    from headscope.cli.console import progress
     from headscope.edits.ablate import ablate as run
-    from headscope.edits.kept import Kept
-    from headscope.files import write_table
-    from headscope.runs.lock import only_writer
     from headscope.tasks.questions import exam
 
     questions = exam(
         scope, task, metric=metric, batch_size=batch_size, max_tokens=max_tokens, seed=seed
     )
-    kept = Kept.beside(
-        output, scope, questions, mode=mode, what=chosen, limit=limit, seed=seed,
-        batch_size=batch_size, max_tokens=max_tokens,
+    found = run(
+        scope, questions, what=chosen, mode=mode, seed=seed, importance=gates, output=output,
+        restart=restart,
     )  # fmt: skip
-    with only_writer(output), stoppable(), progress() as bar:
-        if restart:
-            kept.forget()
-        found = run(
-            scope, questions, what=chosen, mode=mode, seed=seed, kept=kept,
-            track=lambda items, title: bar.track(items, description=title),
-        )  # fmt: skip
-        weighed = _weigh(scope, questions, bar) if gates and "heads" in chosen else None
-        table: Any = found.scores
-        if weighed is not None:
-            table = table.merge(
-                weighed.heads[["layer", "head", "importance"]], "left", ["layer", "head"]
-            )
-        write_table(table, output)
-        kept.forget()
     if map_file is not None:
         draw(found.plot(), map_file)
     _summary(found)
-    if weighed is not None:
+    if found.importance is not None:
         from headscope.edits.agreement import agreement
 
-        rank = agreement(weighed, found)
+        rank = agreement(found.importance, found)
         out.print(
             f"importance and damage agree to a rank correlation of {rank:.2f}", highlight=False
         )
     say_written(output)
-
-
-def _weigh(scope: Scope, questions: Exam, bar: Progress) -> Importance:
-    from headscope.edits.importance import importance
-
-    def track(items: Any, title: str) -> Any:
-        return bar.track(items, description=title)
-
-    return importance(scope, questions, track=track)
 
 
 def _summary(found: Ablation) -> None:

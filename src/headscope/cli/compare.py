@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_data, check_figure, check_numbers, check_output
-from headscope.cli.console import draw, open_scope, out, say_written, stoppable, told
+from headscope.cli.console import draw, open_scope, out, say_written
 
 
 def register(app: typer.Typer) -> None:
@@ -51,12 +51,10 @@ def compare(
     a, b = (open_scope(name, device, dtype, trust_remote_code) for name in (model_a, model_b))
     from headscope.finetuning.compare import compare as run
 
-    with stoppable(), told(f"Comparing {a.name} and {b.name}") as tell:
-        found = run(
-            a, b, corpus, padded=padded, limit=limit, max_length=max_tokens or 128,
-            labels=statistics, statistics=None if statistics else [], output=output,
-            restart=restart, progress=tell,
-        )  # fmt: skip
+    found = run(
+        a, b, corpus, padded=padded, limit=limit, max_length=max_tokens or 128,
+        labels=statistics, statistics=None if statistics else [], output=output, restart=restart,
+    )  # fmt: skip
     if map_file is not None:
         draw(found.plot(), map_file)
     layers = found.by_layer()

@@ -12,11 +12,9 @@ from rich.console import Console
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from rich.progress import Progress
 
     from headscope.corpus.bad_data import Faults
     from headscope.reading import Scope
-    from headscope.runs.progress import Report, Tell
 
 out = Console()
 err = Console(stderr=True)
@@ -29,62 +27,6 @@ def say_error(sentence: str) -> None:
 def say_written(path: str | Path) -> None:
     """Every command that writes a file says where it put it."""
     err.print(f"Wrote {_plain(str(path))}", highlight=False, soft_wrap=True)
-
-
-def progress() -> Progress:
-    """A bar with the count, the time gone and the time left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=err,
-        transient=True,
-    )
-
-
-@contextlib.contextmanager
-def stoppable(checkpoint: Path | None = None) -> Generator[None]:
-    """Around a run that keeps what it has: when it is stopped, the user is told how to go on.
-
-    Where a run keeps checkpoints from time to time, what counts is whether there is one.
-    """
-    try:
-        yield
-    except KeyboardInterrupt:
-        import typer
-
-        if checkpoint is None:
-            err.print("Stopped; what was done is kept. Run the same command to go on.")
-        elif checkpoint.exists():
-            err.print("Stopped; the last checkpoint is kept. Run the same command to go on.")
-        else:
-            err.print("Stopped before the first checkpoint; the same command starts again.")
-        raise typer.Exit(130) from None
-
-
-@contextlib.contextmanager
-def told(title: str) -> Generator[Tell]:
-    """A bar that shows the reports of a run over a corpus."""
-    with progress() as bar:
-        task = bar.add_task(title, total=None)
-
-        def tell(report: Report) -> None:
-            words = f"{title}, {report.tokens:,} tokens"
-            bar.update(task, completed=report.done, total=report.total, description=words)
-
-        yield tell
 
 
 def open_scope(

@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_folder, check_name, check_numbers
-from headscope.cli.console import out, progress, say_written, stoppable
+from headscope.cli.console import out, say_written
 
 
 def register(app: typer.Typer) -> None:
@@ -36,11 +36,12 @@ def finetune(
     metric: options.MetricName = None,
     limit: options.Limit = None,
     device: options.Device = None,
+    restart: options.Restart = False,
 ) -> None:
     """Fine-tune a model on a task and save it as an ordinary model folder.
 
-    A stopped run goes on from its last checkpoint when the same command is given again. Where
-    the data has a development set, the model is scored on it beside two baselines.
+    A stopped run goes on where it was when the same command is given again. Where the data has a
+    development set, the model is scored on it beside two baselines.
 
     Examples:
 
@@ -48,8 +49,8 @@ def finetune(
 
       headscope finetune train.tsv --text review --label stars --model bert-base-uncased -o model
     """
-    from headscope.finetuning.finetune import CHECKPOINT, Recipe
     from headscope.finetuning.finetune import finetune as run
+    from headscope.finetuning.training import Recipe
     from headscope.tasks.task import read_task
 
     check_folder(output)
@@ -62,14 +63,7 @@ def finetune(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, warmup=warmup,
         max_length=length, dropout=dropout, seed=seed, from_scratch=from_scratch,
     )  # fmt: skip
-    with stoppable(output / CHECKPOINT), progress() as bar:
-        shown = bar.add_task(f"training on {task.name}", total=None)
-
-        def advance(step: int, total: int, loss: float) -> None:
-            words = f"training on {task.name}, loss {loss:.3f}"
-            bar.update(shown, completed=step, total=total, description=words)
-
-        run(model, task, output, recipe=recipe, device=device, progress=advance)
+    run(model, task, output, recipe=recipe, device=device, restart=restart)
     say_written(output)
     if Path(task_data).is_dir():
         _score(task_data, output, task, columns, length, device)

@@ -15,13 +15,11 @@ from headscope.cli.checks import (
     check_output,
     check_reading,
 )
-from headscope.cli.console import err, open_scope, out, progress, say_written
+from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
-
-MAPS = 1000  # documents whose maps are classified, as in the paper
 
 
 def register(app: typer.Typer) -> None:
@@ -54,6 +52,7 @@ def patterns(
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
     output: Annotated[Path, options.output("The table: .csv or .parquet")] = Path("heads.csv"),
+    restart: options.Restart = False,
 ) -> None:
     """Score every head on every pattern, and label those that hold.
 
@@ -76,105 +75,38 @@ def patterns(
     if corpus == "-" and predictive:
         raise BadInput("A pipe is read once and --predictive reads twice; write it to a file.")
     scope = open_scope(model, device, dtype, trust_remote_code)
-    cut = segments or ("documents" if scope.causal else "pairs")
-    reading = {"field": field, "layout": layout, "bad": bad_data, "seed": seed}
+    asked: dict[str, Any] = {
+        "cut": segments, "max_tokens": max_tokens, "limit": limit, "output": output,
+        "restart": restart, "field": field, "layout": layout, "bad": bad_data, "seed": seed,
+    }  # fmt: skip
     if kinds:
-        _kinds(scope, corpus, cut, limit or MAPS, max_tokens or 128, output, reading)
+        from headscope.patterns.over_corpus import map_kind_shares
+
+        _say_kinds(scope, map_kind_shares(scope, corpus, **asked))
     else:
-        _scores(scope, corpus, cut, limit, max_tokens, predictive, output, reading)
+        from headscope.patterns.over_corpus import pattern_scores
+
+        _say_scores(pattern_scores(scope, corpus, predictive=predictive, **asked))
     say_written(output)
 
 
-def _scores(
-    scope: Scope,
-    corpus: str,
-    cut: Any,
-    limit: int | None,
-    max_tokens: int | None,
-    guesses: int,
-    output: Path,
-    reading: dict[str, Any],
-) -> None:
-    import pandas as pd
-
-    from headscope.patterns import evidence, measures, predictive
-    from headscope.patterns import patterns as known
+def _say_scores(frame: Any) -> None:
     from headscope.patterns.labels import in_order
-    from headscope.statistics.survey.run import survey
 
-    kept = output.with_name(f"{output.stem}.survey.parquet")  # a stopped run goes on from here
-    found = survey(
-        scope, corpus, measures(scope), segments=cut, limit=limit, max_tokens=max_tokens,
-        output=kept, **reading,
-    )  # fmt: skip
-    table = found.table
-    if guesses:
-        texts = _texts(scope, corpus, cut, max_tokens or 40, guesses, reading)
-        with progress() as bar:
-            task = bar.add_task("predictive words", total=guesses)
-            guessed = predictive(scope, texts, guesses, lambda: bar.advance(task))
-        table = pd.concat([table, guessed], ignore_index=True)
-    frame: Any = evidence.table(table, known())
-    write(frame, output)
-    if found.complete:
-        kept.unlink(missing_ok=True)
-    else:
-        err.print(f"Stopped early; run the same command again to go on ({kept.name}).")
     held: Any = in_order(frame)
     heads = held.groupby(["kind", "layer", "head"]).ngroups
     every = frame.groupby(["kind", "layer", "head"]).ngroups
-    out.print(f"{heads} of {every} heads labelled, on {found.metadata['segments']} segments:")
+    out.print(f"{heads} of {every} heads labelled, on {frame.attrs['segments']} segments:")
     for label, rows in held.groupby("label"):
         best = rows.nlargest(3, "score")
         named = ", ".join(f"{r.layer}-{r.head} {r.score:.2f}" for r in best.itertuples())
         out.print(f"  {label:30} {len(rows):3}   {named}", highlight=False)
 
 
-def _kinds(
-    scope: Scope, corpus: str, cut: Any, limit: int, longest: int, output: Path,
-    reading: dict[str, Any],
-) -> None:  # fmt: skip
-    from headscope.patterns.kinds import KINDS, shares
+def _say_kinds(scope: Scope, frame: Any) -> None:
+    from headscope.patterns.kinds import KINDS
 
-    texts = _texts(scope, corpus, cut, longest, limit, reading)
-    with progress() as bar:
-        task = bar.add_task("maps", total=None)
-
-        def readings() -> Any:
-            for first, second in texts:
-                yield scope.read(first, second, keep=("weights",), truncate=True)
-                bar.advance(task)
-
-        frame: Any = shares(readings())
-    write(frame, output)
     out.print(f"{int(frame['documents'].sum()):,} maps of {scope.name}:")
     for name in KINDS:
         share = (frame[name] * frame["documents"]).sum() / frame["documents"].sum()
         out.print(f"  {name:20} {share:6.1%}", highlight=False)
-
-
-def _texts(
-    scope: Scope, corpus: str, cut: Any, longest: int, limit: int, reading: dict[str, Any]
-) -> Any:
-    from itertools import islice
-
-    from headscope.corpus.bad_data import Faults
-    from headscope.corpus.text.documents import Reader
-    from headscope.corpus.text.segments import segments
-
-    documents = Reader(reading["field"], reading["layout"]).documents(
-        corpus, Faults(reading["bad"])
-    )
-    every = segments(documents, cut, scope.tokenizer, longest=longest, seed=reading["seed"])
-    return [(one.text, one.pair) for one in islice(every, limit)]
-
-
-def write(frame: Any, path: Path) -> None:
-    """A table by the ending of its name, whole or not at all."""
-    from headscope.files import atomic_path
-
-    with atomic_path(path) as temporary:
-        if path.suffix == ".csv":
-            frame.to_csv(temporary, index=False)
-        else:
-            frame.to_parquet(temporary)

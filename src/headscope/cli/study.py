@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_data, check_numbers, check_output
-from headscope.cli.console import err, open_scope, progress, say_written
+from headscope.cli.console import open_scope, say_written
 from headscope.errors import BadInput
-from headscope.studies.steps import Progress, Steps
-
-Item = TypeVar("Item")
-
-
-class Shown(Progress):
-    """A study's progress on the terminal: a line a step, a bar with the time left for long ones."""
-
-    def start(self, step: str) -> None:
-        err.print(f"… {step.replace('_', ' ')}", highlight=False)
-
-    def track(self, items: Iterable[Item], step: str, total: int | None = None) -> Iterator[Item]:
-        with progress() as bar:
-            task = bar.add_task(step, total=total)
-            for item in items:
-                yield item
-                bar.advance(task)
-
 
 def register(app: typer.Typer) -> None:
     app.command("study")(study)
@@ -48,6 +29,7 @@ def study(
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
     output: Annotated[Path, options.output("The page to write, .html")] = Path("report.html"),
+    restart: options.Restart = False,
 ) -> None:
     """Run a paper's experiments on a model and write the report.
 
@@ -71,14 +53,7 @@ def study(
         data = None
     check_data(data)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    steps = Steps(
-        output.with_suffix(".steps"),
-        {"study": name, "model": scope.name, "data": str(data), "limit": limit},
-        Shown(),
-    )
-    report = STUDIES[name](scope, data, limit=limit, steps=steps, command=_command())
-    report.save(output)
-    steps.clear()
+    STUDIES[name](scope, data, limit=limit, output=output, restart=restart, command=_command())
     say_written(output)
 
 

@@ -15,7 +15,7 @@ from headscope.cli.checks import (
     check_output,
     check_reading,
 )
-from headscope.cli.console import err, open_scope, out, say_written, told
+from headscope.cli.console import err, open_scope, out, say_written
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -93,34 +93,29 @@ def survey(
 
     choose(chosen)  # a name that nobody knows is said at once
     scope = open_scope(model, device, dtype, trust_remote_code)
-    with told("Surveying") as tell:
-        found = measure(
-            scope,
-            corpus,
-            chosen,
-            segments=segments,  # pyright: ignore[reportArgumentType]
-            max_tokens=max_tokens,
-            limit=limit,
-            distances=distances,
-            interval=interval,
-            token_types=token_types,  # pyright: ignore[reportArgumentType]
-            seed=seed,
-            output=output,
-            restart=restart,
-            engine=engine,  # pyright: ignore[reportArgumentType]
-            address=address,
-            workers=workers,
-            field=field,
-            layout=layout,  # pyright: ignore[reportArgumentType]
-            bad=bad_data,  # pyright: ignore[reportArgumentType]
-            batch_tokens=batch_tokens,
-            progress=tell,
-        )
+    found = measure(
+        scope,
+        corpus,
+        chosen,
+        segments=segments,  # pyright: ignore[reportArgumentType]
+        max_tokens=max_tokens,
+        limit=limit,
+        distances=distances,
+        interval=interval,
+        token_types=token_types,  # pyright: ignore[reportArgumentType]
+        seed=seed,
+        output=output,
+        restart=restart,
+        engine=engine,  # pyright: ignore[reportArgumentType]
+        address=address,
+        workers=workers,
+        field=field,
+        layout=layout,  # pyright: ignore[reportArgumentType]
+        bad=bad_data,  # pyright: ignore[reportArgumentType]
+        batch_tokens=batch_tokens,
+    )
     _print_summary(found)
     say_written(output)
-    if not found.complete:
-        err.print("Stopped; the table holds what was measured. Run the same command to go on.")
-        raise typer.Exit(130)
 
 
 def _print_summary(found: Survey) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.edits.answers import OneLayer, Track, answer_each, untracked
+from headscope.edits.answers import OneLayer, answer_each, exam_identity, questions
 from headscope.edits.disable import chosen_kind
-from headscope.edits.kept import Kept
+from headscope.edits.importance import Importance, weigh_heads
 from headscope.errors import BadInput
+from headscope.files import check_table
+from headscope.models.finite import check_weights
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.tasks.questions import Exam
 from headscope.tasks.significance import (
     Differences,
@@ -22,6 +28,7 @@ from headscope.tasks.significance import (
     paired_bootstrap,
     split_half,
 )
+from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +62,9 @@ class Ablation(HeadResult):
     answers: np.ndarray = field(repr=False)  # e n o
     baseline_answers: np.ndarray = field(repr=False)  # n o
     labels: np.ndarray = field(repr=False)  # n
+    importance: Importance | None = field(default=None, repr=False)  # where it was asked for
 
-    holds: ClassVar[tuple[type, ...]] = (OneLayer, Differences, SplitHalf)
+    holds: ClassVar[tuple[type, ...]] = (OneLayer, Differences, SplitHalf, Importance)
 
     @property
     def title(self) -> str:
@@ -81,7 +89,7 @@ class Ablation(HeadResult):
 
         whole = [len(edit.heads) > 1 or self.heads == 1 for edit in self.edits]
         found = self.differences
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "task": self.task,
                 "metric": self.metric,
@@ -101,6 +109,10 @@ class Ablation(HeadResult):
                 "p_bh": found.p_bh,
             }
         )
+        if self.importance is None:
+            return table
+        weighed = self.importance.heads[["layer", "head", "importance"]]
+        return table.merge(weighed, "left", ["layer", "head"])
 
     @property
     def scale(self) -> float:
@@ -174,7 +186,7 @@ def single_edits(layers: Sequence[int], heads: int, what: tuple[What, ...]) -> l
 
 def ablate(
     scope: Scope,
-    exam: Exam,
+    task: Task | Exam,
     *,
     what: tuple[What, ...] = ("heads", "layers"),
     mode: str = "uniform",
@@ -182,30 +194,47 @@ def ablate(
     weights: object = None,
     copies: int | None = None,
     draws: int | None = None,
+    importance: bool = False,
     seed: int = 0,
-    kept: Kept | None = None,
-    track: Track = untracked,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> Ablation:
-    """Disable every head and every layer in turn, and mark the answers."""
+    """Disable every head and every layer in turn, and mark the answers.
+
+    `task` is a task, of which `limit` examples are drawn, or an exam made of one. With
+    `importance` every head's gradient importance stands in the table too. With an `output` the
+    table is written there, and a run that is stopped goes on where it was.
+    """
     kind = chosen_kind(scope, kind)
+    if output is not None:
+        check_table(output, "An ablation")
+    check_weights(scope.model, scope.name)
+    exam = questions(scope, task, limit, seed)
     layers, heads = scope.layers[kind], scope.heads[kind]
     edits = single_edits(scope.layer_numbers[kind], heads, what)
-    swept = answer_each(
-        scope,
-        exam,
-        edits,
-        mode=mode,
-        kind=kind,
-        weights=weights,
-        copies=copies,
-        kept=kept,
-        track=track,
-    )
-    return judged(
-        scope.name, exam, edits, swept.baseline, swept.edited,
-        mode=mode, kind=kind, layers=layers, heads=heads, shared=swept.shared,
-        draws=draws, seed=seed,
-    )  # fmt: skip
+    identity = {
+        **scope_identity(scope),
+        **exam_identity(exam),
+        "settings": [what, mode, kind, weights, importance],
+    }
+    title = f"Disabling heads on {exam.name}"
+    with Run(output, identity, title=title, restart=restart, progress=progress) as run:
+        swept = answer_each(
+            scope, exam, edits, mode=mode, kind=kind, weights=weights, copies=copies, run=run
+        )
+        found = judged(
+            scope.name, exam, edits, swept.baseline, swept.edited,
+            mode=mode, kind=kind, layers=layers, heads=heads, shared=swept.shared,
+            draws=draws, seed=seed,
+        )  # fmt: skip
+        if importance and "heads" in what:
+            weighed = weigh_heads(run, scope, exam, "example", kind)
+            found = dataclasses.replace(found, importance=weighed)
+        if output is not None:
+            write_output(found, output, found.scores)
+    return found
 
 
 def judged(

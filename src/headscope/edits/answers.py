@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +14,19 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.edits.disable import Disabled, chosen_kind
-from headscope.edits.kept import Kept, joined
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.edits.sweep.sweep import Sweep
-from headscope.runs.checkpoint import Pace
-from headscope.tasks.questions import Exam
+from headscope.errors import BadInput, HeadscopeError
+from headscope.runs import Run, State
+from headscope.tasks.questions import Exam, exam
+from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-Track = Callable[[Sequence[Any], str], Iterable[Any]]
+Piece = tuple[np.ndarray, np.ndarray]  # b o, e b o: answers with no edit and under each
 # copies of a batch run together up to this many tokens: what a processor's cache likes is little,
 # a GPU wants many
 TOKENS_AT_ONCE = {"cpu": 2_048, "cuda": 32_768}
@@ -39,22 +41,47 @@ class OneLayer:
     heads: tuple[int, ...]
 
 
-def untracked(items: Sequence[Any], label: str) -> Iterable[Any]:
-    return items
+def questions(scope: Scope, task: Task | Exam, limit: int | None = None, seed: int = 0) -> Exam:
+    """A task, or a part of it, as this scope is asked it; an exam is ready as it is."""
+    if isinstance(task, Task):
+        return exam(scope, task.sample(limit, seed), seed=seed)
+    if limit is not None:
+        raise BadInput("An exam is made already; give the limit to the task it is made of.")
+    return task
 
 
-def answer(scope: Scope, exam: Exam, track: Track = untracked) -> np.ndarray:
+def exam_identity(exam: Exam) -> dict[str, str]:
+    """Tells apart questions that differ in a token, a label, how they are batched or marked."""
+    digest = hashlib.sha256()
+    for inputs, targets in exam.batches:
+        for name, tensor in sorted({**inputs, "targets": targets}.items()):
+            digest.update(f"{name}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().numpy().tobytes())
+    return {"task": digest.hexdigest()[:32], "metric": exam.metric.name}
+
+
+def answer(scope: Scope, exam: Exam, run: Run | None = None) -> np.ndarray:
     """n o: the scope's answers, under whatever edits it has."""
+    run = run or Run(None, {})
     found = [
         exam.answers(scope.forward(inputs), targets).float().cpu().numpy()
-        for inputs, targets in track(exam.batches, f"answering {exam.name}")
+        for inputs, targets in run.track(exam.batches, f"Answering {exam.name}")
     ]
-    return np.concatenate(found)
+    return _finite(np.concatenate(found))
 
 
-def score(scope: Scope, exam: Exam, track: Track = untracked) -> float:
+def score(scope: Scope, exam: Exam, run: Run | None = None) -> float:
     """The exam's metric of the scope's answers."""
-    return exam.metric(answer(scope, exam, track), exam.labels)
+    return exam.metric(answer(scope, exam, run), exam.labels)
+
+
+def _finite(answers: np.ndarray) -> np.ndarray:
+    if not np.isfinite(answers).all():
+        raise HeadscopeError(
+            "The model's answers are not numbers: it overflows or its weights are damaged; load "
+            "it with dtype='float32', or an earlier checkpoint."
+        )
+    return answers
 
 
 @dataclass(frozen=True)
@@ -75,35 +102,46 @@ def answer_each(
     kind: Kind | None = None,
     weights: object = None,
     copies: int | None = None,
-    kept: Kept | None = None,
-    track: Track = untracked,
+    run: Run | None = None,
 ) -> Swept:
     """The answers under every edit in turn, sharing what the edits have in common.
 
-    With `kept` finished batches are put on disk, and found there by the next run.
+    In a run that has an output, finished batches are kept and found by the next run.
     """
     kind = chosen_kind(scope, kind)
     instead = find_mode(mode, weights)
     stack = stack_of(scope, exam, kind)
-    done, pieces = (0, []) if kept is None else kept.recall()
-    pace, new = Pace(), len(pieces)  # `new` is where this run's own pieces begin
-    label = f"disabling heads on {exam.name}" + ("" if stack else ", a full pass each")
-    try:
-        for number, (inputs, targets) in enumerate(track(exam.batches, label)):
-            if number < done:
-                continue
-            one = dataclasses.replace(exam, batches=((inputs, targets),))
-            if stack is None:
-                plain = answer_each_plainly(scope, one, edits, mode, kind, weights)
-                pieces.append((answer(scope, one), plain))
-            else:
-                pieces.append(_sweep_batch(scope, one, stack, edits, instead, weights, copies))
-            if kept is not None and pace.due():
-                kept.keep(done + len(pieces) - new, pieces)
-    finally:
-        if kept is not None and len(pieces) > new:
-            kept.keep(done + len(pieces) - new, pieces)
-    return Swept(*joined(pieces), stack is not None)
+    run = run or Run(None, {})
+    part = run.part("answers")
+    state = part.recall()
+    done = 0 if state is None else int(state.position["batches"])
+    pieces = [] if state is None else [(state.arrays["baseline"], state.arrays["edited"])]
+
+    def now() -> State:
+        baseline, edited = _joined(pieces)
+        return State({"batches": done}, {"baseline": baseline, "edited": edited})
+
+    title = f"Disabling heads on {exam.name}" + ("" if stack else ", a full pass each")
+    run.tell(done, len(exam.batches), title=title)
+    for batch in exam.batches[done:]:
+        one = dataclasses.replace(exam, batches=(batch,))
+        if stack is None:
+            plain = answer_each_plainly(scope, one, edits, mode, kind, weights)
+            piece = (answer(scope, one), plain)
+        else:
+            piece = _sweep_batch(scope, one, stack, edits, instead, weights, copies)
+        _finite(piece[0])
+        with part.step(now):
+            pieces.append(piece)
+            done += 1
+        run.tell(done, len(exam.batches), title=title)
+    return Swept(*_joined(pieces), stack is not None)
+
+
+def _joined(pieces: list[Piece]) -> Piece:
+    """The answers of all batches, in their order."""
+    baseline, edited = zip(*pieces, strict=True)
+    return np.concatenate(baseline), np.concatenate(edited, axis=1)
 
 
 def _sweep_batch(
@@ -147,12 +185,13 @@ def answer_each_plainly(
     mode: str = "uniform",
     kind: Kind | None = None,
     weights: object = None,
-    track: Track = untracked,
+    run: Run | None = None,
 ) -> np.ndarray:
     """e n o: the same, one full pass per edit."""
     kind = chosen_kind(scope, kind)
     found: list[np.ndarray] = []
-    for edit in track(edits, f"disabling heads on {exam.name}, a full pass each"):
+    run = run or Run(None, {})
+    for edit in run.track(edits, f"Disabling heads on {exam.name}, a full pass each"):
         heads = tuple((edit.layer, head) for head in edit.heads)
         found.append(answer(scope.edited(Disabled(kind, heads, mode, weights)), exam))
     return np.stack(found)

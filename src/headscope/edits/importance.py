@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,11 +17,16 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind
-from headscope.edits.answers import Track, untracked
+from headscope.edits.answers import exam_identity, questions
 from headscope.edits.disable import chosen_kind
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
+from headscope.files import check_table
+from headscope.models.finite import check_weights
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.tasks.questions import Exam
+from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,29 +84,65 @@ class Importance(HeadResult):
 
 def importance(
     scope: Scope,
-    exam: Exam,
+    task: Task | Exam,
     *,
     per: Literal["example", "token"] = "example",
     kind: Kind | None = None,
-    track: Track = untracked,
+    seed: int = 0,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> Importance:
-    """Gate slopes of every head over an exam; `per` says over what the size is averaged."""
+    """Gate slopes of every head over a task; `per` says over what the size is averaged."""
     kind = chosen_kind(scope, kind)
     if per not in ("example", "token"):
         raise BadInput(f"Importance is averaged per 'example' or per 'token', not per {per!r}.")
+    if output is not None:
+        check_table(output, "Importance")
+    check_weights(scope.model, scope.name)
+    exam = questions(scope, task, limit, seed)
+    identity = {**scope_identity(scope), **exam_identity(exam), "settings": [per, kind]}
+    with Run(output, identity, restart=restart, progress=progress) as run:
+        found = weigh_heads(run, scope, exam, per, kind)
+        if output is not None:
+            write_output(found, output, found.heads)
+    return found
+
+
+def weigh_heads(
+    run: Run, scope: Scope, exam: Exam, per: Literal["example", "token"], kind: Kind
+) -> Importance:
+    """The same as a part of a run: the sums over batches are kept."""
+    part, title = run.part("importance"), f"Weighing heads on {exam.name}"
+    state = part.recall()
     size = np.zeros((scope.layers[kind], scope.heads[kind]))
-    slope = np.zeros_like(size)
-    count = 0
-    for inputs, targets in track(exam.batches, f"weighing heads on {exam.name}"):
+    slope, done, count = np.zeros_like(size), 0, 0
+    if state is not None:
+        size, slope = state.arrays["size"], state.arrays["slope"]
+        done, count = state.position["batches"], state.position["count"]
+
+    def now() -> State:
+        return State({"batches": done, "count": count}, {"size": size, "slope": slope})
+
+    run.tell(done, len(exam.batches), title=title)
+    for inputs, targets in exam.batches[done:]:
 
         def loss(output: Any, targets: Tensor = targets) -> Tensor:
             return exam.losses(output, targets).sum()
 
         found, real = gate_slopes(scope, inputs, loss, kind, per)
         slopes = torch.stack([found[kind, layer] for layer in range(len(size))])  # l b h t|1
-        size += slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
-        slope += slopes.sum(dim=(1, 3)).cpu().double().numpy()
-        count += real
+        with part.step(now):
+            size = size + slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
+            slope = slope + slopes.sum(dim=(1, 3)).cpu().double().numpy()
+            count, done = count + real, done + 1
+        run.tell(done, len(exam.batches), title=title)
+    if not np.isfinite(size).all():
+        raise HeadscopeError(
+            "The slope of the loss is not a number: the model overflows; load it with "
+            "dtype='float32'."
+        )
     return Importance(kind, size / max(count, 1), slope / max(count, 1), count)
 
 

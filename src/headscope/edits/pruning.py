@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.edits.answers import OneLayer, Track, answer, answer_each, untracked
+from headscope.edits.answers import OneLayer, answer, answer_each, exam_identity, questions
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import importance
 from headscope.edits.modes import mode as find_mode
 from headscope.errors import BadInput
+from headscope.files import check_table, write_table
+from headscope.models.finite import check_weights
+from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.tasks.questions import Exam
+from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +55,7 @@ class Pruning:
 
 def prune(
     scope: Scope,
-    exam: Exam,
+    task: Task | Exam,
     *,
     order: Order = "importance",
     step: float = 0.1,
@@ -59,7 +64,10 @@ def prune(
     kind: Kind | None = None,
     choose_on: Exam | None = None,
     seed: int = 0,
-    track: Track = untracked,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> Pruning:
     """Disable heads in steps of a tenth, the least needed first, and score after each step.
 
@@ -71,30 +79,82 @@ def prune(
     if order not in get_args(Order):
         raise BadInput(f"There is no order {order!r}; choose one of {', '.join(get_args(Order))}.")
     find_mode(mode)
-    every = [
-        (layer, head) for layer in scope.layer_numbers[kind] for head in range(scope.heads[kind])
-    ]
-    stops = _stops(len(every), step, until)
-    chosen: list[tuple[int, int]] = []
-    queue: list[tuple[int, int]] = []
-    if order == "importance":
-        queue = importance(scope, choose_on or exam, kind=kind).ranked()
-    elif order == "random":
-        queue = [every[i] for i in np.random.default_rng(seed).permutation(len(every))]
+    if output is not None:
+        check_table(output, "A pruning curve")
+    check_weights(scope.model, scope.name)
+    exam = questions(scope, task, limit, seed)
+    choice = choose_on or exam
+    stops = _stops(len(scope.layer_numbers[kind]) * scope.heads[kind], step, until)
+    identity = {
+        **scope_identity(scope),
+        **exam_identity(exam),
+        "settings": [order, stops, mode, kind, exam_identity(choice), seed],
+    }
+    with Run(output, identity, restart=restart, progress=progress) as run:
+        pruner = _Pruner(scope, choice, order, mode, kind, seed)
+        disabled, scores = _curve(run, pruner, exam, stops)
+        found = Pruning(order, exam.metric.name, tuple(disabled), tuple(scores))
+        if output is not None:
+            write_table(found.table, output)
+    return found
+
+
+def _curve(
+    run: Run, pruner: _Pruner, exam: Exam, stops: list[int]
+) -> tuple[list[tuple[tuple[int, int], ...]], list[float]]:
+    """The heads disabled at every stop and the score there; a part of the run."""
+    part, title = run.part("curve"), f"Disabling more and more heads on {exam.name}"
     disabled: list[tuple[tuple[int, int], ...]] = []
     scores: list[float] = []
-    for stop in track(stops, f"disabling more and more heads on {exam.name}"):
-        while len(chosen) < stop:
-            if order == "greedy":
-                now = scope.without(heads=chosen, mode=mode, kind=kind) if chosen else scope
-                left = [head for head in every if head not in chosen]
-                chosen += _cheapest(now, choose_on or exam, left, mode, kind, stop - len(chosen))
-            else:
-                chosen.append(queue[len(chosen)])
-        edited = scope.without(heads=chosen, mode=mode, kind=kind) if chosen else scope
-        disabled.append(tuple(chosen))
-        scores.append(exam.metric(answer(edited, exam), exam.labels))
-    return Pruning(order, exam.metric.name, tuple(disabled), tuple(scores))
+    if (state := part.recall()) is not None:
+        scores = list(state.position["scores"])
+        disabled = [tuple((a, b) for a, b in heads) for heads in state.position["disabled"]]
+
+    def now() -> State:
+        return State({"disabled": disabled, "scores": scores})
+
+    for stop in stops[len(scores) :]:
+        run.tell(len(scores), len(stops), title=title)
+        chosen = pruner.grown(disabled[-1] if disabled else (), stop)
+        reached = exam.metric(answer(pruner.without(chosen), exam), exam.labels)
+        with part.step(now):
+            disabled.append(chosen)
+            scores.append(reached)
+    return disabled, scores
+
+
+class _Pruner:
+    """Which heads go next, in one of the orders."""
+
+    def __init__(
+        self, scope: Scope, exam: Exam, order: Order, mode: str, kind: Kind, seed: int
+    ) -> None:
+        self._scope, self._exam, self._mode = scope, exam, mode
+        self._kind: Kind = kind
+        self._order: Order = order
+        layers, heads = scope.layer_numbers[kind], scope.heads[kind]
+        self._every = [(layer, head) for layer in layers for head in range(heads)]
+        self._queue: list[tuple[int, int]] = []
+        if order == "importance":
+            self._queue = importance(scope, exam, kind=kind, progress=False).ranked()
+        elif order == "random":
+            dealt = np.random.default_rng(seed).permutation(len(self._every))
+            self._queue = [self._every[i] for i in dealt]
+
+    def without(self, heads: tuple[tuple[int, int], ...]) -> Scope:
+        if not heads:
+            return self._scope
+        return self._scope.without(heads=list(heads), mode=self._mode, kind=self._kind)
+
+    def grown(self, chosen: tuple[tuple[int, int], ...], size: int) -> tuple[tuple[int, int], ...]:
+        """So many heads: those chosen before, and the next in the order."""
+        if self._order != "greedy":
+            return tuple(self._queue[:size])
+        while len(chosen) < size:
+            left = [head for head in self._every if head not in chosen]
+            now, count = self.without(chosen), size - len(chosen)
+            chosen += tuple(_cheapest(now, self._exam, left, self._mode, self._kind, count))
+        return chosen
 
 
 def _cheapest(

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.edits.disable import chosen_kind
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
+from headscope.finetuning.texts import BATCH, Texts, batch_of, by_length
+from headscope.runs import Run, State
 from headscope.statistics.kernels.jensen_shannon import row_divergence
 
 if TYPE_CHECKING:
@@ -47,6 +49,11 @@ class Sums:
     def mean(self, kind: Kind) -> Change:
         if not self.texts:
             raise BadInput("There is no text to compare the models on.")
+        if not all(np.isfinite(total).all() for total in self.totals.values()):
+            raise HeadscopeError(
+                "The models' attention is not a number on some texts; load both with "
+                "dtype='float32', or earlier checkpoints."
+            )
         means = {name: total / self.texts for name, total in self.totals.items()}
         return Change(kind, **means, texts=self.texts)
 
@@ -58,6 +65,28 @@ def change(a: Scope, b: Scope, batches: Iterable[Batch], kind: Kind | None = Non
     sums = Sums.none(a, kind)
     for batch in batches:
         sums = with_batch(sums, a, b, batch, kind)
+    return sums.mean(kind)
+
+
+def change_of_texts(run: Run, a: Scope, b: Scope, texts: Texts, kind: Kind, longest: int) -> Change:
+    """The same over texts, a part of a run: what was added up is kept."""
+    ordered, part, title = by_length(texts), run.part("change"), "Comparing maps"
+    state = part.recall()
+    sums = Sums.none(a, kind) if state is None else Sums(state.arrays, state.position["texts"])
+    tokens = 0
+
+    def now() -> State:
+        return State({"texts": sums.texts}, dict(sums.totals))
+
+    run.tell(sums.texts, len(ordered), title=title)
+    for start in range(sums.texts, len(ordered), BATCH):
+        batch = batch_of(a, ordered[start : start + BATCH], longest)
+        more = with_batch(sums, a, b, batch, kind)
+        with part.step(now):
+            sums = more
+        tokens += sum(map(len, batch.tokens))
+        run.tell(sums.texts, len(ordered), title=title, segments=sums.texts, tokens=tokens)
+    part.keep()
     return sums.mean(kind)
 
 

@@ -7,7 +7,7 @@ pattern is still the same.
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,28 +17,25 @@ import numpy as np
 
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
-from headscope.errors import BadInput
-from headscope.files import write_table
-from headscope.finetuning.change import Change, check_alike
-from headscope.finetuning.comparison_run import BATCH, Comparing, Texts, batch_of, by_length
+from headscope.files import beside, write_table
+from headscope.finetuning.change import Change, change_of_texts, check_alike
+from headscope.finetuning.texts import MAX_LENGTH, Texts, text_pairs
+from headscope.models.finite import check_weights
 from headscope.results import HeadResult, tidy
-from headscope.runs.lock import only_writer
-from headscope.runs.progress import Tell, telling
+from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
+from headscope.statistics import Survey
 from headscope.statistics.statistic import Statistic
+from headscope.statistics.survey.run import survey
 from headscope.statistics.survey.selection import measurable
 from headscope.tasks.fitting import room
-from headscope.tasks.glue import is_glue, read_glue
-from headscope.tasks.task import Task, table_texts
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from headscope.reading import Scope
-    from headscope.text.tokenise import Batch
 
 MOST_TEXTS = 1000  # as in the paper
-MAX_LENGTH = 128
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,7 @@ class Comparison(HeadResult):
         path = Path(output)
         if self.statistics.empty:
             return {path: self.heads}
-        beside = path.with_name(f"{path.stem}-statistics{path.suffix}")
-        return {beside: self.statistics, path: self.heads}
+        return {beside(path, "statistics"): self.statistics, path: self.heads}
 
     def save(self, path: str | Path) -> None:
         """As .parquet one file that `load` opens; as .csv the table and the statistics beside."""
@@ -115,7 +111,7 @@ def compare(
     kind: Kind | None = None,
     output: str | Path | None = None,
     restart: bool = False,
-    progress: bool | Tell = True,
+    progress: bool | ProgressCallback = True,
 ) -> Comparison:
     """Compare two scopes on a corpus (a path, texts, pairs of texts, or a task).
 
@@ -127,28 +123,30 @@ def compare(
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
     room(max_length)
+    for scope in (a, b):
+        check_weights(scope.model, scope.name)
     chosen = [_chosen(scope, statistics) for scope in (a, b)]
     asked = [[one.name for one in ones] for ones in chosen]
     texts = text_pairs(corpus, limit)
-    goal = None if output is None else Path(output)
-    with contextlib.ExitStack() as stack:
-        if goal is not None:
-            stack.enter_context(only_writer(goal))
-        run = Comparing(a, b, texts, kind, max_length, goal)
-        parts = 3 if labels or any(asked) else 1
-        run.begin({"statistics": asked, "labels": labels, "limit": limit}, parts, restart)
-        tell = stack.enter_context(telling(progress, f"Comparing {a.name} and {b.name}"))
-        table = _table(run.change(tell), padded)
-        moved, named = _measured(run, (a, b), chosen, labels, kind, tell)
+    identity = {
+        "first model": scope_identity(a),
+        "second model": scope_identity(b),
+        "corpus": fingerprint(texts),
+        "settings": [asked, labels, kind, max_length],
+    }
+    title = f"Comparing {a.name} and {b.name}"
+    with Run(output, identity, title=title, restart=restart, progress=progress) as run:
+        table = _table(change_of_texts(run, a, b, texts, kind, max_length), padded)
+        surveys = _Surveys(run, (a, b), texts, max_length)
+        moved, named = _measured(surveys, (a, b), chosen, labels, kind)
         if named is not None:
             table = table.merge(named, on=["layer", "head"], how="left")
             for column in ("label_before", "label_after"):
                 table[column] = table[column].astype(object).where(table[column].notna(), "")
             table["relabelled"] = table["label_before"] != table["label_after"]
         found = Comparison(a.name, b.name, kind, len(texts), table, moved)
-        if goal is not None:
-            found.save(goal)
-            run.forget()
+        if output is not None:
+            found.save(output)
     return found
 
 
@@ -172,49 +170,36 @@ def _table(found: Change, padded: bool) -> Any:
     )
 
 
-def text_pairs(corpus: Any, limit: int | None) -> Texts:
-    """The texts of a corpus, each with its second sentence if it has one."""
-    if limit is not None and limit < 1:
-        raise BadInput(f"A limit is at least 1, not {limit}.")
-    if isinstance(corpus, (str, Path)):
-        path = Path(corpus)
-        if is_glue(path):
-            corpus = read_glue(path)
-        elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would bring their labels
-            corpus = table_texts(path)
-    if isinstance(corpus, Task):
-        chosen = corpus.sample(limit)
-        pairs: Sequence[str | None] = chosen.pairs or [None] * len(chosen)
-        return list(zip(chosen.texts, pairs, strict=True))
-    from headscope.corpus.bad_data import Faults
-    from headscope.corpus.text.documents import Reader
+class _Surveys:
+    """The surveys of the two models, runs inside the run of the comparison."""
 
-    found: Texts = []
-    for document in Reader().documents(corpus, Faults()):
-        found.append((document.text, document.pair))
-        if limit is not None and len(found) >= limit:
-            break
-    if not found:
-        raise BadInput("The corpus holds no text to compare the models on.")
-    return found
+    def __init__(self, run: Run, scopes: tuple[Scope, Scope], texts: Texts, longest: int) -> None:
+        self._run, self._scopes, self._longest = run, scopes, longest
+        self._corpus = [text if pair is None else (text, pair) for text, pair in texts]
 
-
-def batches_of(scope: Scope, texts: Texts, longest: int = MAX_LENGTH) -> list[Batch]:
-    """All texts of a small corpus, batched as a comparison reads them."""
-    order = by_length(texts)
-    return [
-        batch_of(scope, order[start : start + BATCH], longest)
-        for start in range(0, len(order), BATCH)
-    ]
+    def of(self, side: int, statistics: Sequence[Any]) -> Survey:
+        name = ("before", "after")[side]
+        path = self._run.place(f"{name}.parquet")
+        if path is not None and path.exists() and (kept := Survey.load(path)).complete:
+            return kept
+        return survey(
+            self._scopes[side],
+            self._corpus,
+            list(statistics),
+            max_tokens=self._longest,
+            output=path,
+            progress=lambda now: self._run.show(
+                dataclasses.replace(now, title=f"Surveying the model {name}")
+            ),
+        )
 
 
 def _measured(
-    run: Comparing,
+    surveys: _Surveys,
     scopes: tuple[Scope, Scope],
     chosen: list[list[Statistic]],
     labels: bool,
     kind: Kind,
-    tell: Tell,
 ) -> tuple[Any, Any]:
     """Every statistic before and after, and the heads' labels before and after."""
     import pandas as pd
@@ -231,7 +216,7 @@ def _measured(
     named: list[Any] = []
     for side, (scope, wanted) in enumerate(zip(scopes, chosen, strict=True)):
         # one pass over the texts serves both
-        found = run.survey(side, [*wanted, *(patterns.measures(scope) if labels else [])], tell)
+        found = surveys.of(side, [*wanted, *(patterns.measures(scope) if labels else [])])
         whole: Any = found.table[found.table["kind"] == kind]
         if wanted:
             tables.append(whole[whole["measure"].isin([one.name for one in wanted])])

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.patterns.as_statistics import PARTS
 from headscope.patterns.known import pattern_named
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.reading.predict import word_logits
+from headscope.runs import Run, State
 from headscope.statistics.accumulator import Moments
 from headscope.statistics.features.grid import grid_of
 
@@ -36,36 +39,48 @@ def helpfulness(scope: Scope, text: str, text_pair: str | None = None) -> Tensor
 
 def predictive(
     scope: Scope,
-    texts: Iterable[str | tuple[str, str]],
+    texts: Iterable[str | tuple[str, str | None]],
     limit: int = 50,
-    advance: Callable[[], None] = lambda: None,
+    run: Run | None = None,
 ) -> pd.DataFrame:
-    """The pattern "predictive words" over a sample of texts, as rows of a survey's table."""
+    """The pattern "predictive words" over a sample of texts, as rows of a survey's table.
+
+    As a part of a run, what was measured is kept.
+    """
     import pandas as pd
 
     pattern = pattern_named("predictive")
     assert isinstance(pattern, RankPattern)
-    parts: dict[str, Moments] = {}
+    run = run or Run(None, {})
+    kept, title = run.part("predictive"), "Guessing masked words"
     places: list[tuple[int, int]] = []
-    kind = scope.kinds[0]
-    for number, item in enumerate(texts):
-        if number == limit:
-            break
-        first, second = (item, None) if isinstance(item, str) else item
-        batch = scope.encode([first], [second], truncate=True, max_length=MOST_TOKENS)
-        relation = _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
-        maps: list[Tensor] = []
-        scope.forward(batch, lambda call, into=maps: into.append(call.weights[0].float().cpu()))
-        places = [(layer, head) for layer, one in enumerate(maps) for head in range(len(one))]
-        following = pattern.comparing(lambda grid, queries, r=relation: r[None, queries])
-        grid = grid_of(batch.tokens, kind=kind, causal=scope.causal)
-        scores = score_maps(following, torch.cat(maps)[None], grid)
-        assert scores is not None
-        values = {**scores._asdict(), "excess": scores.score - scores.null}
-        for part in PARTS:
-            moments = parts.setdefault(part, Moments(len(places)))
-            moments.add(np.array([number]), values[part].double().numpy())
-        advance()
+    parts: dict[str, Moments] = {}
+    done, kind = 0, scope.kinds[0]
+    if (state := kept.recall()) is not None:
+        done = int(state.position["texts"])
+        places = [(layer, head) for layer, head in state.position["places"]]
+        parts = {part: Moments(len(places)) for part in PARTS}
+        for part, moments in parts.items():
+            moments.restore({n: state.arrays[f"{part}/{n}"] for n in moments.arrays()})
+
+    def now() -> State:
+        arrays = {
+            f"{part}/{name}": array
+            for part, moments in parts.items()
+            for name, array in moments.arrays().items()
+        }
+        return State({"texts": done, "places": places}, arrays)
+
+    chosen = list(itertools.islice(texts, limit))
+    run.tell(done, len(chosen), title=title)
+    for number in range(done, len(chosen)):
+        values, places = _scored(scope, chosen[number], pattern, kind)
+        with kept.step(now):
+            for part in PARTS:
+                moments = parts.setdefault(part, Moments(len(places)))
+                moments.add(np.array([number]), values[part].double().numpy())
+            done += 1
+        run.tell(done, len(chosen), title=title)
     rows: list[pd.DataFrame] = []
     for part, moments in parts.items():
         value, error, count = moments.result()
@@ -80,7 +95,24 @@ def predictive(
                 }
             )
         )  # fmt: skip
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return pd.concat(rows, ignore_index=True) if done else pd.DataFrame()
+
+
+def _scored(
+    scope: Scope, item: str | tuple[str, str | None], pattern: RankPattern, kind: Kind
+) -> tuple[dict[str, Tensor], list[tuple[int, int]]]:
+    """One text's scores and yardsticks, 1 × heads each, and which heads (layer, head) they are."""
+    first, second = (item, None) if isinstance(item, str) else item
+    batch = scope.encode([first], [second], truncate=True, max_length=MOST_TOKENS)
+    relation = _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
+    maps: list[Tensor] = []
+    scope.forward(batch, lambda call: maps.append(call.weights[0].float().cpu()))
+    following = pattern.comparing(lambda grid, queries: relation[None, queries])
+    grid = grid_of(batch.tokens, kind=kind, causal=scope.causal)
+    scores = score_maps(following, torch.cat(maps)[None], grid)
+    assert scores is not None
+    places = [(layer, head) for layer, one in enumerate(maps) for head in range(len(one))]
+    return {**scores._asdict(), "excess": scores.score - scores.null}, places
 
 
 def _by_masking(scope: Scope, batch: Batch) -> Tensor:

@@ -7,7 +7,7 @@ window so that little is padding, and forgotten when their batch has run.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -17,10 +17,10 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Faults
-from headscope.errors import BadInput
-from headscope.probes.checkpoint import Checkpoint
+from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.word_level import Mode, WordIndex, word_index
 from headscope.reading.decoder_text import decoder_batch
+from headscope.runs import Run, State
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import TokenClass, Tokens
 
@@ -45,7 +45,7 @@ T = TypeVar("T", bound=Worded)
 T_contra = TypeVar("T_contra", bound=Worded, contravariant=True)
 
 
-class Tally(Protocol[T_contra]):
+class PassTally(Protocol[T_contra]):
     """Adds up what a probe needs, layer by layer."""
 
     def begin(self, items: Sequence[T_contra], index: WordIndex) -> None: ...
@@ -115,33 +115,62 @@ def word_batches(
 def run_pass(
     scope: Scope,
     items: Iterable[T],
-    tally: Tally[T],
+    tally: PassTally[T],
     faults: Faults,
     *,
     max_length: int | None = PAPER_LENGTH,
     mode: Mode = "mean",
     specials: bool = False,
-    checkpoint: Checkpoint | None = None,
-    progress: Callable[[int], None] | None = None,
+    run: Run | None = None,
+    name: str = "pass",
+    total: int | None = None,
 ) -> None:
-    """Run every item through the model; the tally sees the word-level attention of each layer."""
+    """Run every item through the model; the tally sees the word-level attention of each layer.
+
+    The pass is a part of `run`, under `name`: what the tally has is kept. The data is read again
+    up to that point, so faults in it are found again.
+    """
+    run = run or Run(None, {})
+    part = run.part(name)
     kind = self_attention(scope)
-    done = checkpoint.resume(tally) if checkpoint else 0
+    done = seen = 0
+    if (state := part.recall()) is not None:
+        tally.restore(state.arrays)
+        done, seen = int(state.position["batches"]), int(state.position["items"])
+
+    def now() -> State:
+        return State({"batches": done, "items": seen}, tally.state())
+
     options: dict[str, Any] = {"max_length": max_length, "mode": mode, "specials": specials}
     for batch in word_batches(scope, items, faults, done=done, **options):
-        tally.begin(batch.items, batch.index)
+        with part.step(now):
+            _through(scope, batch, tally, kind)
+            done, seen = batch.number + 1, seen + len(batch.items)
+        run.tell(seen, total)
+    part.keep()
 
-        def sink(call: Call, index: WordIndex = batch.index) -> None:
-            if call.kind == kind:
-                tally.layer(call.layer, index(call.weights.detach().float()))
 
-        with torch.inference_mode():
-            scope.forward(model_inputs(scope, batch.batch), sink)
-        tally.end(batch.number)
-        if checkpoint:
-            checkpoint.keep(tally, batch.number + 1)
-        if progress:
-            progress(len(batch.items))
+def _through(scope: Scope, batch: WordBatch[T], tally: PassTally[T], kind: Kind) -> None:
+    tally.begin(batch.items, batch.index)
+
+    def sink(call: Call) -> None:
+        if call.kind == kind:
+            words = batch.index(call.weights.detach().float())
+            check_finite(words, call.layer)
+            tally.layer(call.layer, words)
+
+    with torch.inference_mode():
+        scope.forward(model_inputs(scope, batch.batch), sink)
+    tally.end(batch.number)
+
+
+def check_finite(weights: Tensor, layer: int) -> None:
+    """Refuse attention that is not a number: whatever a probe made of it would mean nothing."""
+    if not bool(weights.sum().isfinite()):
+        raise HeadscopeError(
+            f"The attention of layer {layer} is not a number: the model overflows or its weights "
+            "are damaged; load it with dtype='float32', or another checkpoint."
+        )
 
 
 def _sound(scope: Scope, window: list[T], faults: Faults, limit: int) -> tuple[list[T], Batch]:

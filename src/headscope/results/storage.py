@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.files import atomic_path, write_table
+from headscope.files import atomic_path, beside, check_table, write_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from headscope.results.result import HeadResult
 
 Result = TypeVar("Result", bound="HeadResult")
@@ -43,6 +45,19 @@ def save(result: HeadResult, path: str | Path) -> None:
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: ours})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(table, temporary, compression="zstd")
+
+
+def write_output(
+    result: HeadResult, path: str | Path, table: pd.DataFrame, **others: pd.DataFrame
+) -> None:
+    """A run's output: as .csv its main table and the others beside, else all that `load` opens."""
+    found = check_table(path)
+    if found.suffix.lower() != ".csv":
+        result.save(found)
+        return
+    for name, other in others.items():
+        write_table(other, beside(found, name))
+    write_table(table, found)
 
 
 def load(kind: type[Result], path: str | Path) -> Result:

@@ -19,6 +19,7 @@ from headscope.files import atomic_path
 from headscope.runs.interrupts import uninterrupted
 
 KEEP_EVERY = 10.0  # seconds of work that a killed run may lose
+SHARE = 20  # and a state that takes long to write is written at most a twentieth of the time
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -31,14 +32,14 @@ class State:
 
 
 class Part:
-    """Made by `Run.part`; a state in a file that is replaced whole, or nowhere without an output."""
+    """Made by `Run.part`; its state lies in a file that is replaced whole."""
 
     def __init__(self, name: str, place: Callable[[str], Path | None], begun: Path | None) -> None:
         self._name = f"{name}.npz"
         self._place = place  # makes the run's folder when something is to be kept
         self._begun = begun  # the run's folder, whether it exists or not
         self._latest: Callable[[], State] | None = None  # newer than what is kept
-        self._kept_at = time.monotonic()
+        self._due = time.monotonic() + KEEP_EVERY
         self.is_whole = True  # False where a step failed amid its change
 
     def recall(self) -> State | None:
@@ -64,18 +65,26 @@ class Part:
             self._latest, self.is_whole = None, False  # amid a change there is nothing to keep
             yield
             self._latest, self.is_whole = state, True
-            if time.monotonic() - self._kept_at > KEEP_EVERY:
+            if time.monotonic() > self._due:
                 self.keep()
+
+    def put(self, state: State) -> None:
+        """A part that is done in one go: its state is kept at once."""
+        with self.step(lambda: state):
+            pass
+        self.keep()
 
     def keep(self) -> None:
         """Write the latest state down now; a run does so by itself when it is stopped."""
         latest, self._latest = self._latest, None
         if latest is None:
             return
+        begun = time.monotonic()
         path = self._place(self._name)
         if path is not None:
             state = latest()
             with atomic_path(path) as temporary, temporary.open("wb") as file:
                 position = np.array(json.dumps(state.position))
                 np.savez(file, position=position, **state.arrays)  # pyright: ignore
-        self._kept_at = time.monotonic()
+        now = time.monotonic()
+        self._due = now + max(KEEP_EVERY, SHARE * (now - begun))

@@ -1,7 +1,8 @@
 """Studies: a paper's experiments run end to end on any model, each giving a `Report`.
 
 Every folder here is a study: `studies/vig/study.py` holds
-`vig(scope, data=None, *, limit=None, steps=None, command=None) -> Report`, and what it is made of
+a function of its name under `@study`, so that `vig(scope, data=None, *, limit=None, output=None,
+restart=False, progress=True, command=None) -> Report` is a run like any other. What it is made of
 lies beside it. Nothing is listed by hand. Studies are imported at once so that `studies.vig` is
 the function, never the folder; they keep heavy imports inside their functions.
 """
@@ -15,7 +16,6 @@ from typing import cast
 
 from headscope.studies.report import Report as Report
 from headscope.studies.report import Section as Section
-from headscope.studies.steps import Steps as Steps
 
 Study = Callable[..., Report]
 

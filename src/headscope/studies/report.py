@@ -173,9 +173,7 @@ class Report:
 
     def save(self, path: str | Path) -> Path:
         """Write the page to `path`, whole or not at all."""
-        target = Path(path)
-        if target.suffix.lower() not in {".html", ".htm"}:
-            raise BadInput(f"A report is an HTML page: give a name ending in .html, not {target}.")
+        target = check_page(path)
         text = self.html()
         with atomic_path(target) as temporary:
             Path(temporary).write_text(text, encoding="utf-8")
@@ -183,3 +181,11 @@ class Report:
 
     def _pieces(self) -> list[Piece]:
         return [piece for section in self.sections for piece in section.pieces]
+
+
+def check_page(path: str | Path) -> Path:
+    """Said before the work is done, not when it is to be written."""
+    target = Path(path)
+    if target.suffix.lower() not in {".html", ".htm"}:
+        raise BadInput(f"A report is an HTML page: give a name ending in .html, not {target}.")
+    return target

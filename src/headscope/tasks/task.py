@@ -154,6 +154,9 @@ def labelled_task(
         except ValueError:
             odd = next(label for label in labels if not _is_number(label))
             raise BadInput(f"{name}: the label {odd!r} is not a number.") from None
+        if not np.isfinite(numbers).all():
+            odd = labels[int(np.flatnonzero(~np.isfinite(numbers))[0])]
+            raise BadInput(f"{name}: the label {odd!r} is not a finite number.")
         named: tuple[str, ...] = ()
     else:
         named = tuple(classes) if classes else _class_names(labels)

@@ -30,6 +30,7 @@ def coreference(
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
+    restart: options.Restart = False,
 ) -> None:
     """Which head attends from a mention to what it refers back to.
 
@@ -53,20 +54,12 @@ def coreference(
 
     documents = CoreferenceCorpus(data, chosen["bad"], limit)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    from headscope.probes.checkpoint import Checkpoint
     from headscope.probes.coreference.heads import probe_coreference
 
-    settings = {"model": scope.name, "data": shared.stamp(data), "limit": limit, **chosen}
-    kept = [Checkpoint(shared.part(output, n), settings | {"pass": n}) for n in (1, 2)]
-    with shared.counting("coreference", [documents] if windows == "first" else []) as seen:
-        found = probe_coreference(scope, documents, **chosen, checkpoints=(kept[0], kept[1]),
-                                  progress=seen)  # fmt: skip
-    shared.write(found.summary, output)
-    shared.write(found.heads, shared.beside(output, "heads"))
+    found = probe_coreference(scope, documents, **chosen, output=output, restart=restart)
+    shared.say_output(output, "heads")
     if map_file:
         draw(found.plot(), map_file)
     show_table(found.summary)
     err.print(f"Scored mentions: {found.cases}.", highlight=False)
     say_faults(found.faults)
-    for checkpoint in kept:
-        checkpoint.finish()

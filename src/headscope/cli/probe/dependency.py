@@ -12,6 +12,7 @@ from headscope.cli import options
 from headscope.cli.checks import check_choice, check_numbers
 from headscope.cli.console import draw, err, open_scope, say_faults, show_table
 from headscope.cli.probe import shared
+from headscope.files import beside
 
 if TYPE_CHECKING:
     from headscope.probes.dependency.heads import DependencyResult
@@ -52,6 +53,7 @@ def dependency(
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
     drawings: shared.Drawings = None,
+    restart: options.Restart = False,
 ) -> None:
     """Which head finds the syntactic governor of a word, relation by relation.
 
@@ -83,24 +85,18 @@ def dependency(
     dev = shared.sentences(data, limit, chosen["bad"])
     scored = shared.sentences(test, limit, chosen["bad"]) if test else None
     scope = open_scope(model, device, dtype, trust_remote_code)
-    from headscope.probes.checkpoint import Checkpoint
     from headscope.probes.dependency.heads import probe_dependency
 
-    settings = {"model": scope.name, "data": shared.stamp(data), "test": shared.stamp(test),
-                "limit": limit, **chosen, **names}  # fmt: skip
-    kept = [Checkpoint(shared.part(output, n), settings | {"pass": n}) for n in (1, 2)]
-    with shared.counting("dependency", [dev, scored]) as seen:
-        found = probe_dependency(scope, dev, scored, minimum=minimum, **names, **chosen,
-                                 checkpoints=(kept[0], kept[1]), progress=seen)  # fmt: skip
-    shared.write(found.summary, output)
-    shared.write(found.heads, shared.beside(output, "heads"))
+    chosen["restart"] = restart
+    found = probe_dependency(
+        scope, dev, scored, minimum=minimum, **names, **chosen, output=output
+    )
+    shared.say_output(output, "heads")
     _draw(scope, found, dev, map_file, drawings)
     show_table(found.summary, SHOWN)
     say_faults(found.faults)
     if found.dropped_words:
         err.print(f"{found.dropped_words} words (or their governors) have no token here.")
-    for checkpoint in kept:
-        checkpoint.finish()
     if train:
         parts = shared.sentences(train, limit, chosen["bad"]), dev, scored or dev
         _all_heads(scope, parts, output, {"vectors": vectors, "glove": glove, **chosen})
@@ -124,10 +120,9 @@ def _all_heads(
     from headscope.probes.all_heads.run import probe_all_heads
 
     train, dev, test = parts
-    with err.status("reading all maps") as status:
-        whole = probe_all_heads(scope, train, dev, test, **chosen, progress=status.update)
-    shared.write(whole.summary, shared.beside(output, "probes"))
-    shared.write(whole.heads, shared.beside(output, "probes-heads"))
+    place = beside(output, "probes")
+    whole = probe_all_heads(scope, train, dev, test, **chosen, output=place)
+    shared.say_output(place, "heads")
     err.print(f"Word vectors: {whole.vectors}.", highlight=False)
     show_table(whole.summary)
     say_faults(whole.faults)

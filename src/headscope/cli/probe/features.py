@@ -8,8 +8,9 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_choice
-from headscope.cli.console import open_scope, say_faults, show_table
+from headscope.cli.console import open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
+from headscope.files import beside, write_table
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +30,7 @@ def features(
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
+    restart: options.Restart = False,
 ) -> None:
     """How much attention goes to nouns, verbs, pronouns, subjects, objects, negation, specials.
 
@@ -42,16 +44,20 @@ def features(
     shared.check(data, table=output, limit=limit, max_tokens=max_tokens)
     choice = check_choice("bad-data", bad_data, "skip", "refuse")
     sentences = shared.sentences(data, limit, choice)
+    # two models are two runs, each with an output of its own
+    places = [beside(output, "first"), beside(output, "second")] if other else [output]
     results: list[Any] = []
-    for name in [model, *([other] if other else [])]:
+    for name, place in zip([model, other], places, strict=False):
         scope = open_scope(name, device, dtype, trust_remote_code)
         from headscope.probes.features.attention import compare_features, probe_features
 
-        with shared.counting("features", [sentences]) as seen:
-            results.append(probe_features(scope, sentences, max_length=max_tokens, bad=choice,
-                                          progress=seen))  # fmt: skip
+        results.append(probe_features(scope, sentences, max_length=max_tokens, bad=choice,
+                                      output=place, restart=restart))  # fmt: skip
+        say_written(place)
     table = compare_features(*results) if other else results[0].heads
-    shared.write(table, output)
+    if other:
+        write_table(table, output)
+        say_written(output)
     column = "change" if other else "score"
     best = table.sort_values(column, ascending=False).groupby(["measure", "feature"]).head(1)
     show_table(best)

@@ -8,7 +8,7 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_choice, check_numbers
-from headscope.cli.console import draw, open_scope, say_faults, show_table
+from headscope.cli.console import draw, open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
 
 DRAWN = 6
@@ -32,6 +32,7 @@ def relations(
     trust_remote_code: options.TrustRemoteCode = False,
     map_file: options.MapFile = None,
     drawings: shared.Drawings = None,
+    restart: options.Restart = False,
 ) -> None:
     """Which head links two spans of a text: a frame's words and the word that evokes it.
 
@@ -51,10 +52,9 @@ def relations(
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.probes.relations.heads import probe_relations
 
-    with shared.counting("relations", [examples]) as seen:
-        found = probe_relations(scope, examples, max_length=max_tokens, shuffles=shuffles,
-                                seed=seed, bad=choice, progress=seen)  # fmt: skip
-    shared.write(found.heads, output)
+    found = probe_relations(scope, examples, max_length=max_tokens, shuffles=shuffles,
+                            seed=seed, bad=choice, output=output, restart=restart)  # fmt: skip
+    say_written(output)
     if map_file:
         draw(found.plot(), map_file)
     if drawings:

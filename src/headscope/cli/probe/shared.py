@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headscope.cli.checks import check_data, check_figure, check_folder, check_numbers, check_output
-from headscope.cli.console import err, progress, say_written
+from headscope.cli.console import err, say_written
 from headscope.cli.options import output
+from headscope.files import beside
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,39 +71,11 @@ def warn_of_same(data: str, test: str | None) -> None:
         )
 
 
-@contextmanager
-def counting(title: str, sources: list[Any]) -> Generator[Callable[[int], None]]:
-    """A bar over all items of the sources; without sources the total stays open."""
-    total = sum(sum(1 for _ in source) for source in sources if source is not None)
-    with progress() as bar:
-        task = bar.add_task(title, total=total or None)
-        yield lambda count: bar.advance(task, count)
-
-
-def stamp(data: str | None) -> object:
-    """What tells data from other data under the same name, for a run that goes on."""
-    path = Path(data or "")
-    if data is None or not path.exists():
-        return data
-    return [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns]
-
-
-def part(table: Path, number: int) -> Path:
-    """Where the state of a pass is kept."""
-    return table.with_name(f".{table.name}.pass-{number}.npz")
-
-
-def beside(table: Path, what: str) -> Path:
-    """The place of a second table: heads.csv and heads-what.csv."""
-    return table.with_name(f"{table.stem}-{what}{table.suffix}")
-
-
-def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table by its ending and say where."""
-    from headscope.files import write_table
-
-    write_table(frame, path)
-    say_written(path)
+def say_output(table: Path, other: str) -> None:
+    """Where a run put its table and, as .csv, the second one beside it."""
+    say_written(table)
+    if table.suffix.lower() == ".csv":
+        say_written(beside(table, other))
 
 
 def in_folder(folder: Path, name: str) -> Path:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from headscope.patterns.kinds.network import MapClassifier
 from headscope.patterns.kinds.picture import picture
 from headscope.patterns.kinds.rules import KINDS
+from headscope.runs import State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,25 +60,50 @@ def map_kinds(reading: Reading) -> pd.DataFrame:
 
 def shares(readings: Iterable[Reading]) -> pd.DataFrame:
     """Per head the share of texts on which its map is of each kind, over many readings."""
-    import pandas as pd
-
-    counts: dict[tuple[str, int, int], NDArray[np.float64]] = {}
+    counts = KindCounts()
     for reading in readings:
+        counts.add(reading)
+    return counts.table()
+
+
+class KindCounts:
+    """On how many texts a head's map is of each kind; a state of a run can be made of it."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, int, int], NDArray[np.float64]] = {}
+        self.texts = 0
+
+    def add(self, reading: Reading) -> None:
         found: Any = map_kinds(reading)
         for row in found.itertuples():
             place = (str(row.kind), int(row.layer), int(row.head))
-            tally = counts.setdefault(place, np.zeros(len(KINDS)))
+            tally = self._counts.setdefault(place, np.zeros(len(KINDS)))
             tally[KINDS.index(row.map)] += 1
-    rows: list[dict[str, Any]] = []
-    for (kind, layer, head), tally in sorted(counts.items()):
-        share = tally / tally.sum()
-        rows.append(
-            {
-                "kind": kind, "layer": layer, "head": head, "documents": int(tally.sum()),
-                **dict(zip(KINDS, share, strict=True)), "map": KINDS[int(tally.argmax())],
-            }
-        )  # fmt: skip
-    return pd.DataFrame(rows)
+        self.texts += 1
+
+    def state(self) -> State:
+        places = [list(place) for place in self._counts]
+        counts = np.array(list(self._counts.values())).reshape(-1, len(KINDS))
+        return State({"texts": self.texts, "places": places}, {"counts": counts})
+
+    def restore(self, state: State) -> None:
+        places = (tuple(place) for place in state.position["places"])
+        self._counts = dict(zip(places, state.arrays["counts"], strict=True))
+        self.texts = int(state.position["texts"])
+
+    def table(self) -> pd.DataFrame:
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        for (kind, layer, head), tally in sorted(self._counts.items()):
+            share = tally / tally.sum()
+            rows.append(
+                {
+                    "kind": kind, "layer": layer, "head": head, "documents": int(tally.sum()),
+                    **dict(zip(KINDS, share, strict=True)), "map": KINDS[int(tally.argmax())],
+                }
+            )  # fmt: skip
+        return pd.DataFrame(rows)
 
 
 @cache

@@ -5,21 +5,26 @@ One file a batch, half precision: memory holds a batch at a time, whatever the c
 
 from __future__ import annotations
 
+import json
+import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.conllu import Sentence
+from headscope.probes.data import Data
 from headscope.probes.dependency.gold import gold_trees
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass
 from headscope.probes.word_level import Mode, WordIndex
+from headscope.runs import Run
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -42,10 +47,17 @@ class MapBatch:
 
 
 class MapStore:
-    """Batches of maps in a temporary folder that goes when the store does."""
+    """Batches of maps in a folder that goes when the store does.
 
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="headscope-maps-")
+    A temporary one, or one of a run's own that outlives a stop.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._temporary = (
+            tempfile.TemporaryDirectory(prefix="headscope-maps-") if folder is None else None
+        )
+        self._folder = folder or Path(self._temporary.name if self._temporary else "")
+        self._folder.mkdir(parents=True, exist_ok=True)
         self.batches = 0
         self.sentences = 0
         self.vocabulary: dict[str, int] = {"": 0}
@@ -67,7 +79,10 @@ class MapStore:
         return (self[number] for number in range(self.batches))
 
     def close(self) -> None:
-        self._folder.cleanup()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> MapStore:
         return self
@@ -76,7 +91,7 @@ class MapStore:
         self.close()
 
     def _path(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number:06}.safetensors"
+        return self._folder / f"{number:06}.safetensors"
 
 
 def store_maps(
@@ -87,22 +102,26 @@ def store_maps(
     mode: Mode = "mean",
     max_length: int | None = PAPER_LENGTH,
     vocabulary: dict[str, int] | None = None,
-    progress: Callable[[int], None] | None = None,
+    run: Run | None = None,
+    name: str = "maps",
 ) -> MapStore:
-    """Run the sentences through the model once and keep every head's word-level map."""
-    store = MapStore()
+    """Run the sentences through the model once and keep every head's word-level map.
+
+    In a run that has an output the maps lie with what it keeps, under `name`.
+    """
+    data = sentences if isinstance(sentences, Data) else Data(sentences)
+    store = MapStore(None if run is None else run.place(name))
     if vocabulary is not None:
         store.vocabulary = vocabulary
-    run_pass(scope, sentences, _Keeper(store), faults, mode=mode, max_length=max_length,
-             specials=True, progress=progress)  # fmt: skip
+    run_pass(scope, data, _StoringTally(store), faults, mode=mode, max_length=max_length,
+             specials=True, run=run, name=name)  # fmt: skip
     check_nonempty(store.sentences, "sentences", faults)
-    if isinstance(found := getattr(sentences, "faults", None), Faults):
-        faults.add(found)
+    data.faults_into(faults)
     return store
 
 
-class _Keeper:
-    """A tally that keeps everything, on disk."""
+class _StoringTally:
+    """A tally that stores everything, on disk."""
 
     def __init__(self, store: MapStore) -> None:
         self.store = store
@@ -147,7 +166,14 @@ class _Keeper:
         self._layers = {}
 
     def state(self) -> dict[str, Any]:
-        return {}
+        store = self.store
+        return {
+            "stored": np.array([store.batches, store.sentences]),
+            "names": np.array(json.dumps([list(store.vocabulary), list(self.labels)])),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
-        del state
+        self.store.batches, self.store.sentences = (int(n) for n in state["stored"])
+        words, labels = json.loads(str(state["names"]))
+        self.store.vocabulary.update({word: number for number, word in enumerate(words)})
+        self.labels = {label: number for number, label in enumerate(labels)}

@@ -5,6 +5,7 @@ After Clark et al. 2019, Table 3. Maps are stored once and serve every probe.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,16 +19,22 @@ from headscope.capture import Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
+from headscope.files import check_table
+from headscope.models.finite import check_weights
 from headscope.probes.all_heads.attention_probe import AttentionProbe
 from headscope.probes.all_heads.distances_probe import DistancesProbe
-from headscope.probes.all_heads.maps import MapStore, store_maps
+from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
 from headscope.probes.all_heads.training import EPOCHS, Score, carried, fit, right_branching, score
 from headscope.probes.all_heads.vectors import embedding_vectors, glove_vectors
 from headscope.probes.all_heads.words_probe import WordsProbe
+from headscope.probes.data import Data
 from headscope.probes.passes import PAPER_LENGTH, self_attention
 from headscope.probes.random_weights import with_random_weights
 from headscope.probes.word_level import Mode
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, State, scope_identity
+from headscope.runs.torch_state import pack_tensors, restore_random
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -76,74 +83,166 @@ def probe_all_heads(
     epochs: int = EPOCHS,
     seed: int = 0,
     bad: Choice = "skip",
-    progress: Callable[[str], None] | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> AllHeadsResult:
-    """Train on `train`, stop early by `dev`, score on `test`."""
+    """Train on `train`, stop early by `dev`, score on `test`.
+
+    With an `output` the table is written there and the heads' shares beside it; a run that is
+    stopped goes on with the maps it has read and the epochs it has trained.
+    """
     wanted = tuple(probes)
     unknown = [name for name in wanted if name not in PROBES]
     if unknown:
         raise BadInput(f"There is no probe {unknown[0]!r}; choose among {', '.join(PROBES)}.")
-    say = progress or (lambda message: None)
-    faults = Faults(bad)
-    vocabulary: dict[str, int] = {"": 0}
-    parts = {"train": train, "dev": dev, "test": test}
-
-    def stores(of: Scope) -> dict[str, MapStore]:
-        say(f"reading all maps of {of.name}")
-        found = faults if of is scope else Faults(bad)  # the control meets the same faults again
-        return {
-            name: store_maps(
-                of, part, found, mode=mode, max_length=max_length, vocabulary=vocabulary
+    if output is not None:
+        check_table(output)
+    check_weights(scope.model, scope.name)
+    parts = {name: Data(part, limit) for name, part in
+             (("train", train), ("dev", dev), ("test", test))}  # fmt: skip
+    identity = {
+        **scope_identity(scope),
+        "data": [part.counted()[1] for part in parts.values()],
+        "settings": [wanted, vectors, str(glove), mode, max_length, epochs, seed],
+    }
+    with Run(output, identity, title="All heads", restart=restart, progress=progress) as run:
+        work = _Work(run, parts, Faults(bad), mode, max_length, epochs, seed)
+        real = work.stores(scope, "maps")
+        torch.manual_seed(seed)
+        words, described = _vectors(scope, list(work.vocabulary), vectors, glove)
+        kind = self_attention(scope)
+        work.shape = scope.layers[kind], scope.heads[kind]
+        work.judge("right-branching", right_branching, real, wanted)
+        work.learn("distances+words", lambda maps: DistancesProbe(words), real, wanted)
+        work.learn("attention", AttentionProbe, real, wanted)
+        work.learn("attention+words", lambda maps: WordsProbe(maps, words), real, wanted)
+        sentences = {name: store.sentences for name, store in real.items()}
+        _close(real)
+        if any(name.startswith("random") for name in wanted):
+            control = work.stores(with_random_weights(scope, seed), "random-maps")
+            work.learn("random weights", AttentionProbe, control, wanted)
+            work.learn(
+                "random weights+words", lambda maps: WordsProbe(maps, words), control, wanted
             )
-            for name, part in parts.items()
-        }
+            _close(control)
+        found = AllHeadsResult(
+            work.table(), work.carriers(), described, sentences, work.faults, kind
+        )
+        if output is not None:
+            write_output(found, output, found.summary, heads=found.heads)
+    return found
 
-    rows: list[dict[str, object]] = []
-    carriers: list[pd.DataFrame] = []
-    kind = self_attention(scope)
-    shape = scope.layers[kind], scope.heads[kind]
-    maps = shape[0] * shape[1]
 
-    def record(name: str, reached: Score, ran: int | None = None) -> None:
-        rows.append({"probe": name, **vars(reached), "epochs": ran})
+class _Work:
+    """The maps that were read, and what each probe reached on them."""
 
-    def learn(name: str, probe: torch.nn.Module, on: dict[str, MapStore]) -> None:
-        def tell(epoch: int, uas: float) -> None:
-            say(f"{name}: epoch {epoch}, dev UAS {uas:.3f}")
+    def __init__(
+        self,
+        run: Run,
+        parts: dict[str, Data[Sentence]],
+        faults: Faults,
+        mode: Mode,
+        max_length: int | None,
+        epochs: int,
+        seed: int,
+    ) -> None:
+        self._run, self._parts, self.faults = run, parts, faults
+        self._mode: Mode = mode
+        self._max_length, self._epochs, self._seed = max_length, epochs, seed
+        self.vocabulary: dict[str, int] = {"": 0}
+        self.shape = (0, 0)
+        self._rows: list[dict[str, object]] = []
+        self._carriers: list[pd.DataFrame] = []
 
-        ran = fit(probe, on["train"], on["dev"], seed=seed, epochs=epochs, progress=tell)
-        record(name, score(probe, on["test"], seed=seed), ran)
-        if hasattr(probe, "contributions") and not name.startswith("random"):
-            carriers.append(_carriers(name, carried(probe, on["dev"]), shape))
+    def stores(self, scope: Scope, name: str) -> dict[str, MapStore]:
+        """All maps of a model; the control meets the same faults again, which count once."""
+        found = self.faults if name == "maps" else Faults(self.faults.choice)
+        self._run.title = f"Reading all maps of {scope.name}"
+        return {
+            part: store_maps(
+                scope, data, found, mode=self._mode, max_length=self._max_length,
+                vocabulary=self.vocabulary, run=self._run, name=f"{name}-{part}",
+            )
+            for part, data in self._parts.items()
+        }  # fmt: skip
 
-    real = stores(scope)
-    torch.manual_seed(seed)
-    words, described = _vectors(scope, list(vocabulary), vectors, glove)
-    if "right-branching" in wanted:
-        record("right-branching", score(right_branching, real["test"], seed=seed))
-    if "distances+words" in wanted:
-        learn("distances+words", DistancesProbe(words), real)
-    if "attention" in wanted:
-        learn("attention", AttentionProbe(maps), real)
-    if "attention+words" in wanted:
-        learn("attention+words", WordsProbe(maps, words), real)
-    sentences = {name: store.sentences for name, store in real.items()}
-    for store in real.values():
+    def judge(
+        self,
+        name: str,
+        rule: Callable[[MapBatch], Tensor],
+        on: dict[str, MapStore],
+        wanted: tuple[str, ...],
+    ) -> None:
+        """Score a rule that learns nothing."""
+        if name in wanted:
+
+            def reached() -> State:
+                return State({"epochs": None, **vars(score(rule, on["test"], seed=self._seed))})
+
+            self._record(name, self._once(name, reached))
+
+    def _once(self, name: str, compute: Callable[[], State]) -> State:
+        """What a probe reached, computed unless an earlier run has it."""
+        part = self._run.part(f"reached-{name}")
+        state = part.recall()
+        if state is None:
+            state = compute()
+            part.put(state)
+        return state
+
+    def _record(self, name: str, state: State) -> None:
+        numbers = (*(f.name for f in dataclasses.fields(Score)), "epochs")
+        self._rows.append({"probe": name, **{one: state.position[one] for one in numbers}})
+
+    def learn(
+        self,
+        name: str,
+        make: Callable[[int], torch.nn.Module],
+        on: dict[str, MapStore],
+        wanted: tuple[str, ...],
+    ) -> None:
+        """Train and score a probe, or take up what an earlier run has of it."""
+        if name not in wanted:
+            return
+        probe = make(self.shape[0] * self.shape[1])
+        has_shares = hasattr(probe, "contributions") and not name.startswith("random")
+
+        def show(epoch: int, uas: float) -> None:
+            note = f"dev score {uas:.3f}"
+            self._run.tell(epoch, self._epochs, title=f"Training {name}", note=note)
+
+        def reached() -> State:
+            training = self._run.part(f"training-{name}")
+            ran = fit(probe, on["train"], on["dev"], seed=self._seed, epochs=self._epochs,
+                      part=training, progress=show)  # fmt: skip
+            found = score(probe, on["test"], seed=self._seed)
+            lift = carried(probe, on["dev"]) if has_shares else torch.zeros(0)
+            random = pack_tensors("random", {"cpu": torch.get_rng_state()})
+            return State({"epochs": ran, **vars(found)}, {"lift": lift.numpy(), **random})
+
+        state = self._once(name, reached)
+        restore_random(state.arrays)  # the next probe's first weights are drawn from it
+        self._record(name, state)
+        if has_shares:
+            lift = torch.from_numpy(state.arrays["lift"])
+            self._carriers.append(_carriers(name, lift, self.shape))
+
+    def table(self) -> pd.DataFrame:
+        table = pd.DataFrame(self._rows).astype({"epochs": "Int64"})
+        order = {name: place for place, name in enumerate(PROBES)}
+        return table.sort_values("probe", key=lambda names: names.map(order), ignore_index=True)
+
+    def carriers(self) -> pd.DataFrame:
+        if not self._carriers:
+            return pd.DataFrame(columns=["probe", "direction", "layer", "head", "gain"])
+        return pd.concat(self._carriers, ignore_index=True)
+
+
+def _close(stores: dict[str, MapStore]) -> None:
+    for store in stores.values():
         store.close()
-    if any(name.startswith("random") for name in wanted):
-        control = stores(with_random_weights(scope, seed))
-        if "random weights" in wanted:
-            learn("random weights", AttentionProbe(maps), control)
-        if "random weights+words" in wanted:
-            learn("random weights+words", WordsProbe(maps, words), control)
-        for store in control.values():
-            store.close()
-    table = pd.DataFrame(rows).astype({"epochs": "Int64"})
-    order = {name: place for place, name in enumerate(PROBES)}
-    table = table.sort_values("probe", key=lambda names: names.map(order), ignore_index=True)
-    empty = pd.DataFrame(columns=["probe", "direction", "layer", "head", "gain"])
-    heads = pd.concat(carriers, ignore_index=True) if carriers else empty
-    return AllHeadsResult(table, heads, described, sentences, faults, kind)
 
 
 def _vectors(

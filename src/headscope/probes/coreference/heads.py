@@ -6,8 +6,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from headscope.capture import Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.coreference.documents import Document
-from headscope.probes.checkpoint import Checkpoint
+from headscope.files import check_table
+from headscope.models.finite import check_weights
 from headscope.probes.coreference.cases import KINDS, Windows, windows
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.coreference.tally import (
@@ -26,6 +28,7 @@ from headscope.probes.coreference.tally import (
     ChosenHead,
     CoreferenceTally,
 )
+from headscope.probes.data import Data
 from headscope.probes.passes import (
     PAPER_LENGTH,
     check_nonempty,
@@ -35,6 +38,8 @@ from headscope.probes.passes import (
 )
 from headscope.probes.word_level import Mode
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, scope_identity
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -88,41 +93,57 @@ def probe_coreference(
     max_length: int | None = PAPER_LENGTH,
     seed: int = 0,
     bad: Choice = "skip",
-    checkpoints: tuple[Checkpoint, Checkpoint] | None = None,
-    progress: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> CoreferenceResult:
-    """Find the best head on every second document and score it on the others."""
-    faults = Faults(bad)
-    first, second = checkpoints or (None, None)
-    kind = self_attention(scope)
+    """Find the best head on every second document and score it on the others.
+
+    With an `output` the table is written there and every head's accuracy beside it, and a run
+    that is stopped goes on.
+    """
+    if output is not None:
+        check_table(output)
+    check_weights(scope.model, scope.name)
+    faults, kind = Faults(bad), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
-    limit = length_limit(scope, max_length)
+    longest = length_limit(scope, max_length)
+    data = Data(documents, limit)
+    count, digest = data.counted()
+    identity = {
+        **scope_identity(scope),
+        "data": digest,
+        "settings": [which, mode, max_length, seed],
+    }
+    with Run(output, identity, title="Coreference", restart=restart, progress=progress) as run:
 
-    def part(half: int) -> Iterator[Document]:
-        return (d for number, d in enumerate(documents) if number % 2 == half)
+        def read(half: int, tally: CoreferenceTally) -> None:
+            items = windows(scope, data.part(half), longest, which)
+            total = (count + 1 - half) // 2 if which == "first" else None
+            run.title = ("Choosing heads", "Scoring heads")[half]
+            run_pass(scope, items, tally, faults, max_length=max_length, mode=mode, run=run,
+                     name=("choosing", "scoring")[half], total=total)  # fmt: skip
+            check_nonempty(int(tally.counts.sum()), "mentions with an antecedent", faults)
 
-    def run(half: int, tally: CoreferenceTally, checkpoint: Checkpoint | None) -> None:
-        items = windows(scope, part(half), limit, which)
-        run_pass(scope, items, tally, faults, max_length=max_length, mode=mode,
-                 checkpoint=checkpoint, progress=progress)  # fmt: skip
-        check_nonempty(int(tally.counts.sum()), "mentions with an antecedent", faults)
-
-    chooser = CoreferenceTally(layers, heads)
-    run(0, chooser, first)
-    picks = _choose(chooser, seed)
-    scorer = CoreferenceTally(layers, heads, [head for _, head in picks], seed)
-    run(1, scorer, second)
-    if isinstance(found := getattr(documents, "faults", None), Faults):
-        faults.add(found)
-    return CoreferenceResult(
-        summary=_table(scorer, picks),
-        heads=_every_head(scorer),
-        cases=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
-        documents=chooser.documents + scorer.documents,
-        dropped_mentions=chooser.dropped + scorer.dropped,
-        faults=faults,
-        kind=kind,
-    )
+        chooser = CoreferenceTally(layers, heads)
+        read(0, chooser)
+        picks = _choose(chooser, seed)
+        scorer = CoreferenceTally(layers, heads, [head for _, head in picks], seed)
+        read(1, scorer)
+        data.faults_into(faults)
+        found = CoreferenceResult(
+            summary=_table(scorer, picks),
+            heads=_every_head(scorer),
+            cases=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
+            documents=chooser.documents + scorer.documents,
+            dropped_mentions=chooser.dropped + scorer.dropped,
+            faults=faults,
+            kind=kind,
+        )
+        if output is not None:
+            write_output(found, output, found.summary, heads=found.heads)
+    return found
 
 
 def _grouped(by_kind: NDArray[np.int64]) -> NDArray[np.int64]:

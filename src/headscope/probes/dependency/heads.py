@@ -6,8 +6,9 @@ scored on another, so that the best of many is not flattered by the choice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
@@ -18,13 +19,17 @@ from headscope.capture import Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
-from headscope.probes.checkpoint import Checkpoint
+from headscope.files import check_table
+from headscope.models.finite import check_weights
+from headscope.probes.data import Data
 from headscope.probes.dependency.gold import Possessive
 from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
 from headscope.probes.word_level import Mode
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, scope_identity
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -91,49 +96,63 @@ def probe_dependency(
     minimum: int = 100,
     seed: int = 0,
     bad: Choice = "skip",
-    checkpoints: tuple[Checkpoint, Checkpoint] | None = None,
-    progress: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> DependencyResult:
     """Find the best head of every relation on `dev` and score it on `test`.
 
     Without `test`, every second sentence of `dev` is kept for scoring. `minimum` is the number
     of scored cases a relation needs for a row in the table (100 in the paper). The paper scores
-    a possessor by what its `'s` attends to: `possessive="marker"`.
+    a possessor by what its `'s` attends to: `possessive="marker"`. With an `output` the table is
+    written there and every head's accuracy beside it, and a run that is stopped goes on.
     """
     if subtypes not in ("keep", "fold"):
         raise BadInput(f"Sub-types can be kept ('keep') or folded ('fold'), not {subtypes!r}.")
-    faults = Faults(bad)
-    first, second = checkpoints or (None, None)
-    kind = self_attention(scope)
+    if output is not None:
+        check_table(output)
+    check_weights(scope.model, scope.name)
+    faults, kind = Faults(bad), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
+    first, second = Data(dev, limit), None if test is None else Data(test, limit)
+    counts = [data.counted() for data in (first, second) if data is not None]
+    identity = {
+        **scope_identity(scope),
+        "data": [digest for _, digest in counts],
+        "settings": [subtypes, possessive, mode, max_length, seed],
+    }
+    with Run(output, identity, title="Dependencies", restart=restart, progress=progress) as run:
 
-    chooser = DependencyTally(layers, heads, possessive=possessive)
-    part = dev if test is not None else _half(dev, 0)
-    run_pass(scope, part, chooser, faults, max_length=max_length, mode=mode, checkpoint=first,
-             progress=progress)  # fmt: skip
-    check_nonempty(int(chooser.counts.sum()), "words", faults)
-    picks = _choose(chooser, subtypes)
+        def read(which: int, tally: DependencyTally, what: str) -> None:
+            whole = (first, second)[which] if second is not None else None
+            items = first.part(which) if whole is None else whole
+            total = counts[which][0] if whole is not None else (counts[0][0] + 1 - which) // 2
+            run.title = ("Choosing heads", "Scoring heads")[which]
+            run_pass(scope, items, tally, faults, max_length=max_length, mode=mode, run=run,
+                     name=("choosing", "scoring")[which], total=total)  # fmt: skip
+            check_nonempty(int(tally.counts.sum()), what, faults)
 
-    chosen = [pick.head for pick in picks]
-    scorer = DependencyTally(layers, heads, chosen, seed, possessive)
-    part = test if test is not None else _half(dev, 1)
-    run_pass(scope, part, scorer, faults, max_length=max_length, mode=mode, checkpoint=second,
-             progress=progress)  # fmt: skip
-    check_nonempty(int(scorer.counts.sum()), "words to score", faults)
-
-    for source in {id(s): s for s in (dev, test) if s is not None}.values():
-        if isinstance(found := getattr(source, "faults", None), Faults):
-            faults.add(found)
-    return DependencyResult(
-        summary=_table(scorer, picks, minimum),
-        heads=_every_head(scorer, picks),
-        layers=layers,
-        heads_per_layer=heads,
-        sentences=chooser.sentences + scorer.sentences,
-        dropped_words=chooser.dropped + scorer.dropped,
-        faults=faults,
-        kind=kind,
-    )
+        chooser = DependencyTally(layers, heads, possessive=possessive)
+        read(0, chooser, "words")
+        picks = _choose(chooser, subtypes)
+        scorer = DependencyTally(layers, heads, [pick.head for pick in picks], seed, possessive)
+        read(1, scorer, "words to score")
+        for data in (first, *(() if second is None or test is dev else (second,))):
+            data.faults_into(faults)
+        found = DependencyResult(
+            summary=_table(scorer, picks, minimum),
+            heads=_every_head(scorer, picks),
+            layers=layers,
+            heads_per_layer=heads,
+            sentences=chooser.sentences + scorer.sentences,
+            dropped_words=chooser.dropped + scorer.dropped,
+            faults=faults,
+            kind=kind,
+        )
+        if output is not None:
+            write_output(found, output, found.summary, heads=found.heads)
+    return found
 
 
 @dataclass(frozen=True)
@@ -143,10 +162,6 @@ class _Pick:
     offset: int  # place in OFFSETS
     dev_accuracy: float
     dev_count: int
-
-
-def _half(sentences: Iterable[Sentence], which: int) -> Iterator[Sentence]:
-    return (s for number, s in enumerate(sentences) if number % 2 == which)
 
 
 def _named(label: str, subtypes: Subtypes) -> str:

@@ -7,8 +7,9 @@ without it are left out (the published code counted them as zero).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,9 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.treebanks.conllu import Sentence
+from headscope.files import check_table
+from headscope.models.finite import check_weights
+from headscope.probes.data import Data
 from headscope.probes.features.sets import (
     FEATURES,
     SPECIALS,
@@ -29,12 +33,16 @@ from headscope.probes.features.sets import (
 )
 from headscope.probes.passes import (
     PAPER_LENGTH,
+    WordBatch,
+    check_finite,
     check_nonempty,
     model_inputs,
     self_attention,
     word_batches,
 )
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
@@ -71,59 +79,102 @@ def probe_features(
     *,
     max_length: int | None = PAPER_LENGTH,
     bad: Choice = "skip",
-    progress: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> FeaturesResult:
-    """Attention to features, between subjects and verbs, and from [CLS] in the last layer."""
-    faults = Faults(bad)
-    kind = self_attention(scope)
-    layers, heads = scope.layers[kind], scope.heads[kind]
-    names = (*FEATURES, *SPECIALS)
-    received = np.zeros((len(names), layers, heads))
-    opening = np.zeros((len(names), heads))
-    linked = np.zeros((len(PAIRS), layers, heads))
-    having, paired = np.zeros(len(names), np.int64), np.zeros(len(PAIRS), np.int64)
-    seen = 0
-    for batch in word_batches(scope, sentences, faults, max_length=max_length):
+    """Attention to features, between subjects and verbs, and from [CLS] in the last layer.
+
+    With an `output` the table is written there, and a run that is stopped goes on.
+    """
+    if output is not None:
+        check_table(output)
+    check_weights(scope.model, scope.name)
+    faults, data = Faults(bad), Data(sentences, limit)
+    count, digest = data.counted()
+    identity = {**scope_identity(scope), "data": digest, "settings": [max_length]}
+    with Run(output, identity, title="Features", restart=restart, progress=progress) as run:
+        sums, part = _FeatureSums(scope), run.part("sums")
+        if (state := part.recall()) is not None:
+            sums.restore(state)
+        for batch in word_batches(scope, data, faults, max_length=max_length, done=sums.batches):
+            with part.step(sums.state):
+                sums.add(batch)
+            run.tell(sums.sentences, count)
+        data.faults_into(faults)
+        check_nonempty(sums.sentences, "sentences", faults)
+        found = FeaturesResult(sums.table(), sums.sentences, faults, self_attention(scope))
+        if output is not None:
+            write_output(found, output, found.heads)
+    return found
+
+
+class _FeatureSums:
+    """The largest weights of every sentence that has a feature, added up per head."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope, self._kind = scope, self_attention(scope)
+        layers, heads = scope.layers[self._kind], scope.heads[self._kind]
+        features = len(FEATURES) + len(SPECIALS)
+        self._arrays: dict[str, NDArray[Any]] = {
+            "received": np.zeros((features, layers, heads)),
+            "opening": np.zeros((features, heads)),
+            "linked": np.zeros((len(PAIRS), layers, heads)),
+            "having": np.zeros(features, np.int64),
+            "paired": np.zeros(len(PAIRS), np.int64),
+        }
+        self.batches = self.sentences = 0
+
+    def add(self, batch: WordBatch[Sentence]) -> None:
         tokens = batch.batch.tokens
         marks = _feature_tokens(batch.items, tokens)  # feature b t
         links = _pair_tokens(batch.items, tokens)  # pair b t t
-        having += marks.any(axis=2).sum(axis=1)
-        paired += links.any(axis=(2, 3)).sum(axis=1)
+        self._arrays["having"] += marks.any(axis=2).sum(axis=1)
+        self._arrays["paired"] += links.any(axis=(2, 3)).sum(axis=1)
         marked, joined = torch.from_numpy(marks), torch.from_numpy(links)
         lengths = torch.tensor([len(of) for of in tokens])
+        last = self._arrays["received"].shape[1] - 1
 
-        def sink(
-            call: Call, marked: Tensor = marked, joined: Tensor = joined, lengths: Tensor = lengths
-        ) -> None:
-            if call.kind != kind:
+        def sink(call: Call) -> None:
+            if call.kind != self._kind:
                 return
             weights = call.weights.detach().float().cpu()  # b h t t
             real = torch.arange(weights.shape[2]) < lengths[:, None]
             columns = (weights * real[:, None, :, None]).sum(dim=2) / lengths[:, None, None]
-            received[:, call.layer] += _largest(columns, marked)
-            linked[:, call.layer] += np.stack(
+            check_finite(columns, call.layer)
+            self._arrays["received"][:, call.layer] += _largest(columns, marked)
+            self._arrays["linked"][:, call.layer] += np.stack(
                 [_largest(weights.flatten(2), of.flatten(1)[None])[0] for of in joined]
             )
-            if call.layer == layers - 1:
-                opening[:] += _largest(weights[:, :, 0], marked)
+            if call.layer == last:
+                self._arrays["opening"] += _largest(weights[:, :, 0], marked)
 
         with torch.inference_mode():
-            scope.forward(model_inputs(scope, batch.batch), sink)
-        seen += len(batch.items)
-        if progress:
-            progress(len(batch.items))
-    if isinstance(found := getattr(sentences, "faults", None), Faults):
-        faults.add(found)
-    check_nonempty(seen, "sentences", faults)
-    table = pd.concat(
-        [
-            _rows("received", names, received, having),
-            _rows("from opening, last layer", names, opening[:, None], having, layers - 1),
-            _rows("between words", PAIRS, linked, paired),
-        ],
-        ignore_index=True,
-    )
-    return FeaturesResult(table, seen, faults, kind)
+            self._scope.forward(model_inputs(self._scope, batch.batch), sink)
+        self.batches = batch.number + 1
+        self.sentences += len(batch.items)
+
+    def state(self) -> State:
+        return State({"batches": self.batches, "sentences": self.sentences}, dict(self._arrays))
+
+    def restore(self, state: State) -> None:
+        self._arrays = state.arrays
+        self.batches = int(state.position["batches"])
+        self.sentences = int(state.position["sentences"])
+
+    def table(self) -> pd.DataFrame:
+        sums, names = self._arrays, (*FEATURES, *SPECIALS)
+        last = sums["received"].shape[1] - 1
+        opening = sums["opening"][:, None]
+        return pd.concat(
+            [
+                _rows("received", names, sums["received"], sums["having"]),
+                _rows("from opening, last layer", names, opening, sums["having"], last),
+                _rows("between words", PAIRS, sums["linked"], sums["paired"]),
+            ],
+            ignore_index=True,
+        )
 
 
 def compare_features(one: FeaturesResult, other: FeaturesResult) -> pd.DataFrame:

@@ -7,20 +7,33 @@ all pairs of pieces; `literal` is the published code's reading, which pairs the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.relations.examples import Relation, Span
-from headscope.probes.passes import check_nonempty, length_limit, model_inputs, self_attention
+from headscope.files import check_table
+from headscope.models.finite import check_weights
+from headscope.probes.data import Data
+from headscope.probes.passes import (
+    check_finite,
+    check_nonempty,
+    length_limit,
+    model_inputs,
+    self_attention,
+)
 from headscope.renamed import renamed
 from headscope.results import HeadResult, tidy
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens
 
@@ -31,6 +44,7 @@ VARIANTS = ("element→target", "target→element", "literal")
 BATCH = 32
 TINY = 1e-12
 SHUFFLES = 99  # displaced corpora: the smallest p is 0.01
+SURE = 24  # texts kept for drawings
 
 
 @dataclass(frozen=True)
@@ -70,60 +84,140 @@ def probe_relations(
     shuffles: int = SHUFFLES,
     seed: int = 0,
     bad: Choice = "skip",
-    progress: Callable[[int], None] | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> RelationsResult:
-    """Score every head; the null moves both spans, kept apart, about the same text."""
-    faults = Faults(bad)
-    kind = self_attention(scope)
-    shape = scope.layers[kind], scope.heads[kind]
-    limit = length_limit(scope, max_length) if max_length or scope.max_length else None
-    generator = np.random.default_rng(seed)
-    total = np.zeros((len(VARIANTS), *shape))
-    null_total = np.zeros((len(VARIANTS), shuffles, *shape))
-    count = 0
-    sure: list[tuple[Relation, NDArray[np.float32]]] = []
-    for group in _batched(relations, BATCH):
-        batch = tokenise(scope.tokenizer, [r.text for r in group])
-        places = [
-            _places(relation, tokens, limit, faults)
+    """Score every head; the null moves both spans, kept apart, about the same text.
+
+    With an `output` the table is written there, and a run that is stopped goes on.
+    """
+    if output is not None:
+        check_table(output)
+    check_weights(scope.model, scope.name)
+    faults, data = Faults(bad), Data(relations, limit)
+    longest = length_limit(scope, max_length) if max_length or scope.max_length else None
+    count, digest = data.counted()
+    settings = [longest, shuffles, seed]
+    identity = {**scope_identity(scope), "data": digest, "settings": settings}
+    with Run(output, identity, title="Relations", restart=restart, progress=progress) as run:
+        scores = _Scores(scope, shuffles, seed, longest, faults)
+        part = run.part("scores")
+        done = scores.restore(part.recall())
+        for number, group in enumerate(_batched(data, BATCH)):
+            if number < done:
+                scores.places(group)  # so that faults are found again
+                continue
+            with part.step(scores.state):
+                scores.add(group)
+            run.tell(min((number + 1) * BATCH, count), count)
+        data.faults_into(faults)
+        check_nonempty(scores.count, "relations", faults)
+        found = RelationsResult(
+            scores.table(), scores.examples(data), scores.count, faults, self_attention(scope)
+        )
+        if output is not None:
+            write_output(found, output, found.heads)
+    return found
+
+
+class _Scores:
+    """Every head's scores and their null, added up over texts."""
+
+    def __init__(
+        self, scope: Scope, shuffles: int, seed: int, longest: int | None, faults: Faults
+    ) -> None:
+        self._scope, self._shuffles = scope, shuffles
+        self._longest, self._faults = longest, faults
+        self._kind = self_attention(scope)
+        self._shape = scope.layers[self._kind], scope.heads[self._kind]
+        self._generator = np.random.default_rng(seed)
+        self._total = np.zeros((len(VARIANTS), *self._shape))
+        self._null = np.zeros((len(VARIANTS), shuffles, *self._shape))
+        self._sure: list[tuple[int, NDArray[np.float32]]] = []  # which text, layer head
+        self._batches = self._texts = self.count = 0
+
+    def places(self, group: list[Relation]) -> tuple[Batch, list[Places | None]]:
+        """The group as tokens, and where the spans of each text lie."""
+        batch = tokenise(self._scope.tokenizer, [r.text for r in group])
+        return batch, [
+            _places(relation, tokens, self._longest, self._faults)
             for relation, tokens in zip(group, batch.tokens, strict=True)
         ]
+
+    def add(self, group: list[Relation]) -> None:
+        batch, places = self.places(group)
         moved = [
-            None if place is None else _moved(place, tokens, shuffles, generator)
+            None if place is None else _moved(place, tokens, self._shuffles, self._generator)
             for place, tokens in zip(places, batch.tokens, strict=True)
         ]
-        found = np.zeros((len(group), len(VARIANTS), *shape), np.float32)
+        found = np.zeros((len(group), len(VARIANTS), *self._shape), np.float32)
 
         def sink(call: Call) -> None:
-            if call.kind != kind:
+            if call.kind != self._kind:
                 return
             weights = call.weights.detach().float().cpu().numpy()  # b h t t
-            for row, place in enumerate(places):  # noqa: B023
+            for row, place in enumerate(places):
                 if place is None:
                     continue
-                found[row, :, call.layer] = _scores(weights[row], *place)  # noqa: B023
-                for number, pair in enumerate(moved[row] or ()):  # noqa: B023
-                    null_total[:, number, call.layer] += _scores(weights[row], *pair)
+                found[row, :, call.layer] = _scores(weights[row], *place)
+                for number, pair in enumerate(moved[row] or ()):
+                    self._null[:, number, call.layer] += _scores(weights[row], *pair)
 
-        short = _readable(batch, limit)
-        scope.forward(model_inputs(scope, short.to(scope.device)), sink)
+        short = _readable(batch, self._longest)
+        self._scope.forward(model_inputs(self._scope, short.to(self._scope.device)), sink)
+        check_finite(torch.from_numpy(found), 0)
         for row, place in enumerate(places):
             if place is not None:
-                total += found[row]
-                count += 1
-                sure.append((group[row], found[row, 0]))
-        best = np.unravel_index(int(total[0].argmax()), shape)
-        sure.sort(key=lambda pair: -float(pair[1][best]))
-        del sure[24:]  # enough to draw from once the best head is settled
-        if progress:
-            progress(len(group))
-    if isinstance(noted := getattr(relations, "faults", None), Faults):
-        faults.add(noted)
-    check_nonempty(count, "relations", faults)
-    best = np.unravel_index(int(total[0].argmax()), shape)
-    examples = sorted(((r, float(s[best])) for r, s in sure), key=lambda pair: -pair[1])
-    table = _table(total / count, null_total / count)
-    return RelationsResult(table, examples, count, faults, kind)
+                self._total += found[row]
+                self.count += 1
+                self._sure.append((self._texts + row, found[row, 0]))
+        best = self._best()
+        self._sure.sort(key=lambda pair: -float(pair[1][best]))
+        del self._sure[SURE:]  # enough to draw from once the best head is settled
+        self._texts += len(group)
+        self._batches += 1
+
+    def _best(self) -> tuple[np.intp, ...]:
+        return np.unravel_index(int(self._total[0].argmax()), self._shape)
+
+    def table(self) -> pd.DataFrame:
+        return _table(self._total / self.count, self._null / self.count)
+
+    def examples(self, data: Iterable[Relation]) -> list[tuple[Relation, float]]:
+        """The texts where the best head is surest."""
+        best, wanted = self._best(), {number for number, _ in self._sure}
+        texts = {number: one for number, one in enumerate(data) if number in wanted}
+        scored = [(texts[number], float(scores[best])) for number, scores in self._sure]
+        return sorted(scored, key=lambda pair: -pair[1])
+
+    def state(self) -> State:
+        sure = [scores for _, scores in self._sure]
+        return State(
+            {
+                "batches": self._batches,
+                "texts": self._texts,
+                "count": self.count,
+                "sure": [number for number, _ in self._sure],
+                "random": self._generator.bit_generator.state,
+            },
+            {
+                "total": self._total,
+                "null": self._null,
+                "sure": np.stack(sure) if sure else np.zeros((0, *self._shape), np.float32),
+            },
+        )
+
+    def restore(self, state: State | None) -> int:
+        """Go on from a state; how many batches it has done."""
+        if state is not None:
+            at = state.position
+            self._batches, self._texts, self.count = at["batches"], at["texts"], at["count"]
+            self._generator.bit_generator.state = at["random"]
+            self._total, self._null = state.arrays["total"], state.arrays["null"]
+            self._sure = list(zip(at["sure"], state.arrays["sure"], strict=True))
+        return self._batches
 
 
 Places = tuple[list[NDArray[np.intp]], NDArray[np.intp]]  # pieces of each element, of the target

@@ -14,7 +14,7 @@ from headscope.studies.clark.surface import Maps
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
-    from headscope.studies.steps import Steps
+    from headscope.runs import Run
 
 SEGMENTS = 200  # distances of all pairs of heads settle early
 
@@ -22,7 +22,7 @@ SEGMENTS = 200  # distances of all pairs of heads settle early
 def clusters(
     section: Section,
     material: Material,
-    steps: Steps,
+    run: Run,
     kind: str,
     maps: Maps,
     named: dict[tuple[int, int], str],
@@ -40,12 +40,13 @@ def clusters(
             max_tokens=128,
             limit=min(material.segments, SEGMENTS),
             distances=True,
-            progress=steps.folder is not None,
+            output=run.place("clusters.survey.parquet"),
+            progress=run.show,
         )
         pairs = found.distances(kind)  # pyright: ignore[reportArgumentType]
         return pd.DataFrame(pairs.values, columns=[f"{a}-{b}" for a, b in pairs.heads])
 
-    distances = steps.table("distances", compute)
+    distances = run.table("distances", compute)
     heads = [(int(a), int(b)) for a, b in (name.split("-") for name in distances.columns)]
     found = cluster(heads, distances.to_numpy(), count=None, seed=0)
     groups = [_behaviour(maps, layer, head) for layer, head in heads]

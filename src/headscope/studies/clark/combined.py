@@ -13,20 +13,23 @@ from headscope.studies.clark.inputs import Material, printed, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
-    from headscope.studies.steps import Steps
+    from headscope.runs import Run
 
 
-def probes(section: Section, material: Material, steps: Steps) -> None:
+def probes(section: Section, material: Material, run: Run) -> None:
     """UAS of each probe beside the paper's, and the heads that carry the weight."""
     kept: dict[str, Any] = {}
 
     def compute() -> pd.DataFrame:
         train, dev, test = _parts(material)
-        found = probe_all_heads(material.scope, train, dev, test)
+        found = probe_all_heads(
+            material.scope, train, dev, test, output=run.place("all_heads.parquet"),
+            progress=run.show,
+        )  # fmt: skip
         table = found.summary.assign(part="table", vectors=found.vectors)
         return pd.concat([table, found.heads.assign(part="heads")])
 
-    both = steps.table("probes", compute)
+    both = run.table("probes", compute)
     table = both.loc[both["part"] == "table", ["probe", "uas", "low", "high", "words", "epochs"]]
     kept["vectors"] = both["vectors"].dropna().iloc[0]
     told: dict[str, float] = reference()["probes"]["uas"]

@@ -14,7 +14,7 @@ from headscope.studies.clark.surface import Maps
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
-    from headscope.studies.steps import Steps
+    from headscope.runs import Run
 
 NAMES = {
     "gradient_sep": "grad_sep",
@@ -24,7 +24,7 @@ NAMES = {
 SEGMENTS = 200  # a backward pass each; shapes settle long before the paper's thousand
 
 
-def gradients(section: Section, material: Material, steps: Steps, kind: str) -> None:
+def gradients(section: Section, material: Material, run: Run, kind: str) -> None:
     """Curves over layers, each divided by its own mean: the paper states no unit."""
 
     def compute() -> pd.DataFrame:
@@ -37,12 +37,13 @@ def gradients(section: Section, material: Material, steps: Steps, kind: str) -> 
             segments="pairs",
             max_tokens=128,
             limit=min(material.segments, SEGMENTS),
-            progress=steps.folder is not None,
+            output=run.place("gradients.survey.parquet"),
+            progress=run.show,
         )
         return found.table
 
     try:
-        maps = Maps(steps.table("gradients", compute), kind)
+        maps = Maps(run.table("gradients", compute), kind)
     except BadInput as error:
         section.note(f"Not measured: {error}")
         return

@@ -8,15 +8,14 @@ import pandas as pd
 
 from headscope.corpus.coreference.documents import CoreferenceCorpus
 from headscope.probes.coreference.heads import probe_coreference
-from headscope.studies.clark.counting import counting
 from headscope.studies.clark.inputs import Material, printed, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
-    from headscope.studies.steps import Steps
+    from headscope.runs import Run
 
 
-def coreference(section: Section, material: Material, steps: Steps) -> dict[str, pd.DataFrame]:
+def coreference(section: Section, material: Material, run: Run) -> dict[str, pd.DataFrame]:
     """Every corpus with both candidate sets, beside the paper's numbers."""
     whole = {"layer": "Int64", "head": "Int64"}
     section.table(
@@ -27,14 +26,16 @@ def coreference(section: Section, material: Material, steps: Steps) -> dict[str,
     )
     found: dict[str, pd.DataFrame] = {}
     for name, path in material.coreference().items():
-
-        def compute(path: object = path) -> pd.DataFrame:
-            documents = CoreferenceCorpus(str(path), limit=material.limit)
-            with counting(steps, "coreference", [documents]) as seen:
-                return probe_coreference(material.scope, documents, progress=seen).summary
-
         step = f"coreference_{name.lower()}"
-        found[name] = steps.table(step, compute)
+
+        def compute(path: object = path, step: str = step) -> pd.DataFrame:
+            documents = CoreferenceCorpus(str(path), limit=material.limit)
+            return probe_coreference(
+                material.scope, documents, output=run.place(f"{step}.probe.parquet"),
+                progress=run.show,
+            ).summary  # fmt: skip
+
+        found[name] = run.table(step, compute)
         caption = f"{name}: the share of mentions whose antecedent gets the most attention."
         section.table(step, printed(found[name]), caption)
     section.text(

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.studies.report import Report
-from headscope.studies.steps import Steps
+from headscope.studies.run_study import study
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+    from headscope.runs import Run
     from headscope.studies.clark.inputs import Material
 
 METHOD = (
@@ -22,13 +23,13 @@ METHOD = (
 )
 
 
+@study
 def clark(
+    run: Run,
     scope: Scope,
-    data: str | Path | None = None,
-    *,
-    limit: int | None = None,
-    steps: Steps | None = None,
-    command: str | None = None,
+    data: str | Path | None,
+    limit: int | None,
+    command: str | None,
 ) -> Report:
     """The paper's experiments in order; what has no data of its own runs on the shipped sample."""
     from headscope.errors import BadInput
@@ -41,7 +42,6 @@ def clark(
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
         raise BadInput(f"There is no data folder {folder}.")
-    steps = steps or Steps()
     material = Material(scope, folder, limit)
     report = Report(
         title=f"What does {scope.name} look at?",
@@ -52,28 +52,28 @@ def clark(
         settings={"segments, at most": material.segments, "seed": 0},
     )
     kind = self_attention(scope)
-    maps = surface.measure(material, steps, kind)
+    maps = surface.measure(material, run, kind)
 
     section = report.section("Relative position", "Section 3.1 of the paper, and its Fig. 1.")
     surface.relative_position(section, maps)
     surface.examples(section, material, maps)
     surface.separators(report.section("Special tokens", "Section 3.2, Fig. 2."), maps)
     section = report.section("Does attention to separators matter?", "Section 3.2, Fig. 3.")
-    gradients(section, material, steps, kind)
+    gradients(section, material, run, kind)
     surface.entropy(report.section("Focused and broad attention", "Section 3.3, Fig. 4."), maps)
 
     section = report.section("Dependency syntax", "Section 4.2, Table 1 and Fig. 5.")
-    table: Any = syntax.dependency(section, material, steps)
+    table: Any = syntax.dependency(section, material, run)
     section = report.section("Coreference", "Section 4.3, Table 2.")
-    reference_heads.coreference(section, material, steps)
+    reference_heads.coreference(section, material, run)
     section = report.section("All heads together", "Section 5, Table 3.")
-    combined.probes(section, material, steps)
+    combined.probes(section, material, run)
 
     clear = table[(table["above_baseline"] > 0.1) & (table["relation"] != "all")]
     pairs = zip(clear["layer"], clear["head"], clear["relation"], strict=True)
     named = {(int(layer), int(head)): str(relation) for layer, head, relation in pairs}
     section = report.section("Clusters of heads", "Section 6, Fig. 6.")
-    clusters(section, material, steps, kind, maps, named)
+    clusters(section, material, run, kind, maps, named)
 
     if material.absent:
         section = report.section("What was run on the sample", "Too small for conclusions:")

@@ -14,7 +14,7 @@ from headscope.studies.clark.inputs import Material, at_same_depth, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
-    from headscope.studies.steps import Steps
+    from headscope.runs import Run
 
 STATISTICS = ("self", "next", "previous", "cls", "sep", "punctuation", "sep_sep", "rest_sep",
               "entropy", "entropy_cls", "entropy_uniform")  # fmt: skip
@@ -40,8 +40,9 @@ class Maps:
         return out
 
 
-def measure(material: Material, steps: Steps, kind: str) -> Maps:
+def measure(material: Material, run: Run, kind: str) -> Maps:
     """One survey serves the whole section."""
+    text = material.text()
 
     def compute() -> pd.DataFrame:
         from headscope.statistics import discover
@@ -50,11 +51,12 @@ def measure(material: Material, steps: Steps, kind: str) -> Maps:
         scope = material.scope
         causal = scope.causal
         wanted = [s for s in STATISTICS if not (causal and discover()[s].both_directions)]
-        found = survey(scope, material.text(), wanted, segments="pairs", max_tokens=128,
-                       limit=material.segments, progress=steps.folder is not None)  # fmt: skip
+        found = survey(scope, text, wanted, segments="pairs", max_tokens=128,
+                       limit=material.segments, output=run.place("survey.survey.parquet"),
+                       progress=run.show)  # fmt: skip
         return found.table.assign(segments=found.metadata["segments"])
 
-    return Maps(steps.table("survey", compute), kind)
+    return Maps(run.table("survey", compute), kind)
 
 
 def relative_position(section: Section, maps: Maps) -> None:

@@ -11,38 +11,36 @@ from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
-from headscope.studies.clark.counting import counting
 from headscope.studies.clark.inputs import Material, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
-    from headscope.studies.steps import Steps
+    from headscope.runs import Run
 
 DRAWN = ("obj", "dobj", "det", "nmod:poss", "case", "nsubj", "aux")
 
 
-def dependency(section: Section, material: Material, steps: Steps) -> pd.DataFrame:
+def dependency(section: Section, material: Material, run: Run) -> pd.DataFrame:
     """The best head of each relation beside the paper's, and drawings of some."""
     path = material.treebank_or_sample()
     dev = Treebank(path, limit=material.limit)
     test = material.treebank("test") if path != STORIES else None
     scored = Treebank(test, limit=material.limit) if test else None
     small = path == STORIES or (material.limit is not None and material.limit < 1000)
-    kept: dict[str, Any] = {}
 
     def compute() -> pd.DataFrame:
         least = 5 if small else 100
-        with counting(steps, "dependency", [dev, scored]) as seen:
-            found = probe_dependency(
-                material.scope, dev, scored, possessive="marker", minimum=least, progress=seen
-            )
-        kept["faults"] = found.faults.summary()
+        found = probe_dependency(
+            material.scope, dev, scored, possessive="marker", minimum=least,
+            output=run.place("dependency.probe.parquet"), progress=run.show,
+        )  # fmt: skip
         every = found.heads.merge(found.summary[["relation"]], on="relation")
-        return pd.concat([found.summary.assign(part="table"), every.assign(part="heads")])
+        table = found.summary.assign(part="table")
+        return pd.concat([table, every.assign(part="heads")]).assign(faults=found.faults.summary())
 
-    both: Any = steps.table("dependency", compute)
+    both: Any = run.table("dependency", compute)
     table: pd.DataFrame = (
-        both[both["part"] == "table"].dropna(axis=1, how="all").drop(columns="part")
+        both[both["part"] == "table"].dropna(axis=1, how="all").drop(columns=["part", "faults"])
     )
     shown = _beside_paper(table)
     section.table("dependency", shown, "Table 1: chosen on one part, scored on another.",
@@ -54,8 +52,8 @@ def dependency(section: Section, material: Material, steps: Steps) -> pd.DataFra
         "stands for the paper's `pobj` (the preposition attends to its object). A possessor is "
         "scored by what its `'s` attends to, as in the paper's code."
     )
-    if kept.get("faults"):
-        section.note(kept["faults"])
+    if faults := both["faults"].iloc[0]:
+        section.note(faults)
     _draw(section, material, table, dev)
     return table
 

@@ -10,14 +10,14 @@ from headscope.studies.kovaleva.inputs import Material, how_to_supply
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+    from headscope.runs import Run
     from headscope.studies.report import Report
-    from headscope.studies.steps import Steps
     from headscope.tasks.task import Task
 
 LANGUAGE = 200  # texts for the language loss of the pre-trained model
 
 
-def add(report: Report, material: Material, steps: Steps) -> None:
+def add(report: Report, material: Material, run: Run) -> None:
     section = report.section(
         "Heads and layers disabled",
         "A disabled head attends evenly, 1/L over the L tokens, its values untouched. With a few "
@@ -37,9 +37,9 @@ def add(report: Report, material: Material, steps: Steps) -> None:
                      material.scope, language))  # fmt: skip
     summaries: list[dict[str, Any]] = []
     for name, scope, task in work:
-        table: Any = steps.table(
+        table: Any = run.table(
             f"disabled_{name.replace(' ', '_')}",
-            lambda scope=scope, task=task, name=name: _ablate(scope, task, name, steps),
+            lambda scope=scope, task=task, name=name: _ablate(scope, task, name, run),
         )
         summaries += _summary(name, table, material)
         _figure(section, name, table)
@@ -83,13 +83,13 @@ def _language(material: Material) -> Task | None:
     return language_task("text", texts, "masked" if masked else "next")
 
 
-def _ablate(scope: Scope, task: Task, name: str, steps: Steps) -> Any:
+def _ablate(scope: Scope, task: Task, name: str, run: Run) -> Any:
     from headscope.edits.ablate import ablate
     from headscope.tasks.questions import exam
 
     found = ablate(
-        scope, exam(scope, task, batch_size=16),
-        track=lambda items, label: steps.track(items, f"disabling: {name}", len(items)),
+        scope, exam(scope, task, batch_size=16), progress=run.show,
+        output=run.place(f"disabled_{name.replace(' ', '_')}.ablate.parquet"),
     )  # fmt: skip
     table: Any = found.scores
     table["examples"] = found.examples

@@ -9,13 +9,13 @@ from headscope.studies.kovaleva.inputs import Material
 
 if TYPE_CHECKING:
     from headscope.corpus.treebanks.conllu import Sentence
+    from headscope.runs import Run
     from headscope.studies.report import Report
-    from headscope.studies.steps import Steps
 
 SENTENCES = 1000
 
 
-def add(report: Report, material: Material, steps: Steps) -> None:
+def add(report: Report, material: Material, run: Run) -> None:
     section = report.section(
         "Attention to linguistic features",
         "For each kind of word, the largest column mean among the words of that kind, averaged "
@@ -33,8 +33,8 @@ def add(report: Report, material: Material, steps: Steps) -> None:
     models = [("pre-trained", material.scope), *material.tuned.items()]
     tables: list[Any] = []
     for name, scope in models:
-        table: Any = steps.table(
-            f"features_{name}", lambda name=name, scope=scope: _probe(scope, parsed, name, steps)
+        table: Any = run.table(
+            f"features_{name}", lambda name=name, scope=scope: _probe(scope, parsed, name, run)
         )
         table.insert(0, "model", name)
         tables.append(table)
@@ -95,11 +95,11 @@ def sentences(material: Material) -> tuple[str, Iterable[Sentence]] | None:
         return None
 
 
-def _probe(scope: Any, parsed: Iterable[Sentence], name: str, steps: Steps) -> Any:
+def _probe(scope: Any, parsed: Iterable[Sentence], name: str, run: Run) -> Any:
     from headscope.probes.features.attention import probe_features
 
-    steps.progress.start(f"features: {name}")
-    return probe_features(scope, parsed).heads
+    output = run.place(f"features_{name}.probe.parquet")
+    return probe_features(scope, parsed, output=output, progress=run.show).heads
 
 
 def _best(rows: Any) -> Any:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from headscope.studies.kovaleva.inputs import Material
 
 if TYPE_CHECKING:
+    from headscope.runs import Run
     from headscope.studies.report import Report
-    from headscope.studies.steps import Steps
 
 FILE = "framenet15_filtered.jsonl"
 
 
-def add(report: Report, material: Material, steps: Steps) -> None:
+def add(report: Report, material: Material, run: Run) -> None:
     import numpy as np
 
     from headscope.figures import layer_head_map
@@ -33,7 +33,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
         "moved about the sentence. The paper's code reads only from element to target and pairs "
         "the pieces off (`literal`); its text speaks of the other direction. All are shown."
     )
-    table: Any = steps.table("frames", lambda: _probe(material, path, steps))
+    table: Any = run.table("frames", lambda: _probe(material, path, run))
     paper = material.paper["framenet"]
     best = table.sort_values("score", ascending=False).groupby("variant", sort=False).head(5)
     best = best.sort_values(["variant", "score"], ascending=[True, False]).copy()
@@ -55,16 +55,11 @@ def add(report: Report, material: Material, steps: Steps) -> None:
     )
 
 
-def _probe(material: Material, path: Any, steps: Steps) -> Any:
+def _probe(material: Material, path: Any, run: Run) -> Any:
     from headscope.corpus.relations.examples import Relations
     from headscope.probes.relations.heads import probe_relations
 
     relations = Relations(path, limit=material.limit)
-    total = sum(1 for _ in relations)
-    bar = iter(steps.track(range(total), "frames", total))
-
-    def advance(count: int) -> None:
-        for _ in range(count):
-            next(bar, None)
-
-    return probe_relations(material.scope, relations, progress=advance).heads
+    return probe_relations(
+        material.scope, relations, output=run.place("frames.probe.parquet"), progress=run.show
+    ).heads

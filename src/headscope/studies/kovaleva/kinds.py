@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.reading import Reading, Scope
+    from headscope.runs import Run
     from headscope.studies.report import Report
-    from headscope.studies.steps import Steps
 
 BATCH = 8
 
 
-def add(report: Report, material: Material, steps: Steps) -> None:
+def add(report: Report, material: Material, run: Run) -> None:
     from headscope.patterns.kinds import KINDS
 
     section = report.section(
@@ -27,7 +27,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
         "not released, so the two classifiers agree in the definitions, not in the details.",
     )
     try:
-        table: Any = steps.table("map_kinds", lambda: _shares(material, steps))
+        table: Any = run.table("map_kinds", lambda: _shares(material, run))
     except FileNotFoundError:
         section.note("Left out: this installation lacks the map classifier's weights.")
         return
@@ -51,7 +51,7 @@ def add(report: Report, material: Material, steps: Steps) -> None:
     )
 
 
-def _shares(material: Material, steps: Steps) -> pd.DataFrame:
+def _shares(material: Material, run: Run) -> pd.DataFrame:
     import pandas as pd
 
     from headscope.patterns.kinds import KINDS, shares
@@ -67,17 +67,17 @@ def _shares(material: Material, steps: Steps) -> pd.DataFrame:
     if not work:
         work.append((name, "pre-trained", material.scope, [(a, b) for a, b in pairs]))
     for task, state, scope, texts in work:
-        found: Any = shares(_readings(scope, texts, steps, f"{task}, {state}"))
+        found: Any = shares(_readings(scope, texts, run, f"{task}, {state}"))
         mean = found[list(KINDS)].mean() * 100
         rows.append({"task": task, "model": state, "texts": len(texts), **mean.to_dict()})
     return pd.DataFrame(rows)
 
 
 def _readings(
-    scope: Scope, texts: list[tuple[str, str | None]], steps: Steps, label: str
+    scope: Scope, texts: list[tuple[str, str | None]], run: Run, label: str
 ) -> Iterator[Reading]:
     starts = range(0, len(texts), BATCH)
-    for start in steps.track(starts, f"kinds of map: {label}", len(starts)):
+    for start in run.track(starts, f"kinds of map: {label}", len(starts)):
         part = texts[start : start + BATCH]
         yield from scope.read_batch(
             [text for text, _ in part],

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.studies.report import Report
-from headscope.studies.steps import Steps
+from headscope.studies.run_study import study
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+    from headscope.runs import Run
 
 METHOD = (
     "The experiments of Kovaleva et al. (2019) in the paper's order, on the model named above. "
@@ -21,13 +22,13 @@ METHOD = (
 )
 
 
+@study
 def kovaleva(
+    run: Run,
     scope: Scope,
-    data: str | Path | None = None,
-    *,
-    limit: int | None = None,
-    steps: Steps | None = None,
-    command: str | None = None,
+    data: str | Path | None,
+    limit: int | None,
+    command: str | None,
     finetuned: Mapping[str, Any] | None = None,
 ) -> Report:
     """The paper's experiments in order; what cannot run here is listed with what it lacks.
@@ -39,7 +40,6 @@ def kovaleva(
     from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned
     from headscope.studies.kovaleva.inputs import PAPER_LIMIT, Material
 
-    steps = steps or Steps()
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
         raise BadInput(f"There is no data folder {folder}.")
@@ -56,11 +56,11 @@ def kovaleva(
             "fine-tuned models found": ", ".join(material.tuned) or "none",
         },
     )
-    kinds.add(report, material, steps)
-    frames.add(report, material, steps)
-    tuned.add(report, material, steps)
-    features.add(report, material, steps)
-    disabling.add(report, material, steps)
+    kinds.add(report, material, run)
+    frames.add(report, material, run)
+    tuned.add(report, material, run)
+    features.add(report, material, run)
+    disabling.add(report, material, run)
     report.summary = _summary(material)
     return report
 

@@ -9,11 +9,11 @@ from headscope.studies.kovaleva.inputs import Material, how_to_supply
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.runs import Run
     from headscope.studies.report import Report
-    from headscope.studies.steps import Steps
 
 
-def add(report: Report, material: Material, steps: Steps) -> None:
+def add(report: Report, material: Material, run: Run) -> None:
     section = report.section(
         "What fine-tuning changes",
         "Per head, the cosine between the maps of the pre-trained and the fine-tuned model laid "
@@ -23,14 +23,14 @@ def add(report: Report, material: Material, steps: Steps) -> None:
     if not material.tuned:
         section.note(f"Left out: no fine-tuned model was found. {how_to_supply('RTE')}")
         return
-    _worth(section, material, steps)
+    _worth(section, material, run)
     import numpy as np
 
     from headscope.figures import layer_head_map
 
     rows: list[Any] = []
     for task in material.tuned:
-        found: Any = steps.table(f"change_{task}", lambda task=task: _change(material, task, steps))
+        found: Any = run.table(f"change_{task}", lambda task=task: _change(material, task, run))
         layers = found.groupby("layer")[["cosine", "padded", "divergence"]].mean().reset_index()
         layers.insert(0, "task", task)
         rows.append(layers)
@@ -48,8 +48,8 @@ def add(report: Report, material: Material, steps: Steps) -> None:
     )  # fmt: skip
 
 
-def _worth(section: Any, material: Material, steps: Steps) -> None:
-    table: Any = steps.table("worth", lambda: _scores(material))
+def _worth(section: Any, material: Material, run: Run) -> None:
+    table: Any = run.table("worth", lambda: _scores(material, run))
     paper = material.paper["table1"]
 
     def quoted(task: str, column: str) -> str | None:
@@ -66,7 +66,7 @@ def _worth(section: Any, material: Material, steps: Steps) -> None:
     )  # fmt: skip
 
 
-def _scores(material: Material) -> pd.DataFrame:
+def _scores(material: Material, run: Run) -> pd.DataFrame:
     import pandas as pd
 
     from headscope.edits.answers import score
@@ -86,21 +86,21 @@ def _scores(material: Material) -> pd.DataFrame:
             row |= {"majority": 100 * below.majority, "bag of words": 100 * below.bag_of_words}
         except BadInput:
             row |= {"majority": None, "bag of words": None}  # no training set here
-        row["finetuned"] = 100 * score(scope, exam(scope, dev))
+        row["finetuned"] = 100 * score(scope, exam(scope, dev), run)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _change(material: Material, task: str, steps: Steps) -> pd.DataFrame:
+def _change(material: Material, task: str, run: Run) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
     from headscope.finetuning.change import change
-    from headscope.finetuning.compare import batches_of, text_pairs
+    from headscope.finetuning.texts import batches_of, text_pairs
 
     before, after = material.scope, material.tuned[task]
     given = batches_of(before, text_pairs(material.tasks[task], material.limit))
-    found = change(before, after, steps.track(given, f"change: {task}", len(given)))
+    found = change(before, after, run.track(given, f"change: {task}", len(given)))
     layer, head = np.indices(found.cosine.shape)
     return pd.DataFrame(
         {

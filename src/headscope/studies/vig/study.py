@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.errors import HeadscopeError
 from headscope.studies.report import Report
-from headscope.studies.steps import Steps
+from headscope.studies.run_study import study
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.reading import Scope
+    from headscope.runs import Run
     from headscope.studies.vig.findings import Findings
     from headscope.studies.vig.texts import Corpus
 
@@ -31,13 +32,13 @@ For the reasons, each neuron's share in a score q·k is compared between the tar
 keys (Δ); the softmax is then computed again with only the first neurons and without them."""
 
 
+@study
 def vig(
+    run: Run,
     scope: Scope,
-    data: str | Path | None = None,
-    *,
-    limit: int | None = None,
-    steps: Steps | None = None,
-    command: str | None = None,
+    data: str | Path | None,
+    limit: int | None,
+    command: str | None,
 ) -> Report:
     """The seven patterns of Vig (2018, 2019) on any model, down to the neurons.
 
@@ -49,9 +50,8 @@ def vig(
     from headscope.studies.vig.sections import pattern_section
     from headscope.studies.vig.texts import corpus
 
-    steps = steps or Steps()
     texts = corpus(scope, data, limit)
-    found = _find(scope, texts, steps)
+    found = _find(scope, texts, run)
     report = Report(
         title=f"Seven patterns of attention in {scope.name}",
         study="vig",
@@ -66,7 +66,7 @@ def vig(
         },
     )
     report.summary = _summary(found)
-    steps.progress.start("the posts' claims")
+    run.tell(0, title="the posts' claims")
     report.section(
         "The posts' claims beside what was found",
         "The posts read bert-base-uncased; head numbers are its own and count from 0. "
@@ -74,28 +74,30 @@ def vig(
     ).table("claims", claims(found), published=["published"])
     _overview(report, found)
     sections = [*SEVEN, LOOKING_BACK] if scope.causal else list(SEVEN)
-    for post in steps.track(sections, "patterns", len(sections)):
+    for post in run.track(sections, "patterns", len(sections)):
         pattern_section(report, found, post)
     return report
 
 
-def _find(scope: Scope, texts: Corpus, steps: Steps) -> Findings:
+def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
     from headscope.patterns import evidence, patterns
     from headscope.studies.vig.findings import Findings
     from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B, texts_for
 
     read = texts_for(scope, texts.pairs)
     left_out: dict[str, str] = {}
-    table = steps.table("scores", lambda: _survey(scope, read))
-    guessed = steps.table("predictive", lambda: _predictive(scope, texts, steps, left_out))
-    if not guessed.empty:
+    table = run.table("scores", lambda: _survey(scope, read, run))
+    guessed = run.table("predictive", lambda: _predictive(scope, texts, run))
+    if "left out" in guessed:
+        left_out["predictive"] = str(guessed["left out"].iloc[0])
+    elif guessed.empty:
+        left_out["predictive"] = "the model has no head that predicts words."
+    else:
         import pandas as pd
 
         table = pd.concat([table, guessed], ignore_index=True)
-    elif "predictive" not in left_out:
-        left_out["predictive"] = "the model has no head that predicts words."
     post = texts_for(scope, [(SENTENCE_A, SENTENCE_B)])[0]
-    steps.progress.start("examples")
+    run.tell(0, title="examples")
     examples = [
         scope.read(*([one] if isinstance(one, str) else one), truncate=True)
         for one in sorted(read, key=lambda one: len(" ".join(one)))[:EXAMPLES]
@@ -110,16 +112,16 @@ def _find(scope: Scope, texts: Corpus, steps: Steps) -> Findings:
     )
 
 
-def _survey(scope: Scope, read: list[Any]) -> pd.DataFrame:
+def _survey(scope: Scope, read: list[Any], run: Run) -> pd.DataFrame:
     from headscope.patterns import measures
     from headscope.statistics.survey.run import survey
 
-    return survey(scope, read, measures(scope)).table
+    return survey(
+        scope, read, measures(scope), output=run.place("scores.survey.parquet"), progress=run.show
+    ).table
 
 
-def _predictive(
-    scope: Scope, texts: Corpus, steps: Steps, left_out: dict[str, str]
-) -> pd.DataFrame:
+def _predictive(scope: Scope, texts: Corpus, run: Run) -> pd.DataFrame:
     import pandas as pd
 
     from headscope.patterns import predictive
@@ -127,10 +129,9 @@ def _predictive(
     short = sorted((first for first, _ in texts.pairs), key=len)
     middle = [text for text in short if 20 <= len(text) <= 90][:PREDICTIVE]
     try:
-        return predictive(scope, steps.track(middle, "predictive words", len(middle)))
+        return predictive(scope, middle, run=run)
     except HeadscopeError as error:
-        left_out["predictive"] = str(error)
-        return pd.DataFrame()
+        return pd.DataFrame({"left out": [str(error)]})
 
 
 def _summary(found: Findings) -> str:

@@ -1,0 +1,70 @@
+"""The texts two models are compared on, batched so that both read the same tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import BadInput
+from headscope.reading.decoder_text import encode_both
+from headscope.tasks.glue import is_glue, read_glue
+from headscope.tasks.task import Task, table_texts
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.text.tokenise import Batch, Text
+
+Texts = list[tuple[str, str | None]]
+BATCH = 16
+MAX_LENGTH = 128
+
+
+def text_pairs(corpus: Any, limit: int | None) -> Texts:
+    """The texts of a corpus, each with its second sentence if it has one."""
+    if limit is not None and limit < 1:
+        raise BadInput(f"A limit is at least 1, not {limit}.")
+    if isinstance(corpus, (str, Path)):
+        path = Path(corpus)
+        if is_glue(path):
+            corpus = read_glue(path)
+        elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would bring their labels
+            corpus = table_texts(path)
+    if isinstance(corpus, Task):
+        chosen = corpus.sample(limit)
+        pairs: Sequence[str | None] = chosen.pairs or [None] * len(chosen)
+        return list(zip(chosen.texts, pairs, strict=True))
+    from headscope.corpus.bad_data import Faults
+    from headscope.corpus.text.documents import Reader
+
+    found: Texts = []
+    for document in Reader().documents(corpus, Faults()):
+        found.append((document.text, document.pair))
+        if limit is not None and len(found) >= limit:
+            break
+    if not found:
+        raise BadInput("The corpus holds no text to compare the models on.")
+    return found
+
+
+def by_length(texts: Texts) -> Texts:
+    """Texts of like length side by side, so that little is padded."""
+    return sorted(texts, key=lambda pair: len(pair[0]) + len(pair[1] or ""))
+
+
+def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
+    """Texts as both models read them, cut to the longest allowed."""
+    firsts, seconds = [text for text, _ in texts], [pair for _, pair in texts]
+    if scope.encoder_decoder:  # without a second sentence the decoder reads the text again
+        spoken: list[Text | None] = [pair or text for text, pair in texts]
+        return encode_both(scope, firsts, spoken, truncate=True, max_length=longest)[0]
+    return scope.encode(firsts, seconds, truncate=True, max_length=longest)
+
+
+def batches_of(scope: Scope, texts: Texts, longest: int = MAX_LENGTH) -> list[Batch]:
+    """All texts of a small corpus, batched as a comparison reads them."""
+    order = by_length(texts)
+    return [
+        batch_of(scope, order[start : start + BATCH], longest)
+        for start in range(0, len(order), BATCH)
+    ]

@@ -1,0 +1,133 @@
+"""Every head over a corpus: its score on every pattern, or its kinds of map."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.text.documents import Reader
+from headscope.corpus.text.segments import Cut, segments
+from headscope.files import check_table, write_table
+from headscope.models.finite import check_weights
+from headscope.patterns import evidence
+from headscope.patterns.as_statistics import measures
+from headscope.patterns.leave_two_out import predictive as guess_words
+from headscope.patterns.scores import patterns
+from headscope.runs import ProgressCallback, Run, data_identity, scope_identity
+from headscope.statistics.survey.options import Options
+from headscope.statistics.survey.run import survey
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+MAPS = 1000  # documents whose maps are classified, as in the paper
+GUESSED_TOKENS = 40
+MAP_TOKENS = 128
+
+
+def pattern_scores(
+    scope: Scope,
+    corpus: Any,
+    *,
+    cut: Cut | None = None,
+    predictive: int = 0,
+    max_tokens: int | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+    **reading: Any,
+) -> pd.DataFrame:
+    """A row per head and pattern, with the columns of `evidence.COLUMNS`.
+
+    How many segments were read is in its `attrs`.
+
+    `cut` is "pairs" or "documents" (what suits the model when left out); `predictive` is in how
+    many texts masked words are also guessed; `reading` says how the corpus is read (field, layout,
+    bad, seed), as in a survey. With an `output` the table is written there, and a
+    run that is stopped goes on.
+    """
+    import pandas as pd
+
+    identity = _identity(scope, corpus, output, ["scores", cut, predictive, max_tokens, limit, reading])
+    with Run(output, identity, title="Patterns", restart=restart, progress=progress) as run:
+        chosen = cut or natural_cut(scope)
+
+        def surveyed() -> pd.DataFrame:
+            found = survey(
+                scope, corpus, measures(scope), segments=chosen, limit=limit,
+                max_tokens=max_tokens, output=run.place("survey.parquet"), progress=run.show, **reading,
+            )  # fmt: skip
+            return found.table.assign(segments=found.metadata["segments"])
+
+        table = run.table("measured", surveyed)
+        if predictive:
+            texts = _texts(scope, corpus, chosen, max_tokens or GUESSED_TOKENS, reading)
+            guessed = guess_words(scope, texts, predictive, run)
+            table = pd.concat([table, guessed], ignore_index=True)
+        found = evidence.table(table, patterns())
+        found.attrs["segments"] = int(table["segments"].max())
+        if output is not None:
+            write_table(found, output)
+    return found
+
+
+def map_kind_shares(
+    scope: Scope,
+    corpus: Any,
+    *,
+    cut: Cut | None = None,
+    max_tokens: int | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+    **reading: Any,
+) -> pd.DataFrame:
+    """A row per head: the share of texts on which its map is of each of the five kinds."""
+    from headscope.patterns.kinds.classify import KindCounts
+
+    most = limit or MAPS
+    identity = _identity(scope, corpus, output, ["kinds", cut, max_tokens, most, reading])
+    with Run(output, identity, title="Classifying maps", restart=restart, progress=progress) as run:
+        part, counts = run.part("kinds"), KindCounts()
+        if (state := part.recall()) is not None:
+            counts.restore(state)
+        texts = _texts(
+            scope, corpus, cut or natural_cut(scope), max_tokens or MAP_TOKENS, reading
+        )
+        for first, second in itertools.islice(texts, counts.texts, most):
+            reading = scope.read(first, second, keep=("weights",), truncate=True)
+            with part.step(counts.state):
+                counts.add(reading)
+            run.tell(counts.texts, most)
+        found = counts.table()
+        if output is not None:
+            write_table(found, output)
+    return found
+
+
+def natural_cut(scope: Scope) -> Cut:
+    """Models that look both ways are read in sentence pairs, as they were trained."""
+    return "documents" if scope.causal else "pairs"
+
+
+def _identity(scope: Scope, corpus: Any, output: object, settings: list[Any]) -> dict[str, Any]:
+    if output is not None:
+        check_table(Path(str(output)))
+    check_weights(scope.model, scope.name)
+    return {**scope_identity(scope), "corpus": data_identity(corpus), "settings": settings}
+
+
+def _texts(
+    scope: Scope, corpus: Any, cut: Cut, longest: int, reading: dict[str, Any]
+) -> Iterator[tuple[str, str | None]]:
+    options = Options.named({**reading, "segments": cut})
+    documents = Reader(options.field, options.layout).documents(corpus, Faults(options.bad))
+    for one in segments(documents, cut, scope.tokenizer, longest=longest, seed=options.seed):
+        yield one.text, one.pair

@@ -1,0 +1,66 @@
+"""A study as a run: its finished tables are kept until the report is written."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import BadInput
+from headscope.studies.report import Report, check_page
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.runs import ProgressCallback
+
+
+def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
+    """Make a study of experiments `(run, scope, data, limit, command, …) -> Report`."""
+
+    @functools.wraps(experiments, ("__module__", "__name__", "__qualname__", "__doc__"))
+    def on_model(
+        scope: Scope,
+        data: str | Path | None = None,
+        *,
+        limit: int | None = None,
+        output: str | Path | None = None,
+        restart: bool = False,
+        progress: bool | ProgressCallback = True,
+        command: str | None = None,
+        **options: Any,
+    ) -> Report:
+        from headscope.models.finite import check_weights
+        from headscope.runs import Run, data_identity, scope_identity
+
+        if limit is not None and limit < 1:
+            raise BadInput(f"A limit is at least 1, not {limit}.")
+        if output is not None:
+            check_page(output)
+        check_weights(scope.model, scope.name)
+        name = experiments.__name__
+        identity = {
+            **scope_identity(scope),
+            "study": name,
+            "data": data_identity(data),
+            "settings": {"limit": limit, **{k: _described(v) for k, v in options.items()}},
+        }
+        with Run(output, identity, title=name, restart=restart, progress=progress) as run:
+            report = experiments(run, scope, data, limit, command, **options)
+            if output is not None:
+                report.save(output)
+        return report
+
+    del on_model.__wrapped__  # pyright: ignore - its parameters are these, not the experiments'
+    return on_model
+
+
+def _described(value: Any) -> object:
+    """An option; where it gives models, they are known by their weights."""
+    from headscope.runs import data_identity, scope_identity
+
+    if isinstance(value, dict):
+        return {str(name): _described(one) for name, one in value.items()}  # pyright: ignore
+    if hasattr(value, "model") and hasattr(value, "edits"):
+        return scope_identity(value)
+    return data_identity(value)
