@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import attribute as attribute
     from headscope.errors import BadInput as BadInput
     from headscope.errors import HeadscopeError as HeadscopeError
+    from headscope.errors import Stopped as Stopped
     from headscope.finetuning.compare import compare as compare
     from headscope.reading import Reading as Reading
     from headscope.reading import Scope as Scope
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BadInput": "headscope.errors",
     "HeadscopeError": "headscope.errors",
+    "Stopped": "headscope.errors",
     "Reading": "headscope.reading",
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",

@@ -12,7 +12,8 @@ from headscope.edits.ablate import ablate
 from headscope.edits.importance import importance
 from headscope.edits.live import effect, important_heads
 from headscope.edits.pruning import prune
-from headscope.finetuning.finetune import Recipe, encode, new_classifier, train
+from headscope.finetuning.finetune import new_classifier
+from headscope.finetuning.training import Recipe, encode, train
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.tasks.questions import exam
 from headscope.tasks.task import labelled_task, language_task
@@ -167,8 +168,5 @@ def test_training(tmp_path):
         recipe = Recipe(dropout=0.0, learning_rate=1e-3)
         model, tokenizer = new_classifier(tmp_path, task, recipe)
         model.to(device)
-        told: list[float] = []
-        train(model, encode(tokenizer, task, 32), task, recipe,
-              progress=lambda step, total, loss, told=told: told.append(loss))  # fmt: skip
-        losses.append(told)
+        losses.append(train(model, encode(tokenizer, task, 32), task, recipe))
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)

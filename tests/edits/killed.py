@@ -8,18 +8,18 @@ import time
 import torch
 
 from headscope import cli
-from headscope.runs import checkpoint as partial
+from headscope.runs import part
 
 torch.set_num_threads(1)
-partial.KEEP_EVERY = -1.0
-whole_keep = partial.keep
+part.KEEP_EVERY, part.SHARE = -1.0, 0
+whole_keep = part.Part.keep
 
 
-def keep(*given) -> None:
-    whole_keep(*given)
+def keep(self) -> None:
+    whole_keep(self)
     time.sleep(0.2)
 
 
-partial.keep = keep  # pyright: ignore[reportAttributeAccessIssue]
+part.Part.keep = keep  # pyright: ignore[reportAttributeAccessIssue]
 sys.argv[0] = "headscope"
 cli.main()

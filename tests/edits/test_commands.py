@@ -155,29 +155,3 @@ def test_an_encoder_decoder_is_compared_with_itself(work, tmp_path, monkeypatch)
     assert run(monkeypatch, "compare", work / "pairs", work / "pairs", work / "texts.txt",
                "-o", out) == 0  # fmt: skip
     np.testing.assert_allclose(pd.read_csv(out)["cosine"], 1, atol=1e-5)
-
-
-def test_a_stopped_training_says_how_to_go_on(work, tmp_path, monkeypatch, capsys):
-    from headscope.finetuning import finetune as module
-
-    words = ("finetune", work / "task.tsv", "--model", work / "base", "-o", tmp_path / "f",
-             "--batch-size", 4, "--epochs", 1)  # fmt: skip
-    whole_keep = module._keep
-
-    def keep(*given):
-        whole_keep(*given)
-        raise KeyboardInterrupt
-
-    def stop(*given):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as stopping:
-        stopping.setattr(module, "_resume", stop)
-        assert run(stopping, *words) == 130
-    assert "starts again" in " ".join(capsys.readouterr().err.split())
-    with monkeypatch.context() as stopping:
-        stopping.setattr(module, "KEEP_SECONDS", -1)
-        stopping.setattr(module, "_keep", keep)
-        assert run(stopping, *words) == 130
-    assert "Run the same command to go on." in " ".join(capsys.readouterr().err.split())
-    assert run(monkeypatch, *words) == 0

@@ -17,8 +17,8 @@ import torch
 
 from headscope import cli
 from headscope.edits import answers
-from headscope.finetuning import comparison_run as comparing
-from headscope.runs import checkpoint as partial
+from headscope.finetuning import change, compare
+from headscope.runs import part
 from headscope.runs.lock import only_writer
 from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
@@ -72,7 +72,11 @@ def run(monkeypatch, *words: str) -> int:
 def made(folder: Path) -> dict[str, bytes]:
     """Every file but those the test began with."""
     given = {"task.tsv", "texts.txt", "before", "after"}
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in given}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in given
+    }
 
 
 def counting(monkeypatch, module, name: str) -> list[int]:
@@ -89,10 +93,10 @@ def counting(monkeypatch, module, name: str) -> list[int]:
 @pytest.mark.parametrize(
     ("words", "seen"),
     [
-        (COMPARE, "c.csv.partial"),  # while the maps are compared
-        (COMPARE, ".c.csv.before.parquet.partial"),  # in the survey of the first model
-        (COMPARE, ".c.csv.after.parquet.partial"),  # the first is done
-        (ABLATE, "a.csv.partial"),
+        (COMPARE, "c.csv.partial/change.npz"),  # while the maps are compared
+        (COMPARE, "c.csv.partial/before.parquet.partial/counts.npz"),  # the first is surveyed
+        (COMPARE, "c.csv.partial/after.parquet.partial/counts.npz"),  # the first is done
+        (ABLATE, "a.csv.partial/answers.npz"),
     ],
 )
 def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(place, monkeypatch, words, seen):
@@ -101,25 +105,24 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(place, monkeypatc
     for name in whole:
         (place / name).unlink()
     command = [sys.executable, str(HERE / "killed.py"), *words]
-    root = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    root = {**os.environ, "PYTHONPATH": f"{HERE.parents[1]}/src:{HERE.parents[1]}"}
     process = subprocess.Popen(command, env=root)
     deadline = time.monotonic() + 200
     while not (place / seen).exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
-    first = 0.4 if words is COMPARE and seen == "c.csv.partial" else 0  # it is kept empty at first
-    time.sleep(first + random.random() * 0.3)
+    time.sleep(random.random() * 0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (place / words[words.index("-o") + 1]).exists(), "it was to be killed before its end"
-    compared = counting(monkeypatch, comparing, "with_batch")
-    surveyed = counting(monkeypatch, comparing, "survey")
+    compared = counting(monkeypatch, change, "with_batch")
+    surveyed = counting(monkeypatch, compare, "survey")
     swept = counting(monkeypatch, answers, "_sweep_batch")
     assert run(monkeypatch, *words) == 0
     if words is ABLATE:
         assert 0 < len(swept) < 19, "the run started anew"
     else:
-        assert (len(compared) < 10) and (bool(compared) == (seen == "c.csv.partial"))
+        assert (len(compared) < 10) and (bool(compared) == ("change" in seen))
         assert len(surveyed) == (1 if "after" in seen else 2)
     assert made(place) == whole  # to the bit, and nothing else is left
 
@@ -139,7 +142,7 @@ def stop_after(monkeypatch, module, name: str, calls: int) -> None:
 
 
 STOPS = [
-    (COMPARE, comparing, "with_batch"),
+    (COMPARE, change, "with_batch"),
     (ABLATE, answers, "_sweep_batch"),
 ]
 
@@ -158,18 +161,19 @@ def test_ctrl_c_says_how_to_go_on_and_changed_runs_are_refused(
     assert "Run the same command to go on." in " ".join(capsys.readouterr().err.split())
     kept = made(place)
     output = words[words.index("-o") + 1]
-    assert list(kept) == [f"{output}.partial"]
+    assert {Path(name).parts[0] for name in kept} == {f"{output}.partial"}
 
     def refused(*more: str) -> str:
         assert run(monkeypatch, *words, *more) == 2
         assert made(place) == kept  # a refusal harms nothing
         return " ".join(capsys.readouterr().err.split())
 
-    assert "other settings or another model" in refused("--max-length", "9")
+    other = ("--mode", "zero") if words is ABLATE else ("--max-length", "9")
+    assert "begun with another settings;" in refused(*other)
     data = place / words[1 if words is ABLATE else 3]
     text = data.read_text()
     data.write_text(text.replace("\n", "\nthe ", 1))
-    assert "not the one the earlier run read" in refused()
+    assert f"begun with another {'task' if words is ABLATE else 'corpus'};" in refused()
     data.write_text(text)
     with monkeypatch.context() as watching:
         calls = counting(watching, module, name)
@@ -191,12 +195,13 @@ def test_a_run_may_start_anew(place, monkeypatch, words, module, name):
 
 def test_stopping_in_a_survey_stops_the_comparison(place, monkeypatch):
     with monkeypatch.context() as stopping:
-        stop_after(stopping, comparing, "survey", 1)
+        stop_after(stopping, compare, "survey", 1)
         assert run(stopping, *COMPARE) == 130
-    assert not (place / "c.csv").exists() and (place / ".c.csv.before.parquet").exists()
+    assert not (place / "c.csv").exists()
+    assert (place / "c.csv.partial" / "before.parquet").exists()
     # without what says whose it is, a survey that was left behind is not trusted
-    (place / "c.csv.partial").unlink()
-    surveyed = counting(monkeypatch, comparing, "survey")
+    (place / "c.csv.partial" / "run.json").unlink()
+    surveyed = counting(monkeypatch, compare, "survey")
     assert run(monkeypatch, *COMPARE) == 0
     assert len(surveyed) == 2 and set(made(place)) == {"c.csv", "c-statistics.csv"}
 
@@ -213,7 +218,7 @@ def test_two_runs_of_one_output_are_told_apart(place, monkeypatch, capsys, words
 def test_a_full_disk_is_one_sentence_and_harms_nothing(place, monkeypatch, capsys, words):
     output = place / words[words.index("-o") + 1]
     output.write_bytes(b"older")
-    monkeypatch.setattr(partial, "KEEP_EVERY", -1.0)
+    monkeypatch.setattr(part, "KEEP_EVERY", -1.0)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as a full disk: an error, no signal
     try:

@@ -11,7 +11,7 @@ import torch
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.finetuning.change import change
-from headscope.finetuning.compare import batches_of, text_pairs
+from headscope.finetuning.texts import batches_of, text_pairs
 from headscope.tasks.task import labelled_task
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer

@@ -13,7 +13,9 @@ import headscope as hs
 from headscope.edits.answers import answer, score
 from headscope.errors import BadInput, HeadscopeError
 from headscope.finetuning import finetune as module
-from headscope.finetuning.finetune import Recipe, finetune
+from headscope.finetuning import training
+from headscope.finetuning.finetune import finetune
+from headscope.finetuning.training import Recipe
 from headscope.runs.lock import only_writer
 from headscope.tasks.baselines import floor
 from headscope.tasks.questions import exam
@@ -67,59 +69,68 @@ def test_a_scale_is_learnt_as_one_number(source, tmp_path):
     assert score(scope, exam(scope, task)) > 0.8
 
 
-def test_a_stopped_run_ends_in_the_same_model(source, tmp_path, monkeypatch):
-    task = colours(96, 0)
-    recipe = Recipe(epochs=2, batch_size=16, learning_rate=1e-3, dropout=0.1)
-    whole = hs.load(finetune(source, task, tmp_path / "whole", recipe=recipe))
-
-    def stop(step, total, loss):
-        if step > 8:
+def stop_at(step: int):
+    def show(progress) -> None:
+        if progress.done >= step:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        finetune(source, task, tmp_path / "part", recipe=recipe, keep_every=5, progress=stop)
-    assert (tmp_path / "part" / module.CHECKPOINT).exists()
-    resumed = hs.load(finetune(source, task, tmp_path / "part", recipe=recipe, keep_every=5))
+    return show
+
+
+def test_a_stopped_run_ends_in_the_same_model(source, tmp_path):
+    task = colours(192, 0)
+    recipe = Recipe(epochs=2, batch_size=16, learning_rate=1e-3, dropout=0.1)
+    whole = hs.load(finetune(source, task, tmp_path / "whole", recipe=recipe))
+    with pytest.raises(hs.Stopped, match="Run the same command to go on"):
+        finetune(source, task, tmp_path / "part", recipe=recipe, progress=stop_at(11))
+    assert (tmp_path / "part.partial" / "training.npz").exists()
+    assert not (tmp_path / "part").exists()
+    seen = []
+    resumed = hs.load(
+        finetune(source, task, tmp_path / "part", recipe=recipe, progress=seen.append)
+    )
+    assert seen[0].done > 11
     asked = exam(whole, task)
     np.testing.assert_array_equal(answer(whole, asked), answer(resumed, asked))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["part", "whole"]
 
 
-def test_going_on_with_other_settings_is_refused(source, tmp_path):
-    task = colours(64, 0)
-
-    def stop(step, total, loss):
-        raise KeyboardInterrupt
-
-    recipe = Recipe(epochs=1, batch_size=4)
-    with pytest.raises(KeyboardInterrupt):
-        finetune(source, task, tmp_path / "m", recipe=recipe, keep_every=1, progress=stop)
-    with pytest.raises(BadInput, match="unfinished run with other settings"):
-        finetune(source, task, tmp_path / "m", recipe=Recipe(epochs=2, batch_size=4))
-
-
-def test_going_on_with_another_model_or_changed_data_is_refused(source, tmp_path):
-    def stop(step, total, loss):
-        raise KeyboardInterrupt
-
-    def go(model, task, **more):
-        finetune(model, task, tmp_path / "m", recipe=Recipe(epochs=1, batch_size=4), **more)
+def test_going_on_with_another_recipe_model_or_data_is_refused(source, tmp_path):
+    def go(model, task, recipe=Recipe(epochs=1, batch_size=4), **more):  # noqa: B008
+        finetune(model, task, tmp_path / "m", recipe=recipe, **more)
 
     task = colours(64, 0)
     other = tiny_model("BertForPreTraining")
     torch.nn.init.normal_(other.bert.encoder.layer[0].output.dense.weight)
     other.save_pretrained(tmp_path / "other")
     tiny_tokenizer().save_pretrained(tmp_path / "other")
-    with pytest.raises(KeyboardInterrupt):
-        go(source, task, keep_every=1, progress=stop)
-    for model, data in ((source, colours(64, 1)), (tmp_path / "other", task)):
-        with pytest.raises(BadInput, match="other settings, data or model"):
-            go(model, data)
+    with pytest.raises(hs.Stopped):
+        go(source, task, progress=stop_at(1))
+    for model, data, recipe, what in (
+        (source, colours(64, 1), Recipe(epochs=1, batch_size=4), "task"),
+        (tmp_path / "other", task, Recipe(epochs=1, batch_size=4), "model"),
+        (source, task, Recipe(epochs=2, batch_size=4), "recipe"),
+    ):
+        with pytest.raises(BadInput, match=f"begun with another {what};.*--restart"):
+            go(model, data, recipe)
     with (
-        only_writer(tmp_path / "m" / module.CHECKPOINT),
+        only_writer(tmp_path / "m", folder=True),
         pytest.raises(HeadscopeError, match="Another run is writing"),
     ):
         go(source, task)
-    go(source, task)
+    go(tmp_path / "other", task, restart=True)
+
+
+def test_a_loss_that_is_not_a_number_ends_the_training(source, tmp_path):
+    recipe = dataclasses.replace(QUICK, learning_rate=1e30)
+    with pytest.raises(HeadscopeError, match="not a number any more by step"):
+        finetune(source, colours(96, 0), tmp_path / "m", recipe=recipe)
+    assert not (tmp_path / "m").exists()
+
+
+def test_labels_that_are_not_numbers_are_refused():
+    with pytest.raises(BadInput, match="the label 'nan' is not a finite number"):
+        labelled_task("scale", ["a", "b", "c"], None, ["1.5", "nan", "2.5"], kind="regression")
 
 
 def test_other_files_in_the_folder_are_not_lost(source, tmp_path):
@@ -153,7 +164,7 @@ def test_training_is_in_single_precision_whatever_the_model_was_saved_in():
 
 
 def test_the_learning_rate_rises_and_falls():
-    rates = [module._rate(step, 100, 0.1) for step in range(101)]
+    rates = [training._rate(step, 100, 0.1) for step in range(101)]
     assert rates[0] == 0 and rates[10] == 1 and rates[100] == 0
     assert max(rates) == 1 and rates[55] == pytest.approx(0.5)
 

@@ -12,11 +12,10 @@ import torch
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.conllu import Treebank
 from headscope.errors import BadInput
-from headscope.probes.checkpoint import Checkpoint
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.dependency.tally import DIRECTIONS, DependencyTally, predictions
 from headscope.probes.passes import run_pass
-from tests.probes.conftest import BUY, CAT, DOG, SENTENCES, sentence
+from tests.probes.conftest import CAT, DOG, SENTENCES, sentence
 
 
 def test_both_directions_take_the_largest_weight_and_never_the_word_itself():
@@ -176,30 +175,6 @@ def test_a_sentence_longer_than_the_model_is_named_and_counted(tiny_bert):
 def test_no_data_at_all_is_said_in_one_sentence(tiny_bert):
     with pytest.raises(BadInput, match="no words to probe"):
         probe_dependency(tiny_bert, [])
-
-
-def test_a_stopped_probe_goes_on_where_it_was(tiny_bert, tmp_path):
-    made = [CAT, BUY, DOG] * 200
-    path = tmp_path / "kept.npz"
-    checkpoint = Checkpoint(path, {"model": "tiny"})
-
-    class Stopped(DependencyTally):
-        def end(self, batch):
-            super().end(batch)
-            if batch == 2:
-                checkpoint.keep(self, batch + 1, now=True)
-                raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_pass(tiny_bert, made, Stopped(2, 4), Faults(), checkpoint=checkpoint)
-    resumed, whole = DependencyTally(2, 4), DependencyTally(2, 4)
-    seen: list[int] = []
-    run_pass(tiny_bert, made, resumed, Faults(), checkpoint=checkpoint, progress=seen.append)
-    run_pass(tiny_bert, made, whole, Faults())
-    assert sum(seen) < len(made)
-    np.testing.assert_array_equal(resumed.hits, whole.hits)
-    other = Checkpoint(path, {"model": "another"})
-    assert other.resume(DependencyTally(2, 4)) == 0
 
 
 def slow_accuracies(scope, sentences):

@@ -8,11 +8,11 @@ import time
 import torch
 
 import headscope as hs
-from headscope.runs import checkpoint as partial
+from headscope.runs import part
 from tests.tiny import tiny_scope
 
 torch.set_num_threads(1)
-partial.KEEP_EVERY = 0.0  # pyright: ignore[reportAttributeAccessIssue]
+part.KEEP_EVERY, part.SHARE = -1.0, 0
 corpus, output = sys.argv[1:]
 hs.survey(
     tiny_scope("BertForPreTraining"),

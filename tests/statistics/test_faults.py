@@ -16,9 +16,9 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.runs import checkpoint as partial
-from headscope.runs.checkpoint import partial_path
+from headscope.runs import part as kept
 from headscope.runs.lock import only_writer
+from headscope.runs.run import partial_folder
 from headscope.statistics.survey import run
 from tests.tiny import tiny_scope
 
@@ -47,9 +47,9 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_table(corpus, tmp_path):
     whole = survey(corpus)
     output = tmp_path / "s.parquet"
     command = [sys.executable, str(HERE / "killed.py"), str(corpus), str(output)]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}"})
     deadline = time.monotonic() + 200
-    while not partial_path(output).exists():
+    while not (partial_folder(output) / "counts.npz").exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     time.sleep(random.random() * 0.4)
@@ -79,12 +79,15 @@ def stop_after(reports: int):
 
 def test_stopping_leaves_a_usable_table_and_going_on_the_whole(corpus, tmp_path):
     output = tmp_path / "s.parquet"
-    part = survey(corpus, output, progress=stop_after(3))
+    with pytest.raises(hs.Stopped, match="Run the same command to go on") as stopped:
+        survey(corpus, output, progress=stop_after(3))
+    part = stopped.value.partial
+    assert isinstance(part, hs.Survey)
     assert not part.complete and part.metadata["segments"] == 12
     assert not hs.Survey.load(output).complete
     assert (part.table["count"] <= 12).all() and part.map("entropy").shape == (2, 4)
     whole = survey(corpus, output)
-    assert whole.complete and not partial_path(output).exists()
+    assert whole.complete and not partial_folder(output).exists()
     pd.testing.assert_frame_equal(whole.table, survey(corpus).table, check_exact=True)
 
 
@@ -106,17 +109,19 @@ def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monk
 
     with monkeypatch.context() as stopping:
         stopping.setattr(f"headscope.statistics.survey.run.{place}", stopped)
-        assert not survey(corpus, output, scope=scope).complete
+        with pytest.raises(hs.Stopped):
+            survey(corpus, output, scope=scope)
     resumed = survey(corpus, output, scope=scope)
     pd.testing.assert_frame_equal(resumed.table, whole.table, check_exact=True)
 
 
 def test_going_on_with_another_corpus_or_model_is_refused(corpus, tmp_path):
     output = tmp_path / "s.parquet"
-    survey(corpus, output, progress=stop_after(2))
-    with pytest.raises(BadInput, match="other settings or another model"):
+    with pytest.raises(hs.Stopped):
+        survey(corpus, output, progress=stop_after(2))
+    with pytest.raises(BadInput, match="begun with another model"):
         survey(corpus, output, scope=tiny_scope("BertForPreTraining", num_hidden_layers=1))
-    with pytest.raises(BadInput, match="other settings"):
+    with pytest.raises(BadInput, match="begun with another statistics"):
         survey(corpus, output, statistics=["entropy"])
     text = corpus.read_text()
     corpus.write_text("another " + text)
@@ -127,7 +132,9 @@ def test_going_on_with_another_corpus_or_model_is_refused(corpus, tmp_path):
 
 def test_a_broken_partial_file_is_told(corpus, tmp_path):
     output = tmp_path / "s.parquet"
-    partial_path(output).write_text("half a file")
+    with pytest.raises(hs.Stopped):
+        survey(corpus, output, progress=stop_after(2))
+    (partial_folder(output) / "counts.npz").write_text("half a file")
     with pytest.raises(BadInput, match="--restart"):
         survey(corpus, output)
 
@@ -144,8 +151,8 @@ def test_a_full_disk_is_one_sentence_and_harms_nothing(corpus, tmp_path, monkeyp
     output.write_bytes(b"older")
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as a full disk: an error, no signal
-    for keep_every in (0.0, 1e9):  # at the first partial result, and at the table itself
-        monkeypatch.setattr(partial, "KEEP_EVERY", keep_every)
+    for keep_every in (-1.0, 1e9):  # at the first partial result, and at the table itself
+        monkeypatch.setattr(kept, "KEEP_EVERY", keep_every)
         try:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1500, hard))
             with pytest.raises(HeadscopeError, match="could not be written"):

@@ -10,10 +10,10 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput
+from headscope.runs import Run
 from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned
 from headscope.studies.kovaleva.inputs import Material
 from headscope.studies.report import Report
-from headscope.studies.steps import Steps
 from tests.tiny import tiny_scope
 
 TASK = "SST-2"
@@ -49,7 +49,7 @@ def before(after):
 
 def section_of(part, scope, data=None, given=None, limit=12):
     report = Report("t", "kovaleva", scope.name, "c")
-    part.add(report, Material(scope, data, limit, given or {}), Steps())
+    part.add(report, Material(scope, data, limit, given or {}), Run(None, {}))
     assert report.html()  # every table and figure can be drawn
     return report
 

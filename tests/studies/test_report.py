@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from headscope.errors import BadInput
-from headscope.studies import Report, Steps
+from headscope.studies import Report
 
 
 def figure() -> Figure:
@@ -87,18 +87,3 @@ def test_misuse_is_said_in_one_sentence(report: Report, tmp_path: Path) -> None:
     report.section("y").table("heads", pd.DataFrame({"a": [1]}))
     with pytest.raises(BadInput, match="Two tables"):
         _ = report.tables
-
-
-def test_a_finished_step_is_not_computed_again_until_its_key_changes(tmp_path: Path) -> None:
-    runs: list[int] = []
-
-    def compute() -> pd.DataFrame:
-        runs.append(1)
-        return pd.DataFrame({"value": [len(runs)]})
-
-    first = Steps(tmp_path / "steps", {"model": "a"})
-    assert first.table("scores", compute)["value"][0] == 1
-    assert Steps(tmp_path / "steps", {"model": "a"}).table("scores", compute)["value"][0] == 1
-    assert Steps(tmp_path / "steps", {"model": "b"}).table("scores", compute)["value"][0] == 2
-    first.clear()
-    assert not (tmp_path / "steps").exists()

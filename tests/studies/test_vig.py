@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli import build
-from headscope.studies import STUDIES, Steps
+from headscope.studies import STUDIES
 
 SECTIONS = (
     "Next word", "Previous word", "Identical or related words",
@@ -19,13 +19,8 @@ SECTIONS = (
 
 
 @pytest.fixture(scope="module")
-def steps(tmp_path_factory) -> Steps:
-    return Steps(tmp_path_factory.mktemp("study") / "r.steps", {"model": "tiny"})
-
-
-@pytest.fixture(scope="module")
-def report(tiny_bert, steps: Steps):
-    return STUDIES["vig"](tiny_bert, limit=4, steps=steps)
+def report(tiny_bert):
+    return STUDIES["vig"](tiny_bert, limit=4)
 
 
 def test_every_pattern_has_its_section_scores_and_reason(report) -> None:
@@ -68,17 +63,6 @@ def test_a_model_that_only_looks_back_is_told_what_is_left_out(tiny_llama) -> No
     text = report.html()
     assert "this model looks only back" in text
     assert "sink" in report.tables and "next_word" not in report.tables
-
-
-def test_a_stopped_study_goes_on_from_its_finished_steps(report, steps: Steps) -> None:
-    assert steps.folder is not None
-    kept = sorted(path.name for path in steps.folder.iterdir())
-    assert [name.split("-")[0] for name in kept] == ["predictive", "scores"]
-
-    def again() -> None:
-        raise AssertionError("a finished step was computed again")
-
-    assert len(steps.table("scores", again)) > 0  # pyright: ignore[reportArgumentType]
 
 
 def test_misuse_on_the_command_line_is_one_sentence(tmp_path: Path, monkeypatch) -> None:

@@ -25,7 +25,8 @@ from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each
 from headscope.edits.importance import importance
 from headscope.finetuning.change import change
-from headscope.finetuning.finetune import Recipe, encode, new_classifier, train
+from headscope.finetuning.finetune import new_classifier
+from headscope.finetuning.training import Recipe, encode, train
 from headscope.reading.scope import Scope
 from headscope.tasks.baselines import floor
 from headscope.tasks.glue import read_glue
@@ -109,8 +110,7 @@ def _one(
     _say(name, seed, "training")
     run["before"] = _scores(name, answer(scope, questions), questions)
     clock = time.monotonic()
-    losses = train(model, encode(tokenizer, training, recipe.max_length), training, recipe,
-                   progress=lambda *_: None)  # fmt: skip
+    losses = train(model, encode(tokenizer, training, recipe.max_length), training, recipe)
     run["training_seconds"] = round(time.monotonic() - clock, 2)
     run["last_loss"] = float(np.mean(losses[-5:]))
     _say(name, seed, "disabling every head and layer")

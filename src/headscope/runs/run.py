@@ -15,6 +15,7 @@ from headscope._version import __version__
 from headscope.errors import BadInput, HeadscopeError, Stopped
 from headscope.files import atomic_path, sweep
 from headscope.runs.identity import describe, differences
+from headscope.runs.interrupts import uninterrupted
 from headscope.runs.lock import only_writer
 from headscope.runs.part import Part
 from headscope.runs.progress import Progress, ProgressCallback, showing
@@ -72,7 +73,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._held:
+        with self._held, uninterrupted():
             if error is None:
                 self._forget()
                 return

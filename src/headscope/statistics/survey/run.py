@@ -190,9 +190,7 @@ class _Pass:
         resumed = self._go_on(stream)
         total = self._source.total()
         if not resumed:
-            repeats = measure_repeats(self._source.scope, self._settings)
-            with self._part.step(self._state):
-                self.tally.merge(repeats)
+            self.tally.merge(measure_repeats(self._source.scope, self._settings))
         for portion, part in engine.run(chunks(stream, self._source.portion)):
             with self._part.step(self._state):
                 self._take(portion, part)
