@@ -14,8 +14,8 @@ from headscope.files import check_table, write_table
 from headscope.models.finite import check_weights
 from headscope.patterns import evidence
 from headscope.patterns.as_statistics import measures
+from headscope.patterns.known import patterns
 from headscope.patterns.leave_two_out import predictive as guess_words
-from headscope.patterns.scores import patterns
 from headscope.runs import ProgressCallback, Run, data_identity, scope_identity
 from headscope.statistics.survey.options import Options
 from headscope.statistics.survey.run import survey
