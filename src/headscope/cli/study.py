@@ -13,6 +13,7 @@ from headscope.cli.checks import check_data, check_numbers, check_output
 from headscope.cli.console import open_scope, say_written
 from headscope.errors import BadInput
 
+
 def register(app: typer.Typer) -> None:
     app.command("study")(study)
 

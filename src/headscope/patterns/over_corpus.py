@@ -54,14 +54,17 @@ def pattern_scores(
     """
     import pandas as pd
 
-    identity = _identity(scope, corpus, output, ["scores", cut, predictive, max_tokens, limit, reading])
+    identity = _identity(
+        scope, corpus, output, ["scores", cut, predictive, max_tokens, limit, reading]
+    )
     with Run(output, identity, title="Patterns", restart=restart, progress=progress) as run:
         chosen = cut or natural_cut(scope)
 
         def surveyed() -> pd.DataFrame:
             found = survey(
                 scope, corpus, measures(scope), segments=chosen, limit=limit,
-                max_tokens=max_tokens, output=run.place("survey.parquet"), progress=run.show, **reading,
+                max_tokens=max_tokens, output=run.place("survey.parquet"), progress=run.show,
+                **reading,
             )  # fmt: skip
             return found.table.assign(segments=found.metadata["segments"])
 
@@ -98,9 +101,7 @@ def map_kind_shares(
         part, counts = run.part("kinds"), KindCounts()
         if (state := part.recall()) is not None:
             counts.restore(state)
-        texts = _texts(
-            scope, corpus, cut or natural_cut(scope), max_tokens or MAP_TOKENS, reading
-        )
+        texts = _texts(scope, corpus, cut or natural_cut(scope), max_tokens or MAP_TOKENS, reading)
         for first, second in itertools.islice(texts, counts.texts, most):
             reading = scope.read(first, second, keep=("weights",), truncate=True)
             with part.step(counts.state):

@@ -88,9 +88,7 @@ def dependency(
     from headscope.probes.dependency.heads import probe_dependency
 
     chosen["restart"] = restart
-    found = probe_dependency(
-        scope, dev, scored, minimum=minimum, **names, **chosen, output=output
-    )
+    found = probe_dependency(scope, dev, scored, minimum=minimum, **names, **chosen, output=output)
     shared.say_output(output, "heads")
     _draw(scope, found, dev, map_file, drawings)
     show_table(found.summary, SHOWN)

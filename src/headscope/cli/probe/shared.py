@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,6 @@ from headscope.cli.options import output
 from headscope.files import beside
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from headscope.corpus.bad_data import Choice
     from headscope.corpus.treebanks.conllu import Sentence
 

@@ -122,7 +122,7 @@ def _neurons(section: Section, name: str, reason: Any, reading: Reading) -> None
     token = int(asking[min(1, len(asking) - 1)])
     section.view(
         f"neurons-{name}",
-        neuron_view(reading, layer=reason.layer, head=reason.head, token=token, labels=()),
+        neuron_view(reading, layer=reason.layer, head=reason.head, query=token, labels=()),
         f"Queries and keys of head {reason.layer}-{reason.head} for the token "
         f"“{part.query.labels[token]}”; the first neurons of the explanation are "
         f"{', '.join(reason.top(8))}.",
