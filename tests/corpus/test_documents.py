@@ -124,3 +124,103 @@ def test_sentences_end_at_full_stops_that_end_them():
         "Was it 3.5 km?",
         "Yes.",
     ]
+
+
+def test_a_tuple_is_a_pair_and_a_list_is_words():
+    found = list(Reader().documents([("a b", "c d"), ["a", "b"]], Faults()))
+    assert (found[0].text, found[0].pair) == ("a b", "c d")
+    assert (found[1].text, found[1].pair) == ("a b", None)
+
+
+def test_a_joined_hyphen_alone_makes_no_article(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("A guest @-@ starring role.\nTwo.\nThree.\n")
+    assert len(read(path)) == 3
+
+
+@pytest.mark.parametrize("ending,delimiter", [(".tsv", "\t"), (".csv", ",")])
+def test_a_table_is_read_by_its_columns(tmp_path, ending, delimiter):
+    path = tmp_path / f"a{ending}"
+    header = ("id", "sentence1", "sentence2", "label")
+    rows = [header, ("0", "one", "two", "x"), ("1", "", "b", "y")]
+    path.write_text("\n".join(delimiter.join(row) for row in rows))
+    faults = Faults()
+    found = list(Reader().documents(path, faults))
+    assert [(d.text, d.pair) for d in found] == [("one", "two")]
+    assert faults.counts["half-empty pair"] == 1
+    assert read(path, field="label") == ["x", "y"]
+    path.write_text("one sentence here\nand two\n")
+    assert read(path) == ["one sentence here", "and two"]
+
+
+def test_a_data_frame_is_read_by_its_columns_never_by_their_names():
+    frame = pd.DataFrame({"n": [1, 2], "text": ["one", "two"]})
+    assert read(frame) == ["one", "two"]
+    with pytest.raises(BadInput, match="no column 'body' but n, text"):
+        read(frame, field="body")
+
+
+BAD = {
+    "utf16.txt": ("one\ntwo".encode("utf-16"), "UTF-16"),
+    "plain16.txt": ("one two three four five".encode("utf-16-le"), "UTF-16"),
+    "latin.txt": ("café\nnaïve\n".encode("latin-1"), "not UTF-8"),
+    "report.docx": (b"PK\x03\x04" + b"\x00" * 40, "ZIP archive"),
+    "a.bin": (bytes(range(256)), "binary"),
+    "a.txt.gz": (gzip.compress(b"one\n" * 99)[:-8], "damaged"),
+    "b.txt.gz": (b"nonsense", "damaged"),
+    "a.txt.xz": (b"nonsense", "damaged"),
+    "a.txt.bz2": (b"nonsense", "damaged"),
+    "a.tar": (b"nonsense", "damaged"),
+    "a.parquet": (b"PAR1nonsense", "no Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_text_is_refused_in_a_sentence(tmp_path, name):
+    content, sentence = BAD[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=sentence):
+        read(tmp_path / name)
+
+
+def test_a_stray_byte_is_left_out_and_counted(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"sound\n" * 99 + b"caf\xe9\n")
+    faults = Faults()
+    assert len(read(path, faults)) == 99 and faults.counts["not UTF-8"] == 1
+    with pytest.raises(BadInput, match=r"a\.txt:100"):
+        read(path, Faults("refuse"))
+
+
+def test_skipping_really_skips(tmp_path):
+    path = tmp_path / "a.jsonl"
+    hostile = [
+        '{"text": ' + "9" * 5000 + "}",
+        "[" * 100_000,
+        '{"text": "half \\ud800"}',
+        '{"text": "a", "text_pair": " "}',
+        '{"text": null}',
+        '{"text": 3}',
+    ]
+    path.write_text("\n".join([*hostile, '{"text": "sound"}']))
+    faults = Faults()
+    assert read(path, faults) == ["sound"]
+    assert len(faults) >= len(hostile)
+
+
+def test_a_pipe_that_nobody_writes_into_is_refused(tmp_path, monkeypatch):
+    import os
+    import threading
+
+    from headscope.corpus import open_text
+
+    monkeypatch.setattr(open_text, "PATIENCE", 0.2)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(BadInput, match="Nothing is written"):
+        read(path)
+    monkeypatch.setattr(open_text, "PATIENCE", 5.0)
+    writer = threading.Thread(target=lambda: path.write_text("one\ntwo\n"))
+    writer.start()
+    assert read(path) == ["one", "two"]
+    writer.join()

@@ -10,6 +10,7 @@ from headscope.errors import BadInput
 
 Choice = Literal["skip", "refuse"]
 
+LONGEST_NUMBER = 15  # digits of a place in a text
 KEPT = 200  # faults kept in words; the rest are only counted, so memory stays flat
 
 
@@ -60,3 +61,17 @@ class Faults:
             return ""
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts.most_common())
         return f"left out: {kinds} (first: {self.kept[0]})"
+
+
+def unreadable(text: str) -> bool:
+    """Whether a text holds half a character: a byte that was no UTF-8, or a lone surrogate."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def whole_number(text: str) -> int | None:
+    """A number written in digits, if it is one that counts something; `²` is a digit to some."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None

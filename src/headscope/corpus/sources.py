@@ -1,68 +1,81 @@
-"""Open annotated data wherever it lies: a file, a compressed file, a folder or a tar archive."""
+"""Open data wherever it lies: a file, a compressed file, a folder or a tar archive."""
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
+import contextlib
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
 
+from headscope.corpus.open_text import COMPRESSED, Lines, as_text, open_lines, said
 from headscope.errors import BadInput
 
-COMPRESSED = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
-
-def texts(path: str | Path, endings: tuple[str, ...]) -> Iterator[tuple[str, IO[str]]]:
-    """Yield (name, open text) of every file with one of the endings, in order of name."""
-    path = Path(path)
-    if not path.exists():
-        raise BadInput(f"There is no file or folder {path}.")
+def texts(path: str | Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Lines]]:
+    """Yield (name, lines) of every file with one of the endings, in order of name."""
+    path = there(path)
     if path.is_dir():
         yield from _folder(path, endings)
-    elif _is_archive(path):
+    elif is_archive(path):
         yield from _archive(path, endings)
     else:
-        with _open(path) as text:
-            yield path.name, text
+        with open_lines(path) as lines:
+            yield path.name, lines
 
 
-def _folder(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, IO[str]]]:
-    found = sorted(p for p in path.rglob("*") if p.is_file() and _plain(p.name).endswith(endings))
+def there(path: str | Path) -> Path:
+    """The path, if there is something."""
+    try:
+        if str(path) and Path(path).exists():
+            return Path(path)
+    except (OSError, ValueError) as error:  # too long, or a zero byte amid it
+        raise BadInput(f"{str(path)[:80]!r} cannot be the name of a file ({error}).") from error
+    raise BadInput(f"There is no file or folder {str(path)!r}.")
+
+
+def files_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """The files of a folder, compressed or not, that have one of the endings, by name."""
+    with said(folder):
+        found = sorted(
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and without_compression(path.name).lower().endswith(endings)
+        )
     if not found:
-        raise BadInput(f"{path} holds no file that ends in {' or '.join(endings)}.")
-    for file in found:
-        with _open(file) as text:
-            yield str(file.relative_to(path)), text
+        raise BadInput(f"{folder} holds no file that ends in {' or '.join(endings)}.")
+    return found
 
 
-def _archive(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, IO[str]]]:
-    found = 0
-    with tarfile.open(path) as archive:
-        for member in archive:  # streamed in the archive's own order, so nothing is unpacked
-            if not member.isfile() or not member.name.endswith(endings):
-                continue
-            data = archive.extractfile(member)
-            if data is not None:
-                found += 1
-                yield member.name, io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace")
-    if not found:
-        raise BadInput(f"{path} holds no file that ends in {' or '.join(endings)}.")
-
-
-def _open(path: Path) -> IO[str]:
-    opener = COMPRESSED.get(path.suffix, open)
-    # a byte that is not UTF-8 becomes U+FFFD instead of ending a long run
-    return cast(IO[str], opener(path, "rt", encoding="utf-8-sig", errors="replace"))
-
-
-def _plain(name: str) -> str:
+def without_compression(name: str) -> str:
     stem, dot, last = name.rpartition(".")
-    return stem if dot + last in COMPRESSED else name
+    return stem if (dot + last).lower() in COMPRESSED else name
 
 
-def _is_archive(path: Path) -> bool:
+def is_archive(path: Path) -> bool:
     return ".tar" in path.suffixes or path.suffix == ".tgz"
+
+
+def _folder(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Lines]]:
+    for file in files_in(path, endings):
+        with open_lines(file) as lines:
+            yield str(file.relative_to(path)), lines
+
+
+def _archive(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Lines]]:
+    found = 0
+    with contextlib.ExitStack() as stack:
+        with said(path):
+            archive = stack.enter_context(tarfile.open(path))
+        while True:  # streamed in the archive's own order, so nothing is unpacked
+            with said(path):
+                member = archive.next()
+                if member is None:
+                    break
+                wanted = member.isfile() and member.name.lower().endswith(endings)
+                data = archive.extractfile(member) if wanted else None
+                lines = None if data is None else as_text(member.name, data)
+            if lines is not None:
+                found += 1
+                yield member.name, lines
+    if not found:
+        raise BadInput(f"{path} holds no file that ends in {' or '.join(endings)}.")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headscope.corpus.tables import Rows, table_rows
 from headscope.errors import BadInput
-from headscope.tasks.rows import Rows, table_rows
 from headscope.tasks.task import Task, TaskKind, labelled_task
 
 

@@ -16,15 +16,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from headscope.corpus.sample import OPINIONS, PARAGRAPHS, or_sample
+from headscope.corpus.tables import TEXT, TEXT_PAIR, Rows, file_text, read_rows
 from headscope.errors import BadInput
 from headscope.renamed import renamed
-from headscope.tasks.rows import Rows, file_text, read_rows
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
 KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
 
-TEXT = ("text", "sentence", "sentence1", "premise", "question", "question1", "text_a")
-PAIR = ("text_pair", "sentence2", "hypothesis", "question2", "text_b")
 LABEL = ("label", "labels", "gold_label", "score", "target", "class", "is_duplicate")
 MOST_CLASSES = 20  # whole numbers with more distinct values than this are taken for a scale
 
@@ -111,8 +109,8 @@ def read_task(
     texts = rows.column(text, TEXT, "text")
     if known in ("masked", "next"):
         return language_task(name, texts, known)
-    paired = text_pair is not None or rows.has(PAIR)
-    pairs = rows.column(text_pair, PAIR, "text-pair") if paired else None
+    paired = text_pair is not None or rows.has(TEXT_PAIR)
+    pairs = rows.column(text_pair, TEXT_PAIR, "text-pair") if paired else None
     return labelled_task(
         name,
         texts,
@@ -128,9 +126,9 @@ def table_texts(source: str | Path) -> list[str | tuple[str, str]]:
     """The texts of a .tsv or .csv file, in pairs where it has them; labels do not matter here."""
     rows = read_rows(source, "dev")
     texts = rows.column(None, TEXT, "text")
-    if not rows.has(PAIR):
+    if not rows.has(TEXT_PAIR):
         return list(texts)
-    return list(zip(texts, rows.column(None, PAIR, "text-pair"), strict=True))
+    return list(zip(texts, rows.column(None, TEXT_PAIR, "text-pair"), strict=True))
 
 
 def labelled_task(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterable, Iterator
 
-from headscope.corpus.bad_data import Faults
+from headscope.corpus.bad_data import Faults, unreadable
 from headscope.corpus.coreference.brackets import Brackets
 from headscope.corpus.coreference.documents import Document, Mention
 from headscope.corpus.coreference.mentions import head_without_tree
@@ -14,7 +13,7 @@ WORD, TAG = 3, 4
 SHORTEST = 5  # document, part, number, word, coreference
 
 
-def documents(name: str, lines: IO[str], faults: Faults) -> Iterator[Document]:
+def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
     """Yield the documents of one file."""
     gathered = _Gathered(name, faults)
     for number, raw in enumerate(lines, 1):
@@ -43,6 +42,10 @@ class _Gathered:
 
     def add(self, line: str, number: int) -> None:
         cells = line.split("\t") if "\t" in line else line.split()
+        if unreadable(line):
+            message = "a line holds bytes that are not UTF-8"
+            self.faults.note("not UTF-8", f"{self.name}:{number}", message)
+            return
         if len(cells) < SHORTEST:
             message = f"a line has {len(cells)} columns, and coreference needs {SHORTEST}"
             self.faults.note("malformed line", f"{self.name}:{number}", message)

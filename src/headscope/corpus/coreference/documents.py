@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.coreference.mentions import Kind, kind_of
@@ -56,7 +56,7 @@ class Document:
         }
 
 
-Reader = Callable[[str, IO[str], Faults], Iterator[Document]]
+Reader = Callable[[str, Iterable[str], Faults], Iterator[Document]]
 Layout = Literal["conll2012", "conllu", "gap"]
 LAYOUTS: dict[str, Layout] = {"conllu": "conllu", "tsv": "gap"}  # by the ending of the name
 

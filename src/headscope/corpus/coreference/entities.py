@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterable, Iterator
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.coreference.brackets import Brackets
@@ -12,7 +11,7 @@ from headscope.corpus.coreference.mentions import head_in_tree
 from headscope.corpus.treebanks.conllu import Sentence, sentences
 
 
-def documents(name: str, lines: IO[str], faults: Faults) -> Iterator[Document]:
+def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
     """Yield the documents of one file; a file without `# newdoc` is one document."""
     group: list[Sentence] = []
     for sentence in sentences(name, lines, faults):

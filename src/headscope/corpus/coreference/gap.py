@@ -4,38 +4,48 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Iterable, Iterator
 
-from headscope.corpus.bad_data import Faults
+from headscope.corpus.bad_data import Faults, unreadable, whole_number
 from headscope.corpus.coreference.documents import Document, Mention
 
 WORDS = re.compile(r"\w+|[^\w\s]")
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset")
 
 
-def documents(name: str, lines: IO[str], faults: Faults) -> Iterator[Document]:
+def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
     """Yield one document a row, with three mentions: the pronoun, A and B."""
     rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
     if missing:
         faults.note("malformed line", f"{name}:1", f"the header has no column {missing[0]!r}")
         return
-    for row in rows:
+    for row in _sound(name, rows, faults):
         document = _document(f"{name}:{rows.line_num}", row, faults)
         if document is not None:
             yield document
 
 
+def _sound(name: str, rows: csv.DictReader[str], faults: Faults) -> Iterator[dict[str, str | None]]:
+    """The rows, up to the first that no reader of tables can make out."""
+    try:
+        yield from rows
+    except csv.Error as error:
+        faults.note("malformed line", f"{name}:{rows.line_num}", f"this is no row ({error})")
+
+
 def _document(where: str, row: dict[str, str | None], faults: Faults) -> Document | None:
     text = row["Text"] or ""
+    if unreadable(text):
+        faults.note("not UTF-8", where, "the text holds bytes that are not UTF-8")
+        return None
     spans = [match.span() for match in WORDS.finditer(text)]
     mentions: list[Mention] = []
     upos = [""] * len(spans)
     for column in ("Pronoun", "A", "B"):
         found, offset = row[column] or "", row[f"{column}-offset"] or ""
-        start = int(offset) if offset.isdigit() else -1
-        if start < 0 or not found or text[start : start + len(found)] != found:
+        start = whole_number(offset)
+        if start is None or not found or text[start : start + len(found)] != found:
             message = f"{column} {found!r} does not stand at character {offset!r} of the text"
             faults.note("span outside", where, message)
             return None

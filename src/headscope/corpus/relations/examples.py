@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.bad_data import Choice, Faults, unreadable
 from headscope.corpus.sample import RELATIONS, or_sample
 from headscope.corpus.sources import texts
 
@@ -66,14 +66,17 @@ def read_jsonl(path: str | Path, faults: Faults) -> Iterator[Relation]:
 def _parse(line: str, where: str, faults: Faults) -> Relation | None:
     try:
         row: Any = json.loads(line)
-    except json.JSONDecodeError as error:
-        faults.note("malformed line", where, f"this is not JSON ({error.msg})")
+    except (ValueError, RecursionError) as error:  # also endless numbers and nesting
+        faults.note("malformed line", where, f"this is not JSON ({str(error)[:80]})")
         return None
     if not isinstance(row, dict) or not isinstance(cast(Any, row).get("text"), str):
         faults.note("malformed line", where, "a relation needs a 'text'")
         return None
     fields = cast(dict[str, Any], row)
     text = cast(str, fields["text"])
+    if unreadable(text):
+        faults.note("not UTF-8", where, "the text holds bytes that are not UTF-8")
+        return None
     target = _span(fields.get("target"), text)
     listed = fields.get("core_elements", fields.get("elements"))
     if not isinstance(listed, list) or not listed:

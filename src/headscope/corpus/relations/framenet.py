@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from headscope.corpus.bad_data import Faults
+from headscope.corpus.bad_data import Faults, whole_number
 from headscope.corpus.relations.examples import Relation, Span
 
 SENTENCE_WORDS = 12
@@ -49,6 +49,9 @@ def read_framenet(path: str | Path, faults: Faults) -> Iterator[Relation]:
 def _parse(file: Path, faults: Faults) -> Xml.Element | None:
     try:
         return Xml.parse(file).getroot()
+    except OSError as error:
+        faults.note("unreadable file", file.name, str(error.strerror))
+        return None
     except Xml.ParseError as error:
         line = error.position[0]
         faults.note("malformed line", f"{file.name}:{line}", f"this is not XML ({error.msg})")
@@ -81,12 +84,18 @@ def _exemplar(
 
 def _labels(sentence: Xml.Element, layer: str) -> list[tuple[Span, str]]:
     return [
-        ((int(label.get("start", "0")), int(label.get("end", "0")) + 1), label.get("name", ""))
+        ((_place(label, "start"), _place(label, "end") + 1), label.get("name", ""))
         for found in sentence.iterfind("{*}annotationSet/{*}layer")
         if found.get("name") == layer and found.get("rank", "1") == "1"
         for label in found.iterfind("{*}label")
         if label.get("start") is not None  # an element left unsaid has no offsets
     ]
+
+
+def _place(label: Xml.Element, name: str) -> int:
+    """Where a label begins or ends; what is no number lies outside every text."""
+    number = whole_number(label.get(name, ""))
+    return -1 if number is None else number
 
 
 def _apart(text: str, target: Span, elements: list[tuple[Span, str]]) -> bool:

@@ -19,4 +19,5 @@ OPINIONS = FOLDER / "opinions.tsv"  # 48 sentences that praise or blame
 
 def or_sample(given: Any, sample: Path) -> Any:
     """What was given, or the shipped file where its name was."""
-    return sample if given == SAMPLE and not Path(SAMPLE).exists() else given
+    asked = isinstance(given, str) and given == SAMPLE
+    return sample if asked and not Path(SAMPLE).exists() else given

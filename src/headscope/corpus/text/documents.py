@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from headscope.corpus.bad_data import Faults
+from headscope.corpus.bad_data import Faults, unreadable
+from headscope.corpus.open_text import Lines, open_lines, standard_input
 from headscope.corpus.sample import PARAGRAPHS, or_sample
-from headscope.corpus.sources import texts
+from headscope.corpus.sources import files_in, is_archive, texts, there, without_compression
+from headscope.corpus.tables import TEXT as TEXT_COLUMNS
+from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext
 from headscope.errors import BadInput
 
@@ -21,7 +23,8 @@ LAYOUTS: tuple[Layout, ...] = ("auto", "lines", "paragraphs", "file", "wikitext"
 TEXT = (".txt", ".text", ".md", ".raw", ".tokens")
 LINES_OF_JSON = (".jsonl", ".ndjson")
 TREEBANK = (".conllu",)
-ENDINGS = (*TEXT, *LINES_OF_JSON, *TREEBANK, ".parquet")
+DELIMITERS = {".tsv": "\t", ".csv": ","}
+ENDINGS = (*TEXT, *LINES_OF_JSON, *TREEBANK, *DELIMITERS, ".parquet")
 PEEK = 200  # lines looked at before the layout of a text file is decided
 
 Corpus = "str | Path | Iterable[Any]"
@@ -45,49 +48,65 @@ class Reader:
     layout: Layout = "auto"  # what a document is in a plain text file
 
     def documents(self, corpus: Any, faults: Faults) -> Iterator[Document]:
-        """Yield the documents of a corpus in a fixed order; empty ones are noted and left out."""
+        """Yield the documents of a corpus in a fixed order; bad ones are noted and left out."""
         if self.layout not in LAYOUTS:
             raise BadInput(f"A layout is one of {', '.join(LAYOUTS)}, not {self.layout!r}.")
         for document in self._every(corpus, faults):
-            if document.text.strip() or (document.pair or "").strip():
-                yield document
-            else:
+            both = (document.text, document.pair)
+            sides = [bool(side.strip()) for side in both if side is not None]
+            if not any(sides):
                 faults.note("empty document", document.where, "the document is empty")
+            elif not all(sides):
+                faults.note("half-empty pair", document.where, "one sentence of the pair is empty")
+            elif any(unreadable(side) for side in both if side is not None):
+                message = "the text holds bytes that are not UTF-8, or half a character"
+                faults.note("not UTF-8", document.where, message)
+            else:
+                yield document
 
     def _every(self, corpus: Any, faults: Faults) -> Iterator[Document]:
         corpus = or_sample(corpus, PARAGRAPHS)
         if isinstance(corpus, (str, Path)):
             if str(corpus) == "-":
-                yield from self._text("standard input", sys.stdin)
+                yield from self._text("standard input", standard_input())
             else:
-                yield from self._path(Path(corpus), faults)
+                yield from self._path(there(corpus), faults)
             return
-        if not isinstance(corpus, Iterable):
-            raise BadInput(
-                f"A corpus is a path or an iterable of texts, not {type(corpus).__name__}."
-            )
+        if hasattr(corpus, "columns") and hasattr(corpus, "to_dict"):  # a data frame
+            yield from self._frame(corpus, faults)
+            return
+        if not isinstance(corpus, Iterable) or isinstance(corpus, (bytes, bytearray, Mapping)):
+            kind = type(corpus).__name__  # pyright: ignore[reportUnknownArgumentType]
+            raise BadInput(f"A corpus is a path or an iterable of texts, not {kind}.")
         for number, item in enumerate(corpus, 1):
             yield self._item(item, f"document {number}", faults)
 
     def _path(self, path: Path, faults: Faults) -> Iterator[Document]:
-        if not path.exists():
-            raise BadInput(f"There is no file or folder {path}.")
-        files = _files(path) if path.is_dir() else [path]
-        for file in files:
+        if is_archive(path):
+            for name, lines in texts(path, ENDINGS):
+                yield from self._lines(name, name, lines, faults)
+            return
+        for file in files_in(path, ENDINGS) if path.is_dir() else [path]:
             name = str(file.relative_to(path)) if path.is_dir() else file.name
-            plain = _without_compression(file)
+            plain = without_compression(file.name).lower()
             if plain.endswith(".parquet"):
                 yield from self._parquet(file, name, faults)
-            elif plain.endswith(TREEBANK):
-                yield from _treebank(file, faults)
             else:
-                for _, lines in texts(file, ("",)):
-                    if plain.endswith(LINES_OF_JSON):
-                        yield from self._json(name, lines, faults)
-                    else:
-                        yield from self._text(name, lines)
+                with open_lines(file) as lines:
+                    yield from self._lines(name, plain, lines, faults)
 
-    def _text(self, name: str, lines: IO[str]) -> Iterator[Document]:
+    def _lines(self, name: str, plain: str, lines: Lines, faults: Faults) -> Iterator[Document]:
+        """The documents of one open file, by the ending of its name."""
+        if plain.endswith(TREEBANK):
+            yield from _treebank(name, lines, faults)
+        elif plain.endswith(LINES_OF_JSON):
+            yield from self._json(name, lines, faults)
+        elif plain.endswith(tuple(DELIMITERS)):
+            yield from self._table(name, lines, DELIMITERS[plain[-4:]], faults)
+        else:
+            yield from self._text(name, lines)
+
+    def _text(self, name: str, lines: Lines) -> Iterator[Document]:
         if self.layout == "file":
             yield Document(lines.read(), where=name)
             return
@@ -104,17 +123,60 @@ class Reader:
                 if line.strip():  # an empty line among lines separates, it is no document
                     yield Document(line.strip(), where=f"{name}:{number}")
 
-    def _json(self, name: str, lines: IO[str], faults: Faults) -> Iterator[Document]:
+    def _json(self, name: str, lines: Lines, faults: Faults) -> Iterator[Document]:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             where = f"{name}:{number}"
             try:
                 item = json.loads(line)
-            except json.JSONDecodeError as error:
-                faults.note("corrupt line", where, f"the line is not JSON ({error.msg})")
+            except (ValueError, RecursionError) as error:  # also endless numbers and nesting
+                message = f"the line is not JSON ({str(error).partition(':')[0]})"
+                faults.note("corrupt line", where, message)
                 continue
             yield self._item(item, where, faults)
+
+    def _table(self, name: str, lines: Lines, delimiter: str, faults: Faults) -> Iterator[Document]:
+        """The rows of a table by its columns; a file of one column without a header is lines."""
+        rows = cells_of(name, lines, delimiter)
+        first = next(rows, None)
+        if first is None:
+            return
+        if len(first) == 1 and first[0] not in {*TEXT_COLUMNS, self.field}:
+            for number, row in enumerate(itertools.chain([first], rows), 1):
+                yield Document(row[0], where=f"{name}:{number}")
+            return
+        header = first if is_header(first) else [str(n + 1) for n in range(len(first))]
+        text, pair = self._columns(name, header)
+        body = rows if header is first else itertools.chain([first], rows)
+        for number, row in enumerate(body, 2 if header is first else 1):
+            where = f"{name}:{number}"
+            if len(row) < len(header):
+                message = f"a row has {len(row)} columns where the first has {len(header)}"
+                faults.note("malformed line", where, message)
+                continue
+            yield Document(row[text], None if pair is None else row[pair], where=where)
+
+    def _columns(self, name: str, header: Sequence[str]) -> tuple[int, int | None]:
+        """Where the text stands, and the second text where there is one."""
+        asked = (self.field,) if self.field != "text" else TEXT_COLUMNS
+        text = next((one for one in asked if one in header), None)
+        if text is None:
+            known = ", ".join(header)
+            raise BadInput(f"{name} has no column {asked[0]!r} but {known}; name one as field.")
+        # beside a column of the caller's own choice only the plainest name means a second text
+        usual = TEXT_PAIR if asked is TEXT_COLUMNS else TEXT_PAIR[:1]
+        pair = next((one for one in usual if one in header), None)
+        return header.index(text), None if pair is None else header.index(pair)
+
+    def _frame(self, frame: Any, faults: Faults) -> Iterator[Document]:
+        """A data frame by its columns."""
+        names = [str(name) for name in frame.columns]
+        text, pair = self._columns("The data frame", names)
+        chosen = [frame.iloc[:, text], *([] if pair is None else [frame.iloc[:, pair]])]
+        for number, row in enumerate(zip(*chosen, strict=True), 1):
+            item = row[0] if pair is None else (row[0], row[1] if row[1] == row[1] else None)
+            yield self._item(item, f"row {number}", faults)
 
     def _parquet(self, path: Path, name: str, faults: Faults) -> Iterator[Document]:
         import pyarrow
@@ -129,10 +191,13 @@ class Reader:
             raise BadInput(f"{path} has no column {self.field!r} but {known}; name one as field.")
         wanted = [c for c in (self.field, "text_pair") if c in file.schema_arrow.names]
         number = 0
-        for batch in file.iter_batches(batch_size=1024, columns=wanted):
-            for row in batch.to_pylist():
-                number += 1
-                yield self._item(row, f"{name}:{number}", faults)
+        try:
+            for batch in file.iter_batches(batch_size=1024, columns=wanted):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield self._item(row, f"{name}:{number}", faults)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise BadInput(f"{path} is damaged after row {number} ({error}).") from error
 
     def _item(self, item: Any, where: str, faults: Faults) -> Document:
         if isinstance(item, Document):
@@ -147,27 +212,15 @@ class Reader:
             keys = ", ".join(str(key) for key in item)
             faults.note("no text", where, f"there is no text under {self.field!r}, only {keys}")
             return Document("", where=where)
-        if isinstance(item, (tuple, list)) and len(item) == 2:
+        # as in `scope.read`: a tuple of two texts is a pair, a list the words of one text
+        if isinstance(item, tuple) and len(item) == 2:
             text, pair = item
             if isinstance(text, str) and (pair is None or isinstance(pair, str)):
                 return Document(text, pair, where=where)
+        if isinstance(item, list) and all(isinstance(word, str) for word in item):
+            return Document(" ".join(item), where=where)
         faults.note("not a text", where, f"a {type(item).__name__} is neither a text nor a pair")
         return Document("", where=where)
-
-
-def _files(folder: Path) -> list[Path]:
-    found = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and _without_compression(path).endswith(ENDINGS)
-    )
-    if not found:
-        raise BadInput(f"{folder} holds no file that ends in {', '.join(ENDINGS)}.")
-    return found
-
-
-def _without_compression(path: Path) -> str:
-    return path.stem if path.suffix in (".gz", ".xz", ".bz2") else path.name
 
 
 def _guess(lines: list[str]) -> Layout:
@@ -193,15 +246,15 @@ def _paragraphs(name: str, lines: Iterable[str]) -> Iterator[Document]:
         yield Document("\n".join(gathered), where=f"{name}:{first}")
 
 
-def _treebank(path: Path, faults: Faults) -> Iterator[Document]:
+def _treebank(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
     """The documents of a treebank: its sentences, gathered by their `newdoc` marks."""
-    from headscope.corpus.treebanks.conllu import Sentence, read_conllu
+    from headscope.corpus.treebanks.conllu import Sentence, sentences
 
     def text(sentence: Sentence) -> str:
         return sentence.text or " ".join(sentence.words)
 
-    sentences = read_conllu(path, faults)
-    for _, group in itertools.groupby(sentences, key=lambda sentence: sentence.document):
+    every = sentences(name, lines, faults)
+    for _, group in itertools.groupby(every, key=lambda sentence: sentence.document):
         of_document = list(group)
         found = tuple(text(sentence) for sentence in of_document)
         yield Document(" ".join(found), sentences=found, where=of_document[0].where)

@@ -14,8 +14,9 @@ _QUOTED = re.compile(r'" ([^"]*?) "')
 
 
 def looks_like_wikitext(lines: Iterable[str]) -> bool:
-    """Whether some first lines carry WikiText's own marks."""
-    return any(" @-@ " in line or _HEADING.match(line) for line in lines)
+    """Whether some first lines hold the title of an article; ` @-@ ` alone makes no article."""
+    headings = (_HEADING.match(line) for line in lines)
+    return any(heading is not None and heading.group(1) == "=" for heading in headings)
 
 
 def articles(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

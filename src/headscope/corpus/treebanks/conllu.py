@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.bad_data import Choice, Faults, unreadable, whole_number
 from headscope.corpus.sample import STORIES, or_sample
 from headscope.corpus.sources import texts
 
 ENDINGS = (".conllu", ".conll", ".conllx")
-RANGE = re.compile(r"\d+-\d+")  # a multi-word token: its words follow on their own lines
+RANGE = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # a multi-word token, before its words
 EMPTY = re.compile(r"\d+\.\d+")  # an empty node: part of the enhanced graph only
 
 
@@ -103,6 +103,9 @@ def _sentence(name: str, document: str, block: _Block, faults: Faults) -> Senten
     for number, line in block.rows:
         where = f"{name}:{number}"
         cells = line.split("\t")
+        if unreadable(line):
+            faults.note("not UTF-8", where, "a line holds bytes that are not UTF-8")
+            return None
         if len(cells) != 10:
             faults.note("malformed line", where, f"a line has {len(cells)} columns instead of 10")
             return None
@@ -116,7 +119,7 @@ def _sentence(name: str, document: str, block: _Block, faults: Faults) -> Senten
             message = f"word number {cells[0]!r} stands where {len(columns) + 1} should"
             faults.note("malformed line", where, message)
             return None
-        if not cells[6].isdigit():
+        if whole_number(cells[6]) is None:
             faults.note("malformed line", where, f"head {cells[6]!r} is not a word number")
             return None
         if not cells[1].strip():

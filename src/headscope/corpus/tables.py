@@ -1,17 +1,27 @@
-"""Rows: the columns of a task file, whatever its format."""
+"""Tables: the columns of a file of rows, whatever its format.
+
+Which column holds the text, and which the second text, is told by name; the usual names are tried
+where none is given.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+from headscope.corpus.bad_data import unreadable
+from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
+
+TEXT = ("text", "sentence", "sentence1", "premise", "question", "question1", "text_a")
+TEXT_PAIR = ("text_pair", "sentence2", "hypothesis", "question2", "text_b")
+MOST_CELL = 1 << 24  # characters in a cell
 
 
 @dataclass(frozen=True)
@@ -55,32 +65,28 @@ def read_rows(source: str | Path, split: str) -> Rows:
         return _from_datasets(source, split)
     if path.suffix in (".jsonl", ".json"):
         return _json_rows(path)
+    if path.suffix == ".parquet":
+        return _parquet_rows(path)
     return table_rows(path, "," if path.suffix == ".csv" else "\t")
 
 
 def file_text(path: Path) -> str:
-    try:
-        # opened with newline="", because line ends inside quoted cells are part of them
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return file.read()
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{path.name} is not UTF-8 text (byte {error.start}); save it as UTF-8."
-        ) from error
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}).") from error
+    """A whole file, line ends inside quoted cells and all; what is no UTF-8 is refused."""
+    with open_lines(path, newline="") as lines:
+        text = lines.read()
+    if unreadable(text):
+        place = next(n for n, character in enumerate(text) if unreadable(character))
+        raise BadInput(f"{path.name} is not UTF-8 text (character {place + 1}); save it as UTF-8.")
+    return text
 
 
 def table_rows(path: Path, delimiter: str) -> Rows:
     """Rows of a delimited file; its first line is a header if no cell of it is a number or long."""
-    # tab-separated corpora hold bare quotation marks; only CSV quotes its cells
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    lines = io.StringIO(file_text(path), newline="")
-    cells = [row for row in csv.reader(lines, delimiter=delimiter, quoting=quoting) if row]
+    cells = list(cells_of(path.name, io.StringIO(file_text(path), newline=""), delimiter))
     if not cells:
         raise BadInput(f"{path.name} is empty.")
     width = len(cells[0])
-    header = cells[0] if _is_header(cells[0]) else [str(i + 1) for i in range(width)]
+    header = cells[0] if is_header(cells[0]) else [str(i + 1) for i in range(width)]
     body = cells[1:] if header is cells[0] else cells
     for number, row in enumerate(body, start=2 if header is cells[0] else 1):
         if len(row) < width:
@@ -90,7 +96,19 @@ def table_rows(path: Path, delimiter: str) -> Rows:
     return Rows(path.name, {name: [row[i] for row in body] for i, name in enumerate(header)})
 
 
-def _is_header(row: Sequence[str]) -> bool:
+def cells_of(name: str, lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    """The rows of a delimited file, empty ones left out."""
+    csv.field_size_limit(MOST_CELL)
+    # tab-separated corpora hold bare quotation marks; only CSV quotes its cells
+    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    rows = csv.reader(lines, delimiter=delimiter, quoting=quoting)
+    try:
+        yield from (row for row in rows if row)
+    except csv.Error as error:
+        raise BadInput(f"{name}, line {rows.line_num} is no row of a table ({error}).") from error
+
+
+def is_header(row: Sequence[str]) -> bool:
     return len(set(row)) == len(row) and all(
         cell and len(cell.split()) <= 2 and not cell.replace(".", "").isdigit() for cell in row
     )
@@ -103,8 +121,9 @@ def _json_rows(path: Path) -> Rows:
             continue
         try:
             row: Any = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise BadInput(f"{path.name}, line {number} is not JSON ({error.msg}).") from None
+        except (ValueError, RecursionError) as error:  # also endless numbers and nesting
+            reason = str(error).partition(":")[0]
+            raise BadInput(f"{path.name}, line {number} is not JSON ({reason}).") from None
         if not isinstance(row, dict):
             raise BadInput(f"{path.name}, line {number} is not an object with named columns.")
         cells = {str(name): str(cell) for name, cell in cast("dict[Any, Any]", row).items()}
@@ -115,6 +134,17 @@ def _json_rows(path: Path) -> Rows:
     if not columns:
         raise BadInput(f"{path.name} is empty.")
     return Rows(path.name, columns)
+
+
+def _parquet_rows(path: Path) -> Rows:
+    import pandas as pd
+    import pyarrow
+
+    try:
+        frame = pd.read_parquet(path)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise BadInput(f"{path} is no Parquet file that can be read ({error}).") from error
+    return Rows(path.name, {str(name): [str(cell) for cell in frame[name]] for name in frame})
 
 
 def _from_datasets(source: str | Path, split: str) -> Rows:

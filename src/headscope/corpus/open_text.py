@@ -1,0 +1,181 @@
+"""Text files opened safely: what is no UTF-8 text is refused in a sentence, never mangled.
+
+Single bytes that are not UTF-8 in a file that otherwise is come through as lone surrogates, which
+no text can hold; who reads the lines leaves those out and counts them (see `bad_data.unreadable`).
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import select
+import stat
+import sys
+import tarfile
+import time
+import zlib
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from headscope.errors import BadInput
+
+COMPRESSED = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
+SNIFFED = 1 << 16  # bytes looked at before anything is read as text
+PATIENCE = 3.0  # seconds a pipe may take until somebody writes into it
+STRAY = 0.05  # the share of lines with foreign bytes up to which a file is UTF-8 with faults
+
+_MARKS = {
+    b"PK\x03\x04": "a ZIP archive, as Word and Excel files are",
+    b"%PDF": "a PDF file",
+    b"PAR1": "a Parquet file without that ending",
+    b"\x1f\x8b": "compressed with gzip, which its name does not say",
+    b"\xfd7zXZ": "compressed with xz, which its name does not say",
+    b"BZh9": "compressed with bzip2, which its name does not say",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xff\xfe\x00\x00": "UTF-32 text",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"\xd0\xcf\x11\xe0": "an old Office file",
+    b"{\\rtf": "an RTF file",
+}
+
+
+class Lines(Iterator[str]):
+    """The lines of an open text; a fault of the file ends them in a sentence that names it."""
+
+    def __init__(self, name: str, text: IO[str]) -> None:
+        self.name, self._text = name, text
+
+    def __next__(self) -> str:
+        with said(self.name):
+            return next(self._text)
+
+    def read(self) -> str:
+        """All that is left."""
+        with said(self.name):
+            return self._text.read()
+
+
+@contextlib.contextmanager
+def said(name: str | Path) -> Generator[None]:
+    """Around reading a file: what goes wrong becomes a sentence about it."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise BadInput(
+            f"{name} is damaged or only half there ({str(error) or type(error).__name__}); get it "
+            "again."
+        ) from error
+    except OSError as error:
+        if error.strerror is None:  # what bz2 says of data that is none
+            raise BadInput(f"{name} is damaged ({error}); get it again.") from error
+        raise BadInput(f"{name} cannot be read ({error.strerror}).") from error
+
+
+@contextlib.contextmanager
+def open_lines(path: Path, newline: str | None = None) -> Generator[Lines]:
+    """The lines of a file, unpacked where its name says that it is compressed."""
+    with contextlib.ExitStack() as stack:
+        with said(path):
+            data: Any = stack.enter_context(_open(path))
+            opener = COMPRESSED.get(path.suffix.lower())
+            if opener is not None:
+                data = stack.enter_context(opener(data, "rb"))
+            lines = as_text(path.name, data, newline)
+        yield lines
+
+
+def standard_input() -> Lines:
+    """What is piped into the command, read as any file is."""
+    data: Any = getattr(sys.stdin, "buffer", None)
+    return as_text("standard input", data) if data is not None else Lines("it", sys.stdin)
+
+
+def as_text(name: str, data: IO[bytes], newline: str | None = None) -> Lines:
+    """Bytes as lines of text, once a look at the first of them says that they are text."""
+    with said(name):
+        held: Any = data if hasattr(data, "peek") else io.BufferedReader(data, SNIFFED)  # pyright: ignore
+        start = _peek(held)
+        check_text(name, start)
+        wrapped = io.TextIOWrapper(
+            held, encoding="utf-8-sig", errors="surrogateescape", newline=newline
+        )
+    return Lines(name, wrapped)
+
+
+def check_text(name: str | Path, start: bytes) -> None:
+    """Refuse what begins like something other than UTF-8 text."""
+    for mark, what in _MARKS.items():
+        if start.startswith(mark):
+            raise BadInput(f"{name} is {what}; save it as plain UTF-8 text.")
+    if b"\x00" in start:
+        even, odd = start[::2].count(0), start[1::2].count(0)
+        likely = max(even, odd) > len(start) // 8
+        what = "UTF-16 text" if likely and min(even, odd) == 0 else "not text but binary data"
+        raise BadInput(f"{name} is {what}; save it as plain UTF-8 text.")
+    text = start.decode("utf-8", "surrogateescape")
+    lines = [line for line in text.split("\n") if line.strip()]
+    # the last line is cut amid a character where more bytes follow
+    foreign = sum(_foreign(line) for line in (lines[:-1] if len(start) >= SNIFFED else lines))
+    if foreign and foreign > STRAY * len(lines) and not _mostly_utf8(text):
+        where = next(n for n, c in enumerate(text) if _foreign(c))
+        raise BadInput(
+            f"{name} is not UTF-8 text (character {where + 1} is the first that is not); save it "
+            "as UTF-8, such as by `iconv -f LATIN1 -t UTF-8`."
+        )
+
+
+def _foreign(text: str) -> bool:
+    return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def _mostly_utf8(text: str) -> bool:
+    """Whether well-formed characters beyond ASCII outnumber the bytes that are none."""
+    beyond = sum(character > "\x7f" for character in text)
+    foreign = sum("\udc80" <= character <= "\udcff" for character in text)
+    return beyond - foreign > foreign
+
+
+def _peek(data: Any) -> bytes:
+    """The first bytes, left where they are."""
+    start: bytes = data.peek(SNIFFED)
+    return start[:SNIFFED]
+
+
+def _open(path: Path) -> Any:
+    """A file, or a pipe that somebody writes into; devices have no end and are refused."""
+    kind = path.stat().st_mode
+    if stat.S_ISREG(kind) or str(path) == os.devnull:
+        return path.open("rb", SNIFFED)
+    if not stat.S_ISFIFO(kind):
+        raise BadInput(f"{path} is no file but a device or a socket; give a file.")
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening it plainly would wait for ever
+    deadline = time.monotonic() + PATIENCE
+    while not _has_writer(handle):
+        if time.monotonic() > deadline:
+            os.close(handle)
+            raise BadInput(
+                f"Nothing is written into the pipe {path}; give a file, or - for a pipe."
+            )
+        time.sleep(0.05)
+    os.set_blocking(handle, True)
+    return os.fdopen(handle, "rb", SNIFFED)
+
+
+def _has_writer(handle: int) -> bool:
+    """Whether there is something to read from a pipe, or somebody who may yet write."""
+    ready = select.poll()
+    ready.register(handle, select.POLLIN)
+    if ready.poll(0):
+        return True
+    try:
+        os.read(handle, 1)  # nothing is there to be lost
+    except BlockingIOError:
+        return True
+    return False
