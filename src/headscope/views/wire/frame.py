@@ -14,6 +14,7 @@ from headscope.views.table import Table
 from headscope.views.wire import budget
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.layers import plan_of
+from headscope.views.wire.media import media_header
 from headscope.views.wire.part import check_seen, encode_part
 
 
@@ -70,6 +71,7 @@ def frame(
     }
     if packed[0] is not None and sending.only is None:
         header["left_out"] = budget.left_out(reading, packed[0], most)
+    header |= media_header(reading, buffers)
     if table is not None:
         header["table"] = table.header(buffers)
     if other is not None:

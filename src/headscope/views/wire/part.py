@@ -17,6 +17,7 @@ from headscope.text.written import written
 from headscope.views.labels import Label
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.layers import Piece, Plan, describe, pack, plan_of
+from headscope.views.wire.media import places_header
 from headscope.views.wire.packing import pack_bytes
 from headscope.views.wire.thumbnails import sampled_rows, thumbnail, thumbnail_of_rows
 
@@ -61,8 +62,8 @@ def encode_part(
         "heads": part.heads,
         "groups": groups or part.heads,
         "dim": dim,
-        "query": tokens_header(part.query),
-        "key": None if same_tokens(part) else tokens_header(part.key),
+        "query": tokens_header(part.query, f"{name}x", buffers),
+        "key": None if same_tokens(part) else tokens_header(part.key, f"{name}y", buffers),
         "encoding": "maps" if plan.maps else "qk",
         "per_layer": [
             describe(layer, sent.get(layer.layer, ()), name, buffers) for layer in part.layers
@@ -94,8 +95,10 @@ def same_tokens(part: Part) -> bool:
     return part.kind != "cross" and part.query.text == part.key.text
 
 
-def tokens_header(tokens: Tokens) -> dict[str, Any]:
+def tokens_header(tokens: Tokens, name: str, buffers: Buffers) -> dict[str, Any]:
+    placed = {} if tokens.places is None else places_header(tokens.places, name, buffers)
     return {
+        **({"places": placed} if placed else {}),
         "text": list(tokens.labels),
         "class": tokens.classes.tolist(),
         "segment": tokens.segments.tolist(),

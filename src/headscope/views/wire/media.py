@@ -1,0 +1,48 @@
+"""Pictures, sounds and places on their way to the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.media import Picture, Places, Sound
+from headscope.media.spectrogram import spectrogram
+from headscope.reading import Reading
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.packing import Packed, pack_bytes, pack_numbers
+
+
+def media_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
+    """What the page shows beside the tokens; nothing for readings of text alone."""
+    header: dict[str, Any] = {}
+    if reading.pictures:
+        header["pictures"] = [
+            _picture(picture, f"picture{number}", buffers)
+            for number, picture in enumerate(reading.pictures)
+        ]
+    if reading.sound is not None:
+        header["sound"] = _sound(reading.sound, buffers)
+    return header
+
+
+def places_header(places: Places, name: str, buffers: Buffers) -> dict[str, Any]:
+    return {
+        "kinds": buffers.add(f"{name}k", pack_bytes(places.kinds.astype(np.uint8))),
+        "rectangles": buffers.add(f"{name}r", pack_numbers(places.rectangles)),
+        "seconds": buffers.add(f"{name}s", pack_numbers(places.seconds)),
+        "pictures": buffers.add(f"{name}p", pack_numbers(places.pictures.astype(np.float32))),
+    }
+
+
+def _picture(picture: Picture, name: str, buffers: Buffers) -> dict[str, Any]:
+    data = picture.encoded()
+    described = {"name": picture.name, "width": picture.width, "height": picture.height}
+    return described | buffers.add(name, Packed("uint8", (len(data),), data))
+
+
+def _sound(sound: Sound, buffers: Buffers) -> dict[str, Any]:
+    loudness: NDArray[np.uint8] = spectrogram(sound)
+    described = {"name": sound.name, "seconds": sound.seconds, "rate": sound.rate}
+    return described | buffers.add("sound", pack_bytes(loudness))
