@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet, sheets
-from headscope.statistics.features.feature import Feature, PairFeature, RowFeature
+from headscope.patterns.token_pairs import Sheet, sheet_of, sheets
+from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 
@@ -55,21 +55,22 @@ class MassPattern(Pattern):
         """Targets and pool of a whole grid, b t s."""
         sheet = Sheet(grid, slice(0, grid.query.ids.shape[1]))
         pool = self._pool()(sheet)
-        return self._aim(sheet) & pool, pool
+        return self.aim(sheet) & pool, pool
 
     def _counts(self, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         """How many targets, pool keys and visible keys each query has, b t float64."""
         parts = [
-            torch.stack([m.sum(2) for m in (self._aim(s), self._pool()(s), s.visible)])
+            torch.stack([m.sum(2) for m in (self.aim(s), self._pool()(s), s.visible)])
             for s in sheets(grid)
         ]
         aimed, choice, seen = torch.cat(parts, dim=2).double()
         return aimed, choice, seen
 
     def _targets(self) -> PairFeature:
-        return PairFeature(f"{self.name}:targets", lambda g, q: self._aim(Sheet(g, q)).float())
+        return PairFeature(f"{self.name}:targets", lambda g, q: self.aim(sheet_of(g, q)).float())
 
-    def _aim(self, sheet: Sheet) -> Tensor:
+    def aim(self, sheet: Sheet) -> Tensor:
+        """b tq s bool: the targets of some queries."""
         assert self.targets is not None
         return self.targets(sheet) & self._pool()(sheet)
 
@@ -79,15 +80,11 @@ class MassPattern(Pattern):
 
 
 @lru_cache
-def pool_features(pool: Relation) -> tuple[PairFeature, RowFeature]:
+def pool_features(pool: Relation) -> tuple[PairFeature, PairFeature]:
     """Σ α and Σ α² over a pool; patterns that share a pool share these."""
     name = f"{pool.__module__}.{pool.__qualname__}"
 
-    def mass(grid: Grid, queries: slice) -> Tensor:
-        return pool(Sheet(grid, queries)).float()
+    def held(grid: Grid, queries: slice) -> Tensor:
+        return pool(sheet_of(grid, queries)).float()
 
-    def squares(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
-        held = pool(Sheet(grid, queries)).to(weights.dtype)
-        return torch.einsum("bhts,bts->bht", weights.square(), held)
-
-    return PairFeature(f"{name}:mass", mass), RowFeature(f"{name}:squares", squares)
+    return PairFeature(f"{name}:mass", held), PairFeature(f"{name}:squares", held, squared=True)

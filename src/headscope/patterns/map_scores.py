@@ -14,7 +14,7 @@ from headscope.statistics.features.rows import Rows
 def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
     """Scores (b h) of maps (b h t s); None where the pattern does not apply."""
 
-    if not pattern.applies(grid.causal) or grid.query is not grid.key:
+    if not pattern.applies(grid.causal) or not grid.same:
         return None
     every = slice(0, weights.shape[2])
     values: dict[str, Tensor] = {}
@@ -22,7 +22,8 @@ def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
     for feature in pattern.features():
         if isinstance(feature, PairFeature):
             columns = feature.make(grid, every).float()
-            values[feature.name] = torch.einsum("bhts,bts->bht", weights, columns)
+            counted = weights.square() if feature.squared else weights
+            values[feature.name] = torch.einsum("bhts,bts->bht", counted, columns)
         else:
             assert isinstance(feature, RowFeature)
             into = values if feature.width is None else wide

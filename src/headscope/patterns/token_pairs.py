@@ -88,6 +88,17 @@ class Sheet:
         return values[:, self.queries, None]
 
 
+_last: dict[str, Sheet] = {}
+
+
+def sheet_of(grid: Grid, queries: slice) -> Sheet:
+    """The sheet of some queries; features of one block ask for it one after another."""
+    kept = _last.get("sheet")
+    if kept is None or kept.grid is not grid or kept.queries != queries:
+        kept = _last["sheet"] = Sheet(grid, queries)
+    return kept
+
+
 def sheets(grid: Grid) -> Iterator[Sheet]:
     """All queries of a grid, some at a time, so that no whole map of relations is needed."""
     length = grid.query.ids.shape[1]

@@ -20,7 +20,7 @@ from headscope.reading import LayerAttention, Part
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.kernels.blocks import Reduced, from_layer
+from headscope.statistics.kernels.blocks import Reduced, from_layers
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 
@@ -61,17 +61,12 @@ def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArr
 
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
     """The row features of some layers at a time, as many as take little memory."""
-    waiting: list[Reduced] = []
-    heads: list[tuple[int, int]] = []
-    for layer in part.layers:
-        count = _heads(layer)
-        waiting.append(from_layer(layer, count, plan))
-        heads += [(layer.layer, head) for head in range(count)]
-        if sum(one.values.numel() for one in waiting) > MOST:
-            yield _together(plan, heads, waiting)
-            waiting, heads = [], []
-    if waiting:
-        yield _together(plan, heads, waiting)
+    each = part.heads * len(plan.names) * len(part.query)
+    step = max(1, MOST // max(1, each))
+    for start in range(0, len(part.layers), step):
+        some = part.layers[start : start + step]
+        heads = [(layer.layer, head) for layer in some for head in range(_heads(layer))]
+        yield _together(plan, heads, from_layers(some, plan))
 
 
 def _heads(layer: LayerAttention) -> int:

@@ -58,8 +58,8 @@ class Contributors:
         return found[0, 0].numpy()
 
 
-def contributors(part: Part, layer: int, head: int) -> Contributors:
-    """The contributors of one head of a reading."""
+def contributors(part: Part, layer: int, head: int, queries: slice = slice(None)) -> Contributors:
+    """The contributors of one head of a reading, for all or some of its queries."""
     one = part.layer(layer)
     if one.q is None or one.k is None or one.scaling is None:
         raise BadInput(
@@ -67,18 +67,18 @@ def contributors(part: Part, layer: int, head: int) -> Contributors:
         )
     if not 0 <= head < len(one.q):
         raise BadInput(f"There is no head {head}; layer {layer} has heads 0 to {len(one.q) - 1}.")
-    q = one.q[head].astype(np.float64)  # t d
+    q = one.q[head, queries].astype(np.float64)  # t d
     k = one.k[head // (len(one.q) // len(one.k))].astype(np.float64)  # s d, shared by its group
     product = np.einsum("td,sd->dts", q, k) * one.scaling
     neurons = _groups(product.shape[0], part.rotary)
     parts = product if not part.rotary else np.stack([product[list(g)].sum(0) for g in neurons])
     if one.bias is not None:
         neurons = (*neurons, (BIAS,))
-        parts = np.concatenate([parts, one.bias[head].astype(np.float64)[None]])
+        parts = np.concatenate([parts, one.bias[head, queries].astype(np.float64)[None]])
     return Contributors(
         neurons=neurons,
         parts=parts,
-        visible=_visible(one, parts.shape[1:]),
+        visible=_visible(one, parts.shape[1:], queries),
         softcap=one.softcap,
         sink=None if one.sinks is None else float(one.sinks[head]),
     )
@@ -92,7 +92,6 @@ def _groups(width: int, rotary: bool) -> tuple[tuple[int, ...], ...]:
     return tuple((d, d + half) for d in range(half))
 
 
-def _visible(one: LayerAttention, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    if one.mask is None:
-        return np.ones(shape, bool)
-    return np.broadcast_to(one.mask, shape)
+def _visible(one: LayerAttention, shape: tuple[int, ...], queries: slice) -> NDArray[np.bool_]:
+    mask = one.mask
+    return np.ones(shape, bool) if mask is None else np.broadcast_to(mask[queries], shape)

@@ -12,7 +12,7 @@ from headscope.errors import BadInput
 from headscope.patterns.explain.causal import Causal, causal
 from headscope.patterns.explain.contributors import BIAS, Contributors, contributors
 from headscope.patterns.explain.delta import SIZES, Delta, Stability, delta
-from headscope.patterns.explain.targets import targets_of
+from headscope.patterns.explain.targets import stretch, targets_of
 from headscope.patterns.explain.words import in_words
 from headscope.patterns.known import pattern_named
 from headscope.patterns.labels import quick_labels
@@ -38,6 +38,8 @@ class Explanation:
     size: int  # how many contributors the explanation rests on
     stability: Stability
     causal: Causal
+    queries: range  # the queries looked at: all of the text, or a stretch of a long one
+    length: int  # queries of the whole text
 
     @property
     def words(self) -> str:
@@ -130,15 +132,23 @@ def explain(
     if part.query is not part.key:
         raise BadInput("Patterns are explained where queries and keys are the same tokens.")
     grid = grid_of([part.query], kind=part.kind, causal=part.causal)
-    parts = contributors(part, layer, head)
+    queries = stretch(part, layer, chosen, grid)
+    if len(queries) < len(part.query):
+        grid = grid.of_queries(slice(queries.start, queries.stop))
+    rows = slice(queries.start, queries.stop)
+    parts = contributors(part, layer, head, rows)
     found = delta(parts, targets_of(chosen, grid))
     if not len(found.by_query):
         raise BadInput(f"No token of this text has a target for {chosen.label!r}.")
     enough = found.enough() if size is None else size
     if not 1 <= enough <= len(parts):
         raise BadInput(f"An explanation rests on 1 to {len(parts)} neurons, not {enough}.")
-    checked = causal(parts, found.order[:enough], part.head_weights(layer, head), chosen, grid)
-    return Explanation(layer, head, chosen, parts, found, enough, found.stability(enough), checked)
+    captured = part.layer(layer).head_weights(slice(head, head + 1), rows)[0]
+    checked = causal(parts, found.order[:enough], captured, chosen, grid)
+    stability = found.stability(enough)
+    return Explanation(
+        layer, head, chosen, parts, found, enough, stability, checked, queries, len(part.query)
+    )
 
 
 def _strongest(reading: Reading, kind: Kind, layer: int, head: int) -> Pattern:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.token_pairs import Sheet
-from headscope.statistics.features.grid import PUNCTUATION, Grid
+from headscope.patterns.token_pairs import Sheet, sheets
+from headscope.reading import Part
+from headscope.statistics.features.grid import Grid
+
+MOST = 2**25  # contributions held at once: 256 MB
+
+
+def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid) -> range:
+    """The queries to explain: all, or of a long text those neighbours that have most targets.
+
+    What each neuron adds to every score is queries × keys × neurons numbers, too many to hold.
+    """
+    one = part.layer(layer)
+    heads, length, keys = one.shape
+    width = one.held["q"].shape[-1] if one.has_qk and heads else 1
+    most = max(8, MOST // (width * keys))
+    if most >= length or not pattern.applies(grid.causal):
+        return range(length)
+    aimed = [_aimed(pattern, sheet)[0].any(-1).numpy() for sheet in sheets(grid)]
+    before = np.concatenate([[0], np.cumsum(np.concatenate(aimed))])
+    start = int(np.argmax(before[most:] - before[:-most]))
+    return range(start, start + most)
 
 
 def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
@@ -17,19 +38,21 @@ def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
     if not pattern.applies(grid.causal):
         seen = "sees only what came before" if grid.causal else "sees the whole text"
         raise BadInput(f"The pattern {pattern.label!r} does not apply: this model {seen}.")
-    if isinstance(pattern, MassPattern):
-        aimed = pattern.rows_and_keys(grid)[0]
-    elif pattern.name == "bag_of_words":
-        sheet = Sheet(grid, slice(0, grid.query.ids.shape[1]))
-        content = (grid.query.classes >= PUNCTUATION)[:, :, None]
-        aimed = sheet.visible & sheet.same_segment & sheet.pair & content
-    else:
-        raise BadInput(
-            f"The pattern {pattern.label!r} is an order of all words, with no targets to explain; "
-            "choose another, such as 'same_word'."
-        )
+    aimed = _aimed(pattern, Sheet(grid, slice(0, grid.query.ids.shape[1])))
     if not bool(aimed.any()):
         raise BadInput(
             f"No token of this text has a target for {pattern.label!r}; try a text that has one."
         )
     return aimed[0].numpy()
+
+
+def _aimed(pattern: Pattern, sheet: Sheet) -> Tensor:
+    """b tq s bool: the targets of some queries; for a bag of words the own sentence."""
+    if isinstance(pattern, MassPattern):
+        return pattern.aim(sheet)
+    if pattern.name == "bag_of_words":
+        return sheet.from_content & sheet.same_segment & sheet.pair
+    raise BadInput(
+        f"The pattern {pattern.label!r} is an order of all words, with no targets to explain; "
+        "choose another, such as 'same_word'."
+    )

@@ -19,13 +19,20 @@ def in_words(found: Explanation) -> str:
 
 def _what(found: Explanation) -> str:
     base = f"Head {found.layer}-{found.head} {found.pattern.about}"
-    score = f"score {found.causal.score:.2f} on this text"
+    score = f"score {found.causal.score:.2f} on {_seen(found)}"
     if found.delta.total <= 0:
         return (
             f"{base} no more than elsewhere ({score}): its neurons together lower the targets by "
             f"{-found.delta.total:.2f}."
         )
     return f"{base} ({score}); its targets score {found.delta.total:.2f} above the other keys."
+
+
+def _seen(found: Explanation) -> str:
+    if len(found.queries) == found.length:
+        return "this text"
+    first, last = found.queries[0], found.queries[-1]
+    return f"tokens {first:,} to {last:,} of {found.length:,}"
 
 
 def _who(found: Explanation) -> str:

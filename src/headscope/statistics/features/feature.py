@@ -5,7 +5,8 @@ computes it once per call. Four kinds cover what a row of weights can be asked:
 
 - `KeyFeature`: Σ_j α_ij x_j, with a number x_j per key (1 for `[SEP]`, 0 elsewhere);
 - `ValueFeature`: the same with a number per key and head, made from the call (value norms);
-- `PairFeature`: Σ_j α_ij x_ij, with a number per query and key (1 for the same word);
+- `PairFeature`: Σ_j α_ij x_ij, with a number per query and key (1 for the same word), or the
+  same sum of squared weights;
 - `RowFeature`: anything else that can be said of whole rows (entropy, the largest weight).
 
 All features of the first three kinds in use become the columns of one matrix product.
@@ -39,6 +40,7 @@ class ValueFeature:
 class PairFeature:
     name: str
     make: Callable[[Grid, slice], Tensor]  # (grid, queries) -> b|1 tq s
+    squared: bool = False  # Σ_j α_ij² x_ij
 
 
 @dataclass(frozen=True)

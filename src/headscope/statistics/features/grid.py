@@ -50,6 +50,11 @@ class Side:
         """b int64: how many real tokens there are."""
         return self.valid.sum(dim=1)
 
+    def part(self, chosen: slice | tuple[slice, slice]) -> Side:
+        """Some of the documents, or of their tokens."""
+        every = (self.ids, self.classes, self.segments, self.words, self.stops)
+        return Side(*(tensor[chosen] for tensor in every))
+
     def to(self, device: torch.device) -> Side:
         def moved(tensor: Tensor) -> Tensor:
             if device.type != "cuda":
@@ -109,20 +114,16 @@ class Grid:
             return classes >= PUNCTUATION
         raise BadInput(f"No queries are called {name!r}; there are {', '.join(SELECTIONS)}.")
 
+    def of_queries(self, chosen: slice) -> Grid:
+        """The rows of the grid that hold some neighbouring queries, all keys before them."""
+        whole = slice(None)
+        query = self.query.part((whole, chosen))
+        return dataclasses.replace(self, query=query, offset=self.offset + (chosen.start or 0))
+
     def of_documents(self, chosen: slice) -> Grid:
         """The part of the grid that holds some of the documents."""
-
-        def part(side: Side) -> Side:
-            return Side(
-                side.ids[chosen],
-                side.classes[chosen],
-                side.segments[chosen],
-                side.words[chosen],
-                side.stops[chosen],
-            )
-
-        query = part(self.query)
-        key = query if self.key is self.query else part(self.key)
+        query = self.query.part(chosen)
+        key = query if self.key is self.query else self.key.part(chosen)
         return dataclasses.replace(self, query=query, key=key, documents=self.documents[chosen])
 
 

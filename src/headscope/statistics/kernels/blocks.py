@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -54,14 +54,24 @@ def from_weights(call: Call, plan: Plan, weights: Tensor) -> Reduced:
     )
 
 
-def from_layer(layer: LayerAttention, heads: int, plan: Plan) -> Reduced:
-    """Row features of a layer of a reading, its weights made one block at a time if need be."""
-    queries = plan.grid.query.ids.shape[1]
-    return _reduce(None, plan, 1, heads, queries, lambda b, q: layer_weights(layer, q))
+def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> list[Reduced]:
+    """Row features of layers of a reading, their weights made one block at a time if need be.
+
+    Block by block and in each layer by layer, so that what pairs of tokens are is asked once.
+    """
+    (batch, queries), keys = plan.grid.query.ids.shape, plan.grid.key.ids.shape[1]
+    reduced = [Reduced(plan, batch, layer.shape[0], queries) for layer in layers]
+    widest = max(layer.shape[0] for layer in layers)
+    for documents, part in blocks(batch, widest, queries, keys, MOST):
+        for layer, into in zip(layers, reduced, strict=True):
+            weights = layer_weights(layer, part)
+            _fill(into, plan, plan.grid, weights, None, documents, part)
+        plan.forget_pairs()
+    return reduced
 
 
 def _reduce(
-    call: Call | None,
+    call: Call,
     plan: Plan,
     batch: int,
     heads: int,
@@ -69,7 +79,7 @@ def _reduce(
     make: Callable[[slice, slice], Tensor],
 ) -> Reduced:
     reduced = Reduced(plan, batch, heads, queries)
-    values = plan.value_columns(call) if plan.values and call is not None else None
+    values = plan.value_columns(call) if plan.values else None
     keys = plan.grid.key.ids.shape[1]
     for documents, part in blocks(batch, heads, queries, keys, MOST):
         weights = make(documents, part)
@@ -103,8 +113,12 @@ def _fill(
         put(flat.view(batch, heads, count, -1))
     if values is not None:
         put(weights @ values[documents])
-    if plan.pairs:
-        put(torch.einsum("bhts,btsp->bhtp", weights, plan.pair_columns(documents, queries)))
+    if plan.pairs or plan.squares:
+        columns, first = plan.pair_columns(documents, queries), len(plan.pairs)
+        if plan.pairs:
+            put(torch.einsum("bhts,btsp->bhtp", weights, columns[..., :first]))
+        if plan.squares:
+            put(torch.einsum("bhts,btsp->bhtp", weights.square(), columns[..., first:]))
     for feature in plan.rows:
         put(feature.make(weights, grid, queries)[..., None])
     for feature in plan.wide:

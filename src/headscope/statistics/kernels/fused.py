@@ -57,6 +57,7 @@ def suits(call: Call, plan: Plan) -> bool:
         and call.q.shape[-1] in DIMS
         and not plan.values
         and not plan.wide
+        and not plan.squares
         and len(plan.keys) <= KEY_FEATURES
         and all(feature.name in ROWS for feature in plan.rows)
         and all(feature.name in PAIRS for feature in plan.pairs)

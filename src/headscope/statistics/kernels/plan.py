@@ -28,10 +28,11 @@ class Plan:
         found = {feature.name: feature for feature in features}.values()
         self.keys = [f for f in found if isinstance(f, KeyFeature)]
         self.values = [f for f in found if isinstance(f, ValueFeature)]
-        self.pairs = [f for f in found if isinstance(f, PairFeature)]
+        self.pairs = [f for f in found if isinstance(f, PairFeature) and not f.squared]
+        self.squares = [f for f in found if isinstance(f, PairFeature) and f.squared]
         self.rows = [f for f in found if isinstance(f, RowFeature) and f.width is None]
         self.wide = [f for f in found if isinstance(f, RowFeature) and f.width is not None]
-        scalars = [*self.keys, *self.values, *self.pairs, *self.rows]
+        scalars = [*self.keys, *self.values, *self.pairs, *self.squares, *self.rows]
         self.names = [feature.name for feature in scalars]
         self._key_columns: Tensor | None = None
         self._pair_columns: dict[tuple[int, int, int, int], Tensor] = {}
@@ -49,7 +50,8 @@ class Plan:
         return torch.stack([f.make(self.grid, call).float() for f in self.values], dim=-1)
 
     def pair_columns(self, documents: slice, queries: slice) -> Tensor:
-        """b tq s P float32, kept from one layer to the next while that takes little memory."""
+        """b tq s P float32 of the pairs and then the squares, kept from one layer to the next
+        while that takes little memory."""
         at = (documents.start, documents.stop, queries.start, queries.stop)
         kept = self._pair_columns.get(at)
         if kept is not None:
@@ -57,14 +59,24 @@ class Plan:
         grid = self.grid.of_documents(documents)
         batch, keys = grid.key.ids.shape
         count = queries.stop - queries.start
-        columns = torch.empty(batch, count, keys, len(self.pairs), device=grid.key.ids.device)
-        for place, feature in enumerate(self.pairs):
-            columns[..., place] = feature.make(grid, queries)
+        wanted = [*self.pairs, *self.squares]
+        columns = torch.empty(batch, count, keys, len(wanted), device=grid.key.ids.device)
+        made: dict[object, int] = {}  # a pool's weights and their squares share a column's numbers
+        for place, feature in enumerate(wanted):
+            same = made.setdefault(feature.make, place)
+            columns[..., place] = (
+                feature.make(grid, queries) if same == place else columns[..., same]
+            )
         size = columns.numel() * columns.element_size()
         if self._pair_bytes + size <= PAIR_BYTES:
             self._pair_columns[at] = columns
             self._pair_bytes += size
         return columns
+
+    def forget_pairs(self) -> None:
+        """Free what `pair_columns` kept."""
+        self._pair_columns.clear()
+        self._pair_bytes = 0
 
 
 def blocks(
