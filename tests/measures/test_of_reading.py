@@ -74,8 +74,8 @@ def test_a_text_of_thousands_of_tokens_is_labelled_without_whole_maps(tiny_llama
     made: list[int] = []
     own = LayerAttention.compute_weights
 
-    def counted(self, heads=slice(None), queries=slice(None)):
-        weights = own(self, heads, queries)
+    def counted(self, heads=slice(None), queries=slice(None), keys=None):
+        weights = own(self, heads, queries, keys)
         made.append(weights.size)
         return weights
 

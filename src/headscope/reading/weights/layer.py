@@ -138,26 +138,34 @@ class LayerAttention:
             softcap=self.softcap,
         )
 
-    def head_weights(self, heads: slice, queries: Any = slice(None)) -> Array:
-        """h r s of some heads and queries, kept or computed."""
+    def head_weights(
+        self, heads: slice, queries: Any = slice(None), keys: int | None = None
+    ) -> Array:
+        """h r s of some heads and queries, kept or computed; see `compute_weights` for `keys`."""
         if self.has_weights:
-            return as_floats(self.held["weights"].tensor(heads)[:, queries])
-        return self.compute_weights(heads, queries)
+            return as_floats(self.held["weights"].tensor(heads)[:, queries, :keys])
+        return self.compute_weights(heads, queries, keys)
 
-    def compute_weights(self, heads: slice = slice(None), queries: Any = slice(None)) -> Array:
-        """softmax(q·kᵀ·scaling + bias + mask) of some heads and queries: h r s."""
+    def compute_weights(
+        self, heads: slice = slice(None), queries: Any = slice(None), keys: int | None = None
+    ) -> Array:
+        """softmax(q·kᵀ·scaling + bias + mask) of some heads and queries: h r s.
+
+        With `keys`, only that many of the first keys: for queries that see none of the others.
+        """
         if not self.has_qk or self.scaling is None:
             raise BadInput(NOT_KEPT)
-        total, count, keys = self.shape
+        total, count, every = self.shape
+        keys = every if keys is None else min(keys, every)
         chosen = range(total)[heads]
         rows = torch.arange(count)[queries]
         result = torch.empty(len(chosen), rows.numel(), keys)
         at_once = max(1, BLOCK // max(1, keys))
         for start in range(0, rows.numel(), at_once):
             some = rows[start : start + at_once]
-            seen = None if self.mask_held is None else self.mask_held.rows(some)
+            seen = None if self.mask_held is None else self.mask_held.rows(some)[..., :keys]
             for place, of in self._blocks(chosen, some.numel() * keys):
-                made = self._made(of, some, seen)
+                made = self._made(of, some, seen, keys)
                 result[place : place + made.shape[0], start : start + at_once] = made
         return result.numpy()
 
@@ -171,16 +179,16 @@ class LayerAttention:
             first = chosen[place]
             yield place, slice(first, min(first + step, chosen[-1] + 1))
 
-    def _made(self, heads: slice, rows: Tensor, seen: Tensor | None) -> Tensor:
+    def _made(self, heads: slice, rows: Tensor, seen: Tensor | None, keys: int) -> Tensor:
         assert self.scaling is not None
         per_group = self.shape[0] // self.groups
         groups = slice(heads.start // per_group, (heads.stop - 1) // per_group + 1)
         return softmax_of_scores(
             self.held["q"].tensor(heads)[:, rows],
-            self.held["k"].tensor(groups),
+            self.held["k"].tensor(groups)[:, :keys],
             scaling=self.scaling,
             softcap=self.softcap,
-            bias=None if self.bias_held is None else self.bias_held.rows(heads, rows),
+            bias=None if self.bias_held is None else self.bias_held.rows(heads, rows)[..., :keys],
             seen=seen,
             sinks=self.held["sinks"].tensor(heads) if "sinks" in self.held else None,
         )

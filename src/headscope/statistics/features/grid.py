@@ -120,6 +120,10 @@ class Grid:
         query = self.query.part((whole, chosen))
         return dataclasses.replace(self, query=query, offset=self.offset + (chosen.start or 0))
 
+    def of_keys(self, count: int) -> Grid:
+        """The columns of the grid that hold the first keys."""
+        return dataclasses.replace(self, key=self.key.part((slice(None), slice(0, count))))
+
     def of_documents(self, chosen: slice) -> Grid:
         """The part of the grid that holds some of the documents."""
         query = self.query.part(chosen)

@@ -63,10 +63,11 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> list[Reduced]:
     reduced = [Reduced(plan, batch, layer.shape[0], queries) for layer in layers]
     widest = max(layer.shape[0] for layer in layers)
     for documents, part in blocks(batch, widest, queries, keys, MOST):
+        seen = min(keys, part.stop) if plan.grid.causal and plan.grid.same else keys
+        near = plan.of_keys(seen)  # no query of the block sees what follows it
         for layer, into in zip(layers, reduced, strict=True):
-            weights = layer_weights(layer, part)
-            _fill(into, plan, plan.grid, weights, None, documents, part)
-        plan.forget_pairs()
+            weights = layer_weights(layer, part, seen)
+            _fill(into, near, near.grid, weights, None, documents, part)
     return reduced
 
 

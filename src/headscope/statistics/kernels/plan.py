@@ -26,6 +26,7 @@ class Plan:
     def __init__(self, grid: Grid, features: Iterable[Feature]) -> None:
         self.grid = grid
         found = {feature.name: feature for feature in features}.values()
+        self.features = tuple(found)
         self.keys = [f for f in found if isinstance(f, KeyFeature)]
         self.values = [f for f in found if isinstance(f, ValueFeature)]
         self.pairs = [f for f in found if isinstance(f, PairFeature) and not f.squared]
@@ -73,10 +74,9 @@ class Plan:
             self._pair_bytes += size
         return columns
 
-    def forget_pairs(self) -> None:
-        """Free what `pair_columns` kept."""
-        self._pair_columns.clear()
-        self._pair_bytes = 0
+    def of_keys(self, count: int) -> Plan:
+        """The same features with only the first keys there."""
+        return Plan(self.grid.of_keys(count), self.features)
 
 
 def blocks(

@@ -41,9 +41,9 @@ def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> T
     )
 
 
-def layer_weights(layer: LayerAttention, queries: slice) -> Tensor:
-    """1 h tq s in float32: the weights of some queries of a layer of a reading."""
-    return torch.from_numpy(layer.head_weights(slice(None), queries))[None]
+def layer_weights(layer: LayerAttention, queries: slice, keys: int) -> Tensor:
+    """1 h tq s in float32: the weights of some queries and the first keys of a reading's layer."""
+    return torch.from_numpy(layer.head_weights(slice(None), queries, keys))[None]
 
 
 def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
