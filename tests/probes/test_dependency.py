@@ -221,3 +221,17 @@ def test_intervals_hold_the_accuracy_and_narrow_with_data(tiny_bert):
 def test_the_same_seed_gives_the_same_table(tiny_bert):
     one, other = (probe_dependency(tiny_bert, SENTENCES * 4, minimum=1).summary for _ in range(2))
     pd.testing.assert_frame_equal(one, other)
+
+
+def test_an_offset_before_the_sentence_is_the_root_as_in_clarks_code():
+    from headscope.probes.dependency.offsets import OFFSETS, offset_hits
+
+    heads, sizes = np.array([[2, 0, 1, 2]]), np.array([4])
+    expected = np.zeros((len(OFFSETS), 1, 4), dtype=bool)
+    for place, offset in enumerate(OFFSETS):
+        for word in range(4):
+            guess = word + 1 + offset  # words count from 1, and 0 is the root
+            guess = max(0, min(guess, 4))
+            expected[place, 0, word] = guess == heads[0, word] + 1
+    np.testing.assert_array_equal(offset_hits(heads, sizes), expected)
+    assert not offset_hits(heads, sizes)[OFFSETS.index(-2), 0, 1]  # no wrap to the first word

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
 import headscope as hs
+from tests.tiny import tiny_model
 
 TEXT = "i bought fresh strawberries at the store ."
 
@@ -67,3 +70,22 @@ def test_given_words_are_kept_together(tiny_bert: hs.Scope) -> None:
     assert words.tokens == ("[CLS]", *given, "[SEP]")
     pair = tiny_bert.read(given, ["the", "store."]).words()
     assert pair.tokens[-3:] == ("the", "store.", "[SEP]")
+
+
+def test_a_token_that_covers_several_words_is_labelled_with_all_of_them() -> None:
+    from tests.text.tokenizers import byte_level
+
+    tokenizer = copy.deepcopy(byte_level())
+    tokenizer.add_tokens(["...", "--"])
+    model = tiny_model("GPT2LMHeadModel", n_positions=64)
+    model.resize_token_embeddings(len(tokenizer))
+    words = hs.load(model, tokenizer).read("the store... and -- two").words()
+    assert words.tokens == ("the", "store", "...", "and", "--", "two")
+
+
+def test_words_of_several_pieces_are_the_same_when_they_are_spelled_alike(
+    tiny_bert: hs.Scope,
+) -> None:
+    words = tiny_bert.read("strawberries and straw and strawberries").words().part().query
+    ids = dict(zip(range(len(words)), words.ids.tolist(), strict=True))
+    assert ids[1] == ids[5] and ids[1] != ids[3] and ids[2] == ids[4]

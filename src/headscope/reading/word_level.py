@@ -46,7 +46,7 @@ def words_of(tokens: Tokens) -> Tokens:
     return Tokens(
         text=labels,
         labels=labels,
-        ids=tokens.ids[starts],
+        ids=_ids(tokens, labels, starts, ends),
         classes=classes,
         segments=tokens.segments[starts],
         words=tokens.words[starts],
@@ -95,12 +95,28 @@ def _part(part: Part, mode: Literal["mean", "first"]) -> Part:
     )
 
 
+def _ids(
+    tokens: Tokens, labels: tuple[str, ...], starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """A word of one token has its id; one of several has a number for its spelling."""
+    return np.where(ends - starts == 1, tokens.ids[starts], Tokens.plain(labels).ids)
+
+
+def _covered(tokens: Tokens, start: int, end: int) -> str:
+    """The text that tokens stand for; one token (`...`, `--`) may cover several words."""
+    of_sentence = int(tokens.segments[start])
+    first, last = int(tokens.spans[start, 0]), int(tokens.spans[end - 1, 1])
+    return tokens.texts[of_sentence][first:last] if of_sentence < len(tokens.texts) else ""
+
+
 def _label(tokens: Tokens, start: int, end: int) -> str:
     if end - start == 1 and tokens.classes[start] < TokenClass.PUNCTUATION:
         return tokens.labels[start]
     number = tokens.words[start]
     if 0 <= number < len(tokens.word_texts):
-        return tokens.word_texts[number]
+        word = tokens.word_texts[number]
+        covered = _covered(tokens, start, end)
+        return covered if len(covered) > len(word) else word
     pieces = [
         tokens.labels[start],
         *(label.removeprefix("##") for label in tokens.labels[start + 1 : end]),

@@ -13,6 +13,7 @@ from headscope.errors import BadInput
 from headscope.reading import memory
 from headscope.reading.weights.held import float_bytes
 from headscope.reading.weights.layer import NOT_KEPT
+from headscope.reading.weights.token_index import token_coordinates
 
 if TYPE_CHECKING:
     from headscope.reading.part import Part
@@ -29,16 +30,12 @@ def attention_of(part: Part) -> xr.DataArray:
     maps = _Maps(part, shape)
     small = float_bytes(shape) <= AT_ONCE
     data: Any = maps.read((slice(None),) * 4) if small else indexing.LazilyIndexedArray(maps)
+    coordinates: Any = token_coordinates(part.query, part.key)
+    coordinates["layer"] = list(part.numbers)
+    coordinates["head"] = np.arange(part.heads)
     return xr.DataArray(
         xr.Variable(dims, data),
-        coords={
-            "layer": list(part.numbers),
-            "head": np.arange(part.heads),
-            "query": np.arange(len(part.query)),
-            "key": np.arange(len(part.key)),
-            "query_token": ("query", list(part.query.labels)),
-            "key_token": ("key", list(part.key.labels)),
-        },
+        coords=coordinates,
         name="attention",
         attrs={"kind": part.kind},
     )
