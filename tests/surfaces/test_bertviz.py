@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -166,3 +167,71 @@ def test_html_action_returns_the_page_or_shows_it(capsys):
     assert "head view" in capsys.readouterr().out
     with pytest.raises(BadInput, match="html_action"):
         head_view(attention, ["a", "cat"], html_action="show")
+
+
+def test_the_views_are_modules_too():
+    from headscope.bertviz.head_view import head_view as of_module
+    from headscope.bertviz.model_view import model_view as of_other
+    from headscope.bertviz.neuron_view import get_attention
+    from headscope.bertviz.util import get_attention as of_util
+
+    assert of_module is head_view and of_other is model_view and get_attention is of_util
+
+
+def test_heads_that_are_not_included_are_left_out_of_the_picture(bert):
+    inputs = tiny_tokenizer()(A, return_tensors="pt")
+    attention = bert(**inputs, output_attentions=True).attentions
+    tokens = tiny_tokenizer().convert_ids_to_tokens(inputs["input_ids"][0])
+    shown = header(model_view(attention, tokens, include_heads=[1], html_action="return"))
+    assert shown["state"]["columns"] == [1]
+    assert shown["state"]["head"] == 1
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_attention_of_generate_is_put_together_step_by_step(tiny_gpt2, use_cache):
+    model = tiny_gpt2.model
+    model.set_attn_implementation("eager")
+    prompt = tiny_tokenizer()(A, return_tensors="pt")["input_ids"]
+    written = model.generate(
+        prompt,
+        max_new_tokens=4,
+        do_sample=False,
+        use_cache=use_cache,
+        output_attentions=True,
+        return_dict_in_generate=True,
+        pad_token_id=0,
+    )
+    tokens = tiny_tokenizer().convert_ids_to_tokens(written.sequences[0])
+    from headscope.reading import Reading
+
+    whole = model(written.sequences[:, :-1], output_attentions=True).attentions
+    for given in (written.attentions, written):
+        reading = Reading.from_attention(given, tokens)
+        expected = torch.stack(whole)[:, 0].detach().numpy()
+        np.testing.assert_allclose(reading.attention, expected, atol=1e-5)
+    assert header(head_view(written.attentions, tokens, html_action="return"))["parts"]
+
+
+def test_get_attention_gives_bertvizs_dictionary(bert):
+    from headscope.bertviz.util import get_attention
+
+    found = get_attention(bert, "bert", tiny_tokenizer(), A, B, include_queries_and_keys=True)
+    assert set(found) == {"all", "aa", "ab", "ba", "bb"}
+    inputs = tiny_tokenizer()(A, B, return_tensors="pt")
+    own = torch.stack(bert(**inputs, output_attentions=True).attentions)[:, 0].detach().numpy()
+    start = inputs["token_type_ids"][0].tolist().index(1)
+    np.testing.assert_allclose(found["all"]["attn"], own, atol=1e-5)
+    np.testing.assert_allclose(found["ab"]["attn"], own[:, :, :start, start:], atol=1e-5)
+    assert found["ab"]["right_text"] == found["all"]["left_text"][start:]
+    q, k = np.array(found["all"]["queries"]), np.array(found["all"]["keys"])
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    made = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    np.testing.assert_allclose(made, own, atol=1e-5)
+
+
+def test_attention_of_one_stack_and_of_two_cannot_be_mixed(bert):
+    inputs = tiny_tokenizer()(A, return_tensors="pt")
+    attention = bert(**inputs, output_attentions=True).attentions
+    tokens = tiny_tokenizer().convert_ids_to_tokens(inputs["input_ids"][0])
+    with pytest.raises(BadInput, match="was given with encoder_attention"):
+        head_view(attention, tokens, encoder_attention=attention)

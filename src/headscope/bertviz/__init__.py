@@ -7,7 +7,8 @@ transformers; `headscope.bertviz.transformers_neuron_view` gives those, so that 
 import BertViz's own copies run as well.
 """
 
-from headscope.bertviz import neuron_view
-from headscope.bertviz.views import head_view, model_view
+from headscope.bertviz import neuron_view, util
+from headscope.bertviz.head_view import head_view
+from headscope.bertviz.model_view import model_view
 
-__all__ = ["head_view", "model_view", "neuron_view"]
+__all__ = ["head_view", "model_view", "neuron_view", "util"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.bertviz.shown import acted
+from headscope.bertviz.html_action import perform
+from headscope.bertviz.util import get_attention as get_attention
 from headscope.surfaces import neuron_view
 
 if TYPE_CHECKING:
@@ -26,4 +27,4 @@ def show(
     from headscope.reading import load
 
     reading = load(model, tokenizer).read(sentence_a, sentence_b)
-    return acted(neuron_view(reading, layer, head, theme=display_mode), html_action)
+    return perform(neuron_view(reading, layer, head, theme=display_mode), html_action)

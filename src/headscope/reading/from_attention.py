@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
+from headscope.reading.attention_steps import as_array, is_stepwise, whole_maps
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.weights.layer import LayerAttention
@@ -49,8 +50,15 @@ def from_attention(
         if encoder_attention is None and decoder_attention is None:
             cross_attention = None  # decoder-only models carry an empty one
     if attention is not None:
-        own = _tokens(tokens, sentence_b_start, "tokens")
+        _check_alone(
+            encoder_attention=encoder_attention,
+            decoder_attention=decoder_attention,
+            cross_attention=cross_attention,
+            encoder_tokens=encoder_tokens,
+            decoder_tokens=decoder_tokens,
+        )
         stack = _stack(attention, "attention")
+        own = _tokens(_written(tokens, attention, stack), sentence_b_start, "tokens")
         kind: Kind = "decoder" if _is_causal(stack) else "encoder"
         return Reading({kind: _part(kind, stack, own, own, layers)}, model)
     if encoder_attention is None and decoder_attention is None and cross_attention is None:
@@ -64,17 +72,36 @@ def from_attention(
             "encoder", _stack(encoder_attention, "encoder_attention"), own, own, layers
         )
     if decoder_attention is not None:
+        stack = _stack(decoder_attention, "decoder_attention")
+        decoder_tokens = _written(decoder_tokens, decoder_attention, stack)
         own = _tokens(decoder_tokens, None, "decoder_tokens")
-        parts["decoder"] = _part(
-            "decoder", _stack(decoder_attention, "decoder_attention"), own, own, layers
-        )
+        parts["decoder"] = _part("decoder", stack, own, own, layers)
     if cross_attention is not None:
-        looking = _tokens(decoder_tokens, None, "decoder_tokens")
-        looked_at = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
-        parts["cross"] = _part(
-            "cross", _stack(cross_attention, "cross_attention"), looking, looked_at, layers
-        )
+        stack = _stack(cross_attention, "cross_attention")
+        decoder_tokens = _written(decoder_tokens, cross_attention, stack)
+        query = _tokens(decoder_tokens, None, "decoder_tokens")
+        key = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
+        parts["cross"] = _part("cross", stack, query, key, layers)
     return Reading(parts, model)
+
+
+def _check_alone(**others: Any) -> None:
+    """What would be left unread is refused."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise BadInput(
+            f"attention is for models of one stack and was given with {given[0]}; give either "
+            "attention and tokens, or the attention and tokens of encoder and decoder."
+        )
+
+
+def _written(
+    tokens: Sequence[str] | Tokens | None, attention: Any, stack: list[NDArray[np.float32]]
+) -> Sequence[str] | Tokens | None:
+    """The tokens a model wrote, less the last: it was written and never read."""
+    if tokens is None or not is_stepwise(attention) or len(tokens) != stack[0].shape[1] + 1:
+        return tokens
+    return tokens.crop(len(tokens) - 1) if isinstance(tokens, Tokens) else tokens[:-1]
 
 
 def _tokens(
@@ -94,11 +121,13 @@ def _tokens(
 
 def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
     """One h t s array per layer, from tensors, arrays, or sequences of either."""
+    if is_stepwise(attention):
+        attention = whole_maps(attention, name)
     try:
         given = list(attention)
         if not given or any(layer is None for layer in given):
             raise BadInput(_EMPTY)
-        layers = [_array(layer) for layer in given]
+        layers = [as_array(layer) for layer in given]
     except BadInput:
         raise
     except (TypeError, ValueError) as error:
@@ -119,12 +148,6 @@ def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
                 f"batch of 1; layer {number} has {layer.ndim} dimensions."
             )
     return layers
-
-
-def _array(layer: Any) -> NDArray[np.float32]:
-    if hasattr(layer, "detach"):
-        layer = layer.detach().to("cpu").float().numpy()
-    return np.asarray(layer, dtype=np.float32)
 
 
 def _part(

@@ -258,9 +258,9 @@ class Scope:
         truncate: bool = False,
     ) -> list[Reading]:
         """Read several texts at once; padding never shows in the readings."""
+        texts, pairs = split_pairs(texts, pairs)
         if not texts:
             return []
-        texts, pairs = split_pairs(texts, pairs)
         keeping = Keeping.of(keep, memory)
         check_layers(self, layers)
         check_targets(self, targets)
@@ -317,6 +317,8 @@ class Scope:
 
     def edited(self, edit: Edit) -> Scope:
         """This scope with one more edit, applied after those it has."""
+        if not callable(edit):
+            raise BadInput("An edit is a function that takes a call and gives back weights.")
         return dataclasses.replace(self, edits=(*self.edits, edit))
 
     def without(

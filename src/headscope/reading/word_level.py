@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.errors import BadInput
 from headscope.reading.part import Part
 from headscope.reading.weights.held import Made
 from headscope.reading.weights.layer import LayerAttention
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 
 def word_level(reading: Reading, mode: Literal["mean", "first"] = "mean") -> Reading:
+    if mode not in ("mean", "first"):
+        raise BadInput(f"A word's row is the 'mean' or the 'first' of its pieces, not {mode!r}.")
     parts = {kind: _part(part, mode) for kind, part in reading.parts.items()}
     return dataclasses.replace(reading, parts=parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headscope.errors import BadInput
@@ -16,6 +16,8 @@ def split_pairs(
     """First and second sentences; a tuple of two texts is a pair, wherever texts are taken."""
     if isinstance(texts, str):
         raise BadInput("Give a list of texts; for one text use scope.read(text).")
+    if not isinstance(texts, Iterable):
+        raise BadInput(f"Give a list of texts, not {type(texts).__name__}.")
     texts = list(texts)
     seconds: list[Text | None] = [None] * len(texts) if pairs is None else list(pairs)
     if len(seconds) != len(texts):

@@ -38,6 +38,8 @@ def build(
     heads = several(heads)
     check_heads(part.heads, *(heads or ()))
     layer, head = opening_head(part, as_labels(sending.labels, part.kind))
+    if heads and head not in heads:
+        head = heads[0]
     state = {
         "kind": part.kind,
         "layer": layer,

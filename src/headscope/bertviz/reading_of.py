@@ -17,7 +17,7 @@ _NONE = (
 )
 
 
-def given_reading(
+def reading_of(
     attention: Any,
     tokens: Sequence[str] | None,
     sentence_b_start: int | None,

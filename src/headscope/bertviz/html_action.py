@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headscope.surfaces import View
 
 
-def acted(view: View, html_action: str) -> HTML | None:
+def perform(view: View, html_action: str) -> HTML | None:
     """'view' displays; 'return' gives an HTML object whose `.data` is the complete page."""
     from IPython.display import HTML, display
 
