@@ -17,12 +17,18 @@ from headscope.view_names import view_functions
 
 if TYPE_CHECKING:
     from headscope import circuits as circuits
+    from headscope import probe as probe
     from headscope import studies as studies
     from headscope.circuits.logits.attribute import attribute as attribute
+    from headscope.edits.ablate import ablate as ablate
+    from headscope.edits.importance import importance as importance
     from headscope.errors import BadInput as BadInput
     from headscope.errors import HeadscopeError as HeadscopeError
     from headscope.errors import Stopped as Stopped
     from headscope.finetuning.compare import compare as compare
+    from headscope.finetuning.finetune import finetune as finetune
+    from headscope.patterns.explain import explain as explain
+    from headscope.patterns.result import patterns as patterns
     from headscope.reading import Reading as Reading
     from headscope.reading import Scope as Scope
     from headscope.reading import load as load
@@ -36,10 +42,16 @@ _HOMES = {
     "Reading": "headscope.reading",
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",
+    "ablate": "headscope.edits.ablate",
     "attribute": "headscope.circuits.logits.attribute",
     "circuits": "headscope.circuits",
     "compare": "headscope.finetuning.compare",
+    "explain": "headscope.patterns.explain",
+    "finetune": "headscope.finetuning.finetune",
+    "importance": "headscope.edits.importance",
     "load": "headscope.reading",
+    "patterns": "headscope.patterns",
+    "probe": "headscope.probe",
     "studies": "headscope.studies",
     "survey": "headscope.statistics.survey.run",
 }
@@ -53,7 +65,8 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'headscope' has no attribute {name!r}")
     module = importlib.import_module(home)
-    value = module if name in ("circuits", "studies") else getattr(module, name)
+    # `hs.probe` is a module, and so is `hs.patterns`, which can be called as well
+    value = module if home == f"headscope.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 

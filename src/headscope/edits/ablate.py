@@ -186,7 +186,7 @@ def single_edits(layers: Sequence[int], heads: int, what: tuple[What, ...]) -> l
 
 def ablate(
     scope: Scope,
-    task: Task | Exam,
+    task: Task | Exam | str | Path,
     *,
     what: tuple[What, ...] = ("heads", "layers"),
     mode: str = "uniform",
@@ -203,9 +203,9 @@ def ablate(
 ) -> Ablation:
     """Disable every head and every layer in turn, and mark the answers.
 
-    `task` is a task, of which `limit` examples are drawn, or an exam made of one. With
-    `importance` every head's gradient importance stands in the table too. With an `output` the
-    table is written there, and a run that is stopped goes on where it was.
+    `task` is a task or a path to one, of which `limit` examples are drawn, or an exam made of
+    one. With `importance` every head's gradient importance stands in the table too. With an
+    `output` the table is written there, and a run that is stopped goes on where it was.
     """
     kind = chosen_kind(scope, kind)
     if output is not None:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from headscope.edits.sweep.sweep import Sweep
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State
 from headscope.tasks.questions import Exam, exam
-from headscope.tasks.task import Task
+from headscope.tasks.task import Task, read_task
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -41,8 +42,14 @@ class OneLayer:
     heads: tuple[int, ...]
 
 
-def questions(scope: Scope, task: Task | Exam, limit: int | None = None, seed: int = 0) -> Exam:
-    """A task, or a part of it, as this scope is asked it; an exam is ready as it is."""
+def questions(
+    scope: Scope, task: Task | Exam | str | Path, limit: int | None = None, seed: int = 0
+) -> Exam:
+    """A task, a path to one, or a part of it, as this scope is asked it; an exam is ready."""
+    if isinstance(task, (str, Path)):
+        task = read_task(task)
+        if task.kind == "masked" and scope.causal:  # plain text: what this model can guess of it
+            task = dataclasses.replace(task, kind="next")
     if isinstance(task, Task):
         return exam(scope, task.sample(limit, seed), seed=seed)
     if limit is not None:

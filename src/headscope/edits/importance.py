@@ -84,7 +84,7 @@ class Importance(HeadResult):
 
 def importance(
     scope: Scope,
-    task: Task | Exam,
+    task: Task | Exam | str | Path,
     *,
     per: Literal["example", "token"] = "example",
     kind: Kind | None = None,

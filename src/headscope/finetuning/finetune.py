@@ -7,6 +7,7 @@ model.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import hashlib
 import json
@@ -25,17 +26,18 @@ from headscope.models.open import BUNDLED, model_source
 from headscope.models.placement import place
 from headscope.models.pretrained import not_opened
 from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
+from headscope.reading import Scope
 from headscope.runs import ProgressCallback, Run, model_fingerprint
 from headscope.tasks.fitting import check_trainable
-from headscope.tasks.task import Task
+from headscope.tasks.task import Task, read_task
 
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 
 
 def finetune(
-    source: str | Path | None,
-    task: Task,
-    output: str | Path,
+    source: Scope | str | Path | None,
+    task: Task | str | Path,
+    output: str | Path | None = None,
     *,
     recipe: Recipe = PROTOCOL,
     device: str | None = None,
@@ -43,13 +45,19 @@ def finetune(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Path:
-    """Train the model at `source` (None: the bundled one) on `task`; `output` is its folder."""
+    """Train a scope's model, or the one at `source` (None: the bundled one), on a task.
+
+    The task may be a path; `output` is the new model's folder, "TASK-model" here if left out.
+    """
+    if isinstance(task, (str, Path)):
+        task = read_task(task, split="train")
     task = task.sample(limit)
+    output = f"{task.name}-model" if output is None else output
     check_trainable(task)
     folder = Path(output).absolute()
     _check_free(folder)
     model, tokenizer = new_classifier(source, task, recipe)
-    check_weights(model, "The model" if source is None else str(source))
+    check_weights(model, "The model" if source is None else str(getattr(source, "name", source)))
     model = place(model, device or ("cuda" if torch.cuda.is_available() else "cpu"), None)
     identity = {
         "model": model_fingerprint(model),
@@ -80,19 +88,21 @@ def _check_free(folder: Path) -> None:
         raise BadInput(f"{folder} holds other files; give a new or an empty folder for the model.")
 
 
-def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tuple[Any, Any]:
+def new_classifier(
+    source: Scope | str | Path | None, task: Task, recipe: Recipe
+) -> tuple[Any, Any]:
     """The model with a fresh head for the task, and its tokenizer."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
+    if isinstance(source, Scope):
+        return _classifier_of(source, task, recipe)
     where = str(BUNDLED) if source is None else model_source(source)
     torch.manual_seed(recipe.seed)
-    options: dict[str, Any] = {"num_labels": 1 if task.kind == "regression" else len(task.classes)}
-    if task.classes:
-        options["id2label"] = dict(enumerate(task.classes))
-        options["label2id"] = {name: i for i, name in enumerate(task.classes)}
     try:
         # never asked for on the terminal: a folder's own code is not run here
-        configuration: Any = AutoConfig.from_pretrained(where, trust_remote_code=False, **options)
+        configuration: Any = AutoConfig.from_pretrained(
+            where, trust_remote_code=False, **_answers_of(task)
+        )
         tokenizer = open_tokenizer(where)
         need_tokenizer(where, tokenizer)
         for name in DROPOUTS:
@@ -120,6 +130,41 @@ def new_classifier(source: str | Path | None, task: Task, recipe: Recipe) -> tup
     if model.config.pad_token_id is None:
         model.config.pad_token_id = pad_id(tokenizer)
     return model, tokenizer
+
+
+def _classifier_of(scope: Scope, task: Task, recipe: Recipe) -> tuple[Any, Any]:
+    """The scope's own weights under a fresh head; the scope itself stays as it is."""
+    from transformers import AutoModelForSequenceClassification
+
+    if scope.tokenizer is None:
+        raise BadInput(f"{scope.name} has no tokenizer, so it cannot be trained on text.")
+    configuration: Any = copy.deepcopy(scope.model.config)
+    configuration.update(_answers_of(task))
+    for name in DROPOUTS:
+        if recipe.dropout is not None and hasattr(configuration, name):
+            setattr(configuration, name, recipe.dropout)
+    torch.manual_seed(recipe.seed)
+    try:
+        model: Any = AutoModelForSequenceClassification.from_config(
+            configuration, dtype=torch.float32
+        )
+    except ValueError as error:
+        raise BadInput(f"{scope.name} is of a kind that cannot classify texts.") from error
+    if not recipe.from_scratch:
+        # a pooler that the scope's model does not have is new, as it is when loaded from a folder
+        model.base_model.load_state_dict(scope.model.base_model.state_dict(), strict=False)
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = pad_id(scope.tokenizer)
+    return model, scope.tokenizer
+
+
+def _answers_of(task: Task) -> dict[str, Any]:
+    """What a configuration says of the task's classes."""
+    options: dict[str, Any] = {"num_labels": 1 if task.kind == "regression" else len(task.classes)}
+    if task.classes:
+        options["id2label"] = dict(enumerate(task.classes))
+        options["label2id"] = {name: i for i, name in enumerate(task.classes)}
+    return options
 
 
 def save(

@@ -1,0 +1,109 @@
+"""Probes by name: `hs.probe.dependency(scope, "dev.conllu", test="test.conllu")`.
+
+Data is a path (`"sample"`: the data that is shipped) or what the readers of `headscope.corpus`
+give. Every function takes `limit=`, `output=`, `restart=` and `progress=`, and the options of the
+probe it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.corpus.bad_data import Choice
+    from headscope.corpus.coreference.documents import Document
+    from headscope.corpus.relations.examples import Relation
+    from headscope.corpus.treebanks.conllu import Sentence
+    from headscope.probes.all_heads.run import AllHeadsResult
+    from headscope.probes.coreference.heads import CoreferenceResult
+    from headscope.probes.dependency.heads import DependencyResult
+    from headscope.probes.features.attention import FeaturesResult
+    from headscope.probes.relations.heads import RelationsResult
+    from headscope.reading import Scope
+
+    Trees = str | Path | Iterable[Sentence]
+
+__all__ = ["all_heads", "coreference", "dependency", "features", "relations"]
+
+
+def dependency(
+    scope: Scope,
+    treebank: Trees,
+    test: Trees | None = None,
+    *,
+    bad: Choice = "skip",
+    **options: Any,
+) -> DependencyResult:
+    """Which head attends from a word to its syntactic governor, or back; see `probe_dependency`."""
+    from headscope.probes.dependency.heads import probe_dependency
+
+    scored = None if test is None else _trees(test, bad)
+    return probe_dependency(scope, _trees(treebank, bad), scored, bad=bad, **options)
+
+
+def coreference(
+    scope: Scope,
+    documents: str | Path | Iterable[Document],
+    *,
+    bad: Choice = "skip",
+    **options: Any,
+) -> CoreferenceResult:
+    """Which head attends from a mention to what it refers back to; see `probe_coreference`."""
+    from headscope.corpus.coreference.documents import CoreferenceCorpus
+    from headscope.probes.coreference.heads import probe_coreference
+
+    opened = CoreferenceCorpus(documents, bad) if _is_path(documents) else documents
+    return probe_coreference(scope, opened, bad=bad, **options)
+
+
+def relations(
+    scope: Scope,
+    examples: str | Path | Iterable[Relation],
+    *,
+    bad: Choice = "skip",
+    **options: Any,
+) -> RelationsResult:
+    """Which head links a target and its elements; see `probe_relations`."""
+    from headscope.corpus.relations.examples import Relations
+    from headscope.probes.relations.heads import probe_relations
+
+    opened = Relations(examples, bad) if _is_path(examples) else examples
+    return probe_relations(scope, opened, bad=bad, **options)
+
+
+def features(
+    scope: Scope, treebank: Trees, *, bad: Choice = "skip", **options: Any
+) -> FeaturesResult:
+    """How much attention goes to nouns, verbs, subjects, objects …; see `probe_features`."""
+    from headscope.probes.features.attention import probe_features
+
+    return probe_features(scope, _trees(treebank, bad), bad=bad, **options)
+
+
+def all_heads(
+    scope: Scope, train: Trees, dev: Trees, test: Trees, *, bad: Choice = "skip", **options: Any
+) -> AllHeadsResult:
+    """What a learned combination of all heads knows of syntax; see `probe_all_heads`."""
+    from headscope.probes.all_heads.run import probe_all_heads
+
+    parts = [_trees(part, bad) for part in (train, dev, test)]
+    return probe_all_heads(scope, *parts, bad=bad, **options)
+
+
+def _trees(given: Any, bad: Choice) -> Any:
+    """Sentences with trees: a treebank's, or spaCy's where the file is plain text."""
+    if not _is_path(given):
+        return given
+    if str(given).endswith(".txt"):
+        from headscope.corpus.treebanks.spacy_parse import parse_file
+
+        return list(parse_file(given))
+    from headscope.corpus.treebanks.conllu import Treebank
+
+    return Treebank(given, bad)
+
+
+def _is_path(given: object) -> bool:
+    return isinstance(given, (str, Path))
