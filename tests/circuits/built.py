@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
+from tokenizers import processors
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
@@ -117,5 +119,10 @@ def _fill_induction(built: GPTLike, n: int, places: int) -> None:
     second.c_proj.weight[:n, slice(*answer)] = 10 * eye
 
 
-def built_scope(model: Any, name: str) -> hs.Scope:
-    return hs.load(model, tiny_tokenizer(), name=name)
+def built_scope(model: Any, name: str, *, bare: bool = False) -> hs.Scope:
+    """With `bare` a prompt is its words alone, without [CLS] and [SEP]."""
+    tokenizer = tiny_tokenizer()
+    if bare:
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer._tokenizer.post_processor = processors.Sequence([])
+    return hs.load(model, tokenizer, name=name)

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import attribute as attribute
     from headscope.circuits.logits.attribution import Attribution as Attribution
     from headscope.circuits.outputs import head_outputs as head_outputs
+    from headscope.circuits.patching.pairs import Pair as Pair
+    from headscope.circuits.patching.pairs import Pairs as Pairs
+    from headscope.circuits.patching.pairs import read_pairs as read_pairs
+    from headscope.circuits.patching.patch import patch as patch
+    from headscope.circuits.patching.path import path_patch as path_patch
+    from headscope.circuits.patching.ready import task as task
+    from headscope.circuits.patching.result import Patching as Patching
     from headscope.circuits.weights.composition import composition as composition
     from headscope.circuits.weights.copying import copying as copying
     from headscope.circuits.weights.top_tokens import ov_tokens as ov_tokens
@@ -23,10 +30,17 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Attribution": "logits.attribution",
+    "Pair": "patching.pairs",
+    "Pairs": "patching.pairs",
+    "Patching": "patching.result",
     "attribute": "logits.attribute",
     "composition": "weights.composition",
     "copying": "weights.copying",
     "head_outputs": "outputs",
+    "patch": "patching.patch",
+    "path_patch": "patching.path",
+    "read_pairs": "patching.pairs",
+    "task": "patching.ready",
     "ov_tokens": "weights.top_tokens",
     "qk_tokens": "weights.top_tokens",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,11 +22,23 @@ from headscope.edits.sweep.layers import (
     standing_in,
     with_hidden,
 )
+from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.edits.sweep.sweep import Sweep
 
 Heads = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """An edit of some heads at some queries only."""
+
+    heads: Heads
+    queries: tuple[int, ...]
+
+
+Edited = Heads | Replaced
 
 
 class Cut:
@@ -41,7 +54,7 @@ class Cut:
         self._joint: Joint | None = None
         self._prepared = False
 
-    def edited(self, edits: Sequence[Heads]) -> Callable[..., Any]:
+    def edited(self, edits: Sequence[Edited]) -> Callable[..., Any]:
         """The layer's forward for `len(edits)` copies of the batch, one edit each."""
 
         def forward(*args: Any, **kwargs: Any) -> Any:
@@ -72,9 +85,8 @@ class Cut:
 
         def note(call: Call, replaced: bool) -> None:
             if call.v is not None:
-                instead = self._sweep.instead(call, self._sweep.weights)
                 self._own = apply(call.weights, call.v)
-                self._disabled = apply(instead.expand_as(call.weights), call.v)
+                self._disabled = self._sweep.replacement(call)
 
         def own() -> Tensor | None:
             return self._own
@@ -83,22 +95,33 @@ class Cut:
             self._joint = find_joint(self._whole, self._attention, few[0], few[1], own)
         self._prepared = True
 
-    def _heads(self, edits: Sequence[Heads], look: Tensor | None) -> Tensor:
+    def _heads(self, edits: Sequence[Edited], look: Tensor | None) -> Tensor:
         """e·b t h d: the head outputs of every copy, its disabled heads replaced."""
         own, disabled = self._own, self._disabled
         assert own is not None and disabled is not None
+        queries = torch.arange(own.shape[1], device=own.device).expand(len(own), -1)
         if look is not None:
-            own, disabled = rows(own, look), rows(disabled, look)
+            own, disabled, queries = rows(own, look), rows(disabled, look), look
         stacked = own[None].repeat(len(edits), 1, 1, 1, 1)
-        for copy, heads in enumerate(edits):
-            stacked[copy, :, :, list(heads)] = disabled[:, :, list(heads)]
+        for copy, edit in enumerate(edits):
+            if isinstance(edit, Replaced):
+                here = torch.isin(queries, torch.tensor(edit.queries, device=own.device))
+                for head in edit.heads:
+                    stacked[copy, :, :, head][here] = disabled[:, :, head][here]
+            else:
+                stacked[copy, :, :, list(edit)] = disabled[:, :, list(edit)]
         return stacked.flatten(0, 1)
 
-    def _weights(self, call: Call, edits: Sequence[Heads]) -> Tensor:
+    def _weights(self, call: Call, edits: Sequence[Edited]) -> Tensor:
         """e·b h t s: for families read at their softmax, whose values cannot be seen."""
         chosen = torch.zeros(len(edits), call.heads, dtype=torch.bool, device=call.weights.device)
-        for copy, heads in enumerate(edits):
-            chosen[copy, list(heads)] = True
+        for copy, edit in enumerate(edits):
+            if isinstance(edit, Replaced):
+                raise HeadscopeError(
+                    "This model hands over no values, so its heads cannot be replaced query by "
+                    "query; replace its attention weights, or whole layers."
+                )
+            chosen[copy, list(edit)] = True
         chosen = chosen.repeat_interleave(self._sweep.batch, dim=0)[:, :, None, None]
         return torch.where(chosen, self._sweep.instead(call, self._sweep.weights), call.weights)
 

@@ -19,10 +19,11 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call, Output, capture
+from headscope.capture.interface import apply
 from headscope.edits.modes import Instead
 from headscope.edits.sweep.answer_positions import looked_at
 from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
-from headscope.edits.sweep.split_layer import Cut, Heads, SlicedLast
+from headscope.edits.sweep.split_layer import Cut, Edited, SlicedLast
 from headscope.models.evaluation import evaluating
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Sweep:
     def __exit__(self, *error: Any) -> None:
         self._open.__exit__(*error)
 
-    def answers(self, layer: int, edits: Sequence[Heads], copies: int) -> Tensor:
+    def answers(self, layer: int, edits: Sequence[Edited], copies: int) -> Tensor:
         """e b o: the answers with these heads of `layer` disabled, `copies` edits at a time."""
         cut = Cut(self, layer)
         found: list[Tensor] = []
@@ -84,6 +85,12 @@ class Sweep:
                 flat = self._run(len(some))
             found.append(flat.reshape(len(some), self.batch, *flat.shape[1:]))
         return torch.cat(found)
+
+    def replacement(self, call: Call) -> Tensor:
+        """b t h d: the outputs that disabled heads have instead of their own."""
+        assert call.v is not None
+        instead = self.instead(call, self.weights)
+        return apply(instead.expand_as(call.weights), call.v)
 
     @contextlib.contextmanager
     def asking(self, on_call: OnCall) -> Generator[None]:

@@ -1,0 +1,99 @@
+"""What each part of a model gave on the clean prompt, kept to be put into the other run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call
+from headscope.circuits.wiring import Wiring
+from headscope.edits.sweep.layers import hidden_of
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Kept = Callable[[str, int, Tensor], Tensor]
+
+
+@dataclass
+class Donor:
+    """By layer of the stack: head outputs, calls, MLP outputs and hidden states."""
+
+    heads: dict[int, Tensor] = field(default_factory=dict[int, Tensor])  # b t h d
+    calls: dict[int, Call] = field(default_factory=dict[int, Call])
+    mlps: dict[int, Tensor] = field(default_factory=dict[int, Tensor])  # b t m
+    hidden: dict[int, Tensor] = field(default_factory=dict[int, Tensor])  # b t m
+    output: Any = None
+    gates: dict[tuple[str, int], Tensor] = field(default_factory=dict[tuple[str, int], Tensor])
+
+
+def record(
+    scope: Scope,
+    wiring: Wiring,
+    inputs: dict[str, Tensor],
+    *,
+    calls: bool = False,
+    gates: bool = False,
+) -> Donor:
+    """One pass. With `gates` a zero that gradients reach is added to everything recorded."""
+    found = Donor()
+
+    def kept(name: str, layer: int, tensor: Tensor) -> Tensor:
+        getattr(found, name)[layer] = tensor.detach()
+        if not gates:
+            return tensor
+        nothing = found.gates[name, layer] = torch.zeros_like(tensor, requires_grad=True)
+        return tensor + nothing
+
+    with contextlib.ExitStack() as undo:
+        for layer, cuts in enumerate(wiring.cuts):
+            hook = wiring.stack.layers[layer].register_forward_hook(_of_layer(layer, kept))
+            undo.callback(hook.remove)
+            for module in cuts:
+                if id(module) not in wiring.writers:
+                    continue
+                projection = wiring.projections.get(id(module))
+                if projection is None:
+                    hook = module.register_forward_hook(_of_mlp(layer, kept))
+                elif projection.kind == wiring.stack.kind:
+                    heads = projection.heads
+                    hook = module.register_forward_pre_hook(_of_heads(layer, heads, kept))
+                else:
+                    continue
+                undo.callback(hook.remove)
+
+        def note(call: Call) -> None:
+            if call.kind == wiring.stack.kind:
+                found.calls[call.layer] = call
+
+        found.output = scope.forward(inputs, note if calls else None, lazy=True, gradients=gates)
+    return found
+
+
+def _of_heads(layer: int, heads: int, kept: Kept) -> Any:
+    def hook(module: nn.Module, given: Any) -> Any:
+        flat: Tensor = given[0]
+        apart = flat.reshape(*flat.shape[:2], heads, -1)
+        return (kept("heads", layer, apart).reshape(flat.shape), *given[1:])
+
+    return hook
+
+
+def _of_mlp(layer: int, kept: Kept) -> Any:
+    def hook(module: nn.Module, given: Any, output: Any) -> Any:
+        return kept("mlps", layer, output) if isinstance(output, Tensor) else output
+
+    return hook
+
+
+def _of_layer(layer: int, kept: Kept) -> Any:
+    def hook(module: nn.Module, given: Any, output: Any) -> Any:
+        hidden = kept("hidden", layer, hidden_of(output))
+        return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
+
+    return hook

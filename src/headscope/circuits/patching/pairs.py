@@ -1,0 +1,127 @@
+"""Pairs of prompts: one the model should get right, one changed so that it should not.
+
+A file of pairs is JSON Lines, one object a line::
+
+    {"clean": "When Mary and John went …, John gave a drink to",
+     "corrupted": "When Mary and John went …, Mary gave a drink to",
+     "answer": "Mary", "wrong": "John"}
+
+`wrong` may be left out: then the answer's logit counts alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope.circuits.logits.target import token_id
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two prompts of equal length, the answer to the first, and what it is told from."""
+
+    clean: str
+    corrupted: str
+    answer: str | int
+    wrong: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A named list of pairs."""
+
+    name: str
+    pairs: tuple[Pair, ...]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def save(self, path: str | Path) -> None:
+        """Write the pairs as JSON Lines."""
+        with atomic_path(path) as temporary:
+            lines = [json.dumps(vars(pair), ensure_ascii=False) for pair in self.pairs]
+            temporary.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def fitting(self, scope: Scope) -> Pairs:
+        """Those whose prompts have equally many tokens and whose answers are one token each."""
+        kept = [pair for pair in self.pairs if _fits(scope, pair)]
+        if not kept:
+            raise BadInput(
+                f"No pair of {self.name} fits {scope.name}: its prompts differ in length or its "
+                "answers are several tokens; write pairs for this model's vocabulary."
+            )
+        return Pairs(self.name, tuple(kept))
+
+
+def _fits(scope: Scope, pair: Pair) -> bool:
+    lengths = {len(scope.tokenizer(text)["input_ids"]) for text in (pair.clean, pair.corrupted)}
+    try:
+        answers = [_id(scope, one) for one in (pair.answer, pair.wrong) if one is not None]
+    except BadInput:
+        return False
+    return len(lengths) == 1 and len(set(answers)) == len(answers)
+
+
+def _id(scope: Scope, answer: str | int) -> int:
+    return answer if isinstance(answer, int) else token_id(scope, answer)
+
+
+def read_pairs(path: str | Path) -> Pairs:
+    """The pairs in a JSON Lines file."""
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"There is no file {path}.")
+    pairs: list[Pair] = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            given = json.loads(line)
+            known = {name: given.get(name) for name in ("clean", "corrupted", "answer", "wrong")}
+        except (ValueError, AttributeError) as error:
+            raise BadInput(f"Line {number} of {path} is no JSON object.") from error
+        missing = [name for name in ("clean", "corrupted", "answer") if known[name] is None]
+        if missing:
+            raise BadInput(f"Line {number} of {path} has no {missing[0]!r}.")
+        pairs.append(Pair(**known))
+    if not pairs:
+        raise BadInput(f"{path} holds no pairs.")
+    return Pairs(path.stem, tuple(pairs))
+
+
+def as_pairs(
+    clean: str | Sequence[str] | Pairs,
+    corrupted: str | Sequence[str] | None,
+    answers: object,
+) -> Pairs:
+    """However prompts and answers were handed over, as pairs."""
+    if isinstance(clean, Pairs):
+        return clean
+    one = [clean] if isinstance(clean, str) else list(clean)
+    other = [corrupted] if isinstance(corrupted, str) else list(corrupted or [])
+    if len(one) != len(other):
+        raise BadInput(
+            f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
+        )
+    if isinstance(answers, str | int):
+        answers = (answers,)
+    if not isinstance(answers, Sequence) or not answers:
+        raise BadInput("Say what is to come back: a token, or two: ('Mary', 'John').")
+    alike = all(isinstance(item, str | int) for item in answers) and len(answers) <= 2
+    each = [answers] * len(one) if alike else list(answers)
+    if len(each) != len(one):
+        raise BadInput(f"There are {len(one)} pairs and {len(each)} answers; give one a pair.")
+    made = [
+        Pair(a, b, *([c] if isinstance(c, str | int) else tuple(c)[:2]))
+        for a, b, c in zip(one, other, each, strict=True)
+    ]
+    return Pairs("prompts", tuple(made))

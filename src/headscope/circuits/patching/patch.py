@@ -1,0 +1,187 @@
+"""Patch: put a part's activity on the clean prompt into a run on the corrupted one, and see.
+
+Exactly, every part in turn, with everything the runs have in common computed once; or estimated
+for all parts together from one gradient: (clean − corrupted) · ∂metric/∂activity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.circuits.patching.batch import PairBatch, batches
+from headscope.circuits.patching.donor import Donor, record
+from headscope.circuits.patching.pairs import Pairs, as_pairs
+from headscope.circuits.patching.result import (
+    ESTIMATE,
+    EXACT,
+    Floats,
+    Patching,
+    Place,
+    intervals_of,
+)
+from headscope.circuits.patching.swept import PatchSweep, Queries, What
+from headscope.circuits.wiring import Wiring, wiring
+from headscope.edits.answers import TOKENS_AT_ONCE
+from headscope.edits.sweep.split_layer import Replaced
+from headscope.errors import BadInput, HeadscopeError
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Method = Literal["exact", "estimate", "both"]
+WHATS: tuple[What, ...] = ("heads", "weights", "values", "mlps", "layers")
+RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # what gradients are taken at
+
+
+def patch(
+    scope: Scope,
+    clean: str | Sequence[str] | Pairs,
+    corrupted: str | Sequence[str] | None = None,
+    metric: object = None,
+    *,
+    what: What = "heads",
+    method: Method = "exact",
+    positions: bool = False,
+    limit: int | None = None,
+    progress: bool = True,
+    seed: int = 0,
+) -> Patching:
+    """How much of the clean answer each part of the model brings back on the corrupted prompt.
+
+    `metric` is the answer, or the answer and what it is told from: `("Mary", "John")`; pairs from
+    a file or a ready task bring their own. `what` is heads (their outputs), weights (attention
+    alone), values, mlps or layers (the hidden state after each); with `positions`, one token at a
+    time. `method` is exact, estimate (a few passes in all) or both.
+    """
+    _check(scope, what, method, positions)
+    pairs = as_pairs(clean, corrupted, metric)
+    if limit is not None:
+        pairs = Pairs(pairs.name, pairs.pairs[:limit])
+    found = wiring(scope)
+    names = {"exact": (EXACT,), "estimate": (ESTIMATE,), "both": (EXACT, ESTIMATE)}[method]
+    kept: dict[str, list[Floats]] = {name: [] for name in names}
+    ends: list[Floats] = []
+    order: list[int] = []
+    tokens: tuple[str, ...] = ()
+    places: list[Place] = []
+    for batch in _tracked(list(batches(scope, pairs)), progress, f"patching {what}"):
+        here = _places(scope, found, what, len(batch.tokens[0]), positions)
+        if places and here != places:
+            raise BadInput(
+                "Patching one position at a time needs prompts that all have the same length."
+            )
+        places, tokens = here, tokens or tuple(batch.tokens[0].labels)
+        donor = record(scope, found, batch.clean, calls=what in ("weights", "values"))
+        answered = batch.read(donor.output)[:, 0].double().cpu().numpy()
+        if ESTIMATE in kept:
+            base, effect = _estimated(scope, found, batch, donor, what, places)
+            kept[ESTIMATE].append(effect)
+        if EXACT in kept:
+            base, effect = _exact(scope, found, batch, donor, what, places)
+            kept[EXACT].append(effect)
+        ends.append(np.stack([answered, base]))
+        order += batch.places
+    back = np.argsort(order)
+    effects = {name: np.concatenate(parts, axis=1)[:, back] for name, parts in kept.items()}
+    right, wrong = np.concatenate(ends, axis=1)[:, back]
+    intervals = {name: intervals_of(one, right - wrong, seed) for name, one in effects.items()}
+    return Patching(
+        scope.name, pairs.name, what, found.stack.kind, tuple(places), effects, right, wrong,
+        tokens, intervals,
+    )  # fmt: skip
+
+
+def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
+    if what not in WHATS:
+        raise BadInput(f"There is no patch of {what!r}; choose {', '.join(WHATS)}.")
+    if method not in ("exact", "estimate", "both"):
+        raise BadInput(f"A patch is exact, an estimate or both, not {method!r}.")
+    if what in ("weights", "values") and (positions or method != "exact"):
+        raise BadInput(f"A patch of {what} is exact and of all positions together.")
+    if what in ("heads", "values") and not scope.description.reads_qk:
+        raise HeadscopeError(
+            f"{scope.name} hands over no values, so single heads cannot be patched; patch its "
+            "weights, mlps or layers."
+        )
+
+
+def _tracked(items: list[PairBatch], progress: bool, label: str) -> Iterable[PairBatch]:
+    if not progress or len(items) < 2:
+        return items
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(items, label, console=Console(stderr=True), transient=True)
+
+
+def _places(scope: Scope, found: Wiring, what: What, length: int, positions: bool) -> list[Place]:
+    layers = len(found.stack.layers)
+    heads: list[int | None] = [None]
+    if what in ("heads", "weights", "values"):
+        heads = list(range(scope.heads[found.stack.kind]))
+    queries: list[int | None] = list(range(length)) if positions else [None]
+    return [Place(layer, head, q) for layer in range(layers) for head in heads for q in queries]
+
+
+def _exact(
+    scope: Scope,
+    found: Wiring,
+    batch: PairBatch,
+    donor: Donor,
+    what: What,
+    places: list[Place],
+) -> tuple[Floats, Floats]:
+    """The metric on the corrupted prompts (b), and its change for every place (e b)."""
+    tokens = next(iter(batch.corrupted.values())).numel()
+    copies = max(1, TOKENS_AT_ONCE.get(scope.device.type, 8_192) // tokens)
+    changes: list[Tensor] = []
+    with PatchSweep(scope, found, batch, donor, what) as sweep:
+        base = sweep.baseline[:, 0]
+        for layer in range(len(found.stack.layers)):
+            here = [place for place in places if place.layer == layer]
+            queries: list[Queries] = [None if p.query is None else (p.query,) for p in here]
+            if what == "layers":
+                answers = sweep.layer_answers(layer, queries, copies)
+            elif what == "mlps":
+                answers = sweep.mlp_answers(layer, queries, copies)
+            else:
+                answers = sweep.answers(layer, [_edit(place) for place in here], copies)
+            changes.append(answers[:, :, 0] - base)
+    return base.double().cpu().numpy(), torch.cat(changes).double().cpu().numpy()
+
+
+def _edit(place: Place) -> tuple[int, ...] | Replaced:
+    assert place.head is not None
+    return (place.head,) if place.query is None else Replaced((place.head,), (place.query,))
+
+
+def _estimated(
+    scope: Scope,
+    found: Wiring,
+    batch: PairBatch,
+    donor: Donor,
+    what: What,
+    places: list[Place],
+) -> tuple[Floats, Floats]:
+    """The same, from one pass forward and one back on the corrupted prompts."""
+    name = RECORDED[what]
+    with torch.enable_grad():
+        own = record(scope, found, batch.corrupted, gates=True)
+        answers = batch.read(own.output)[:, 0]
+        gates = [own.gates[name, layer] for layer in range(len(found.stack.layers))]
+        slopes = torch.autograd.grad(answers.sum(), gates, materialize_grads=True)
+    changes: list[Tensor] = []
+    for layer, slope in enumerate(slopes):
+        gained = getattr(donor, name)[layer] - getattr(own, name)[layer]
+        along = (gained.double() * slope.double()).sum(-1)  # b t h, or b t
+        along = along if along.dim() == 3 else along[:, :, None]
+        for place in places:
+            if place.layer == layer:
+                at = along[:, :, place.head or 0]
+                changes.append(at.sum(1) if place.query is None else at[:, place.query])
+    return answers.detach().double().cpu().numpy(), torch.stack(changes).cpu().numpy()

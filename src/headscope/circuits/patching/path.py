@@ -1,0 +1,170 @@
+"""Path patching: what one head tells another, and nothing it tells the rest.
+
+First the sender is patched while every other head keeps what it had on the corrupted prompt, so
+that its message travels by the stream and the MLPs alone; what a later head's queries, keys or
+values become is noted. Then that head alone is run with them (Goldowsky-Dill et al. 2023).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call
+from headscope.capture.interface import apply
+from headscope.capture.weight_rows import weights_of
+from headscope.circuits.patching.batch import PairBatch, batches
+from headscope.circuits.patching.donor import Donor, record
+from headscope.circuits.patching.pairs import Pairs, as_pairs
+from headscope.circuits.patching.result import Floats, share_of
+from headscope.circuits.patching.swept import PatchSweep
+from headscope.circuits.wiring import Wiring, wiring
+from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+Through = Literal["q", "k", "v"]
+
+
+@dataclass(frozen=True)
+class Paths(HeadResult):
+    """How much of the clean answer comes back by the path from one head to each later head."""
+
+    model: str
+    task: str
+    kind: str
+    sender: tuple[int, int]
+    through: str
+    shares: Floats  # layer head
+    direct: float  # by the path to the output that no other head is on
+    count: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.task}: from head {self.sender[0]}-{self.sender[1]} through {self.through}"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        import pandas as pd
+
+        layer, head = np.nonzero(np.isfinite(self.shares))
+        frame = pd.DataFrame({"layer": layer, "head": head, "value": self.shares[layer, head]})
+        return tidy(frame, kind=self.kind, measure="path", count=self.count)
+
+
+def path_patch(
+    scope: Scope,
+    clean: str | Sequence[str] | Pairs,
+    corrupted: str | Sequence[str] | None = None,
+    metric: object = None,
+    *,
+    sender: tuple[int, int],
+    through: Through = "k",
+) -> Paths:
+    """What the sender tells every later head through its queries, keys or values."""
+    found = wiring(scope)
+    layers, heads = len(found.stack.layers), scope.heads[found.stack.kind]
+    if not (0 <= sender[0] < layers - 1 and 0 <= sender[1] < heads):
+        raise BadInput(
+            f"A sender is a head below the last layer: (layer 0 to {layers - 2}, head 0 to "
+            f"{heads - 1}), not {sender}."
+        )
+    if through not in ("q", "k", "v"):
+        raise BadInput(f"Heads are told things through q, k or v, not through {through!r}.")
+    if not scope.description.reads_qk:
+        raise BadInput(f"{scope.name} hands over no q, k and v, so no path to them can be patched.")
+    pairs = as_pairs(clean, corrupted, metric)
+    effects: list[Floats] = []
+    ends: list[Floats] = []
+    for batch in batches(scope, pairs):
+        effect, whole = _of_batch(scope, found, batch, sender, through)
+        effects.append(effect)
+        ends.append(whole)
+    shares = share_of(np.concatenate(effects, axis=1), np.concatenate(ends))
+    grid = np.full((layers, heads), np.nan)
+    grid[sender[0] + 1 :] = shares[1:].reshape(-1, heads)
+    direct = float(shares[0])
+    return Paths(
+        scope.name, pairs.name, found.stack.kind, sender, through, grid, direct, len(pairs)
+    )
+
+
+def _of_batch(
+    scope: Scope, found: Wiring, batch: PairBatch, sender: tuple[int, int], through: Through
+) -> tuple[Floats, Floats]:
+    """1+e b: the direct path's effect, then each later head's; and clean − corrupted (b)."""
+    with torch.no_grad():
+        donor = record(scope, found, batch.clean)
+        own = record(scope, found, batch.corrupted)
+        told, spoken = _message(scope, found, batch, donor, own, sender)
+    base = batch.read(own.output)[:, 0]
+    rows = [batch.read(spoken)[:, 0] - base]
+    layers, heads = len(found.stack.layers), scope.heads[found.stack.kind]
+    for layer in range(sender[0] + 1, layers):
+        hearing = _hearing(told[layer], through)
+        with PatchSweep(scope, found, batch, donor, "heads", hearing) as sweep:
+            answers = sweep.answers(layer, [(head,) for head in range(heads)], 4)
+            rows += list(answers[:, :, 0] - sweep.baseline[:, 0])
+    whole = batch.read(donor.output)[:, 0] - base
+    return torch.stack(rows).double().cpu().numpy(), whole.double().cpu().numpy()
+
+
+def _message(
+    scope: Scope,
+    found: Wiring,
+    batch: PairBatch,
+    donor: Donor,
+    own: Donor,
+    sender: tuple[int, int],
+) -> tuple[dict[int, Call], Any]:
+    """The calls of later layers once they have heard the sender, and what the model then says."""
+    told: dict[int, Call] = {}
+
+    def put(layer: int) -> Callable[..., Any]:
+        kept = own.heads[layer].clone()
+        if layer == sender[0]:
+            kept[:, :, sender[1]] = donor.heads[layer][:, :, sender[1]]
+
+        def frozen(module: nn.Module, given: Any) -> Any:
+            return (kept.reshape(given[0].shape), *given[1:])
+
+        return frozen
+
+    def note(call: Call) -> None:
+        if call.kind == found.stack.kind:
+            told[call.layer] = call
+
+    with contextlib.ExitStack() as undo:
+        for layer in range(sender[0], len(found.stack.layers)):
+            for module in found.cuts[layer]:
+                projection = found.projections.get(id(module))
+                if projection is not None and projection.kind == found.stack.kind:
+                    handle = module.register_forward_pre_hook(put(layer))
+                    undo.callback(handle.remove)
+        spoken = scope.forward(batch.corrupted, note, lazy=True)
+    return told, spoken
+
+
+def _hearing(told: Call, through: Through) -> Callable[[Call], Tensor]:
+    """b t h d: a layer's head outputs with the told queries, keys or values in place of its own."""
+
+    def heard(call: Call) -> Tensor:
+        assert call.q is not None and call.k is not None and call.v is not None
+        assert told.q is not None and told.k is not None and told.v is not None
+        if through == "v":
+            return apply(call.weights, told.v)
+        q, k = (told.q, call.k) if through == "q" else (call.q, told.k)
+        rows = torch.arange(q.shape[2], device=q.device)
+        return apply(weights_of(call, q, k, rows), call.v)
+
+    return heard

@@ -1,0 +1,153 @@
+"""What patching found: for every part, how much of the clean answer it brings back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
+from headscope.tasks.metrics import Metric, ranks
+from headscope.tasks.significance import Differences, enough_draws, paired_bootstrap
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+EXACT, ESTIMATE = "patch", "patch_estimate"
+SURE = 0.05
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was patched: a head, or with `head` None a layer's MLP or hidden state."""
+
+    layer: int
+    head: int | None
+    query: int | None  # None: at every position
+
+
+@dataclass(frozen=True)
+class Patching(HeadResult):
+    """0: the answer stays as on the corrupted prompt; 1: it is that of the clean one."""
+
+    model: str
+    task: str
+    what: str
+    kind: str
+    places: tuple[Place, ...]
+    effects: dict[str, Floats]  # "patch", "patch_estimate": e n, change of the metric
+    clean: Floats  # n, the metric on the clean prompts
+    corrupted: Floats  # n
+    tokens: tuple[str, ...]  # of the first clean prompt
+    intervals: dict[str, Differences] = field(repr=False)
+
+    holds: ClassVar[tuple[type, ...]] = (Place, Differences)
+
+    @property
+    def title(self) -> str:
+        return f"{self.task}: what {self.what} of {self.model} bring back"
+
+    def share(self, name: str | None = None) -> Floats:
+        """e: the share of the clean answer each part brings back, over all pairs."""
+        chosen = name or next(iter(self.effects))
+        if chosen not in self.effects:
+            raise BadInput(f"There is no measure {chosen!r}; there are {', '.join(self.effects)}.")
+        return share_of(self.effects[chosen], self.clean - self.corrupted)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Tidy; one position's measure is called patch:position."""
+        import pandas as pd
+
+        frames: list[pd.DataFrame] = []
+        for name in self.effects:
+            found = self.intervals[name]
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "layer": [one.layer for one in self.places],
+                        "head": pd.array([one.head for one in self.places], dtype="Int64"),
+                        "measure": [
+                            name if one.query is None else f"{name}:{one.query}"
+                            for one in self.places
+                        ],
+                        "value": self.share(name),
+                        "error": (found.high - found.low) / 3.92,
+                        "low": found.low,
+                        "high": found.high,
+                        "p": found.p,
+                        "p_holm": found.p_holm,
+                        "p_bh": found.p_bh,
+                    }
+                )
+            )
+        return tidy(pd.concat(frames, ignore_index=True), kind=self.kind, count=len(self.clean))
+
+    @property
+    def agreement(self) -> float:
+        """Spearman's rank correlation of exact and estimated patches; nan where one is missing."""
+        if not {EXACT, ESTIMATE} <= set(self.effects):
+            return float("nan")
+        a, b = (ranks(self.share(name)) for name in (EXACT, ESTIMATE))
+        return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else float("nan")
+
+    def by_position(self, name: str | None = None) -> Floats:
+        """layers × positions, the sum over heads: where the answer travels."""
+        if any(one.query is None for one in self.places):
+            raise BadInput("Patch with positions=True to see effects position by position.")
+        layers = 1 + max(one.layer for one in self.places)
+        found = np.zeros((layers, len(self.tokens)))
+        for one, value in zip(self.places, self.share(name), strict=True):
+            assert one.query is not None
+            found[one.layer, one.query] += value
+        return found
+
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
+        """Layers × heads (those that survive Holm's correction outlined) or × positions."""
+        from headscope.figures import layer_head_map
+
+        label = "share of the clean answer brought back"
+        if any(one.query is not None for one in self.places):
+            values = self.by_position(name)
+            return layer_head_map(values, f"{self.title}, by position", label, diverging=True)
+        chosen = name or next(iter(self.effects))
+        if self.places[0].head is None:
+            values = self.share(chosen)[:, None]
+        else:
+            values = self.map(chosen, kind)
+        sure = [
+            (one.layer, one.head or 0)
+            for one, p in zip(self.places, self.intervals[chosen].p_holm, strict=True)
+            if p < SURE
+        ]
+        return layer_head_map(values, self.title, label, diverging=True, mark=sure)
+
+
+def share_of(effects: Floats, whole: Floats) -> Floats:
+    """Σ effect / Σ (clean − corrupted); 0 where the two prompts are answered alike."""
+    total = whole.sum()
+    return effects.sum(1) / total if abs(total) > 1e-6 * len(whole) else np.zeros(len(effects))
+
+
+def intervals_of(effects: Floats, whole: Floats, seed: int) -> Differences:
+    """Bootstrap over pairs of the share, with p-values corrected for the number of parts."""
+    metric = Metric("share", True, _sums, _share)
+    none = np.zeros((len(whole), 1))
+    return paired_bootstrap(
+        metric, none, effects[:, :, None], whole, min(enough_draws(len(effects)), 10_000), seed
+    )
+
+
+def _sums(answers: Floats, labels: Floats) -> Floats:
+    return np.stack([answers[:, 0], labels])
+
+
+def _share(sums: Floats) -> Floats:
+    total = sums[..., 1]
+    safe = np.where(np.abs(total) > 1e-6, total, 1.0)
+    return np.where(np.abs(total) > 1e-6, sums[..., 0] / safe, 0.0)

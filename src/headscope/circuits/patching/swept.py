@@ -1,0 +1,117 @@
+"""The corrupted run with parts of it as they were on the clean prompt, sharing what is alike."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call
+from headscope.capture.interface import apply
+from headscope.circuits.patching.donor import Donor
+from headscope.edits.sweep.layers import hidden_of, standing_in
+from headscope.edits.sweep.sweep import Sweep
+
+if TYPE_CHECKING:
+    from headscope.circuits.patching.batch import PairBatch
+    from headscope.circuits.wiring import Wiring
+    from headscope.reading import Scope
+
+What = Literal["heads", "weights", "values", "mlps", "layers"]
+Queries = tuple[int, ...] | None  # at these alone; None: everywhere
+
+
+class PatchSweep(Sweep):
+    """A sweep over the corrupted prompts whose replaced heads are the donor's."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        wiring: Wiring,
+        batch: PairBatch,
+        donor: Donor,
+        what: What,
+        other: Callable[[Call], Tensor] | None = None,
+    ) -> None:
+        super().__init__(scope, wiring.stack, batch.corrupted, batch.read, self._donated)
+        self.wiring, self.donor, self.what, self.other = wiring, donor, what, other
+
+    def replacement(self, call: Call) -> Tensor:
+        """b t h d: what the heads of this layer give with the donor's part in them."""
+        assert call.v is not None
+        if self.other is not None:
+            return self.other(call)
+        if self.what == "heads":
+            return self.donor.heads[call.layer]
+        there = self.donor.calls[call.layer]
+        assert there.v is not None
+        if self.what == "weights":
+            return apply(there.weights, call.v)
+        return apply(call.weights, there.v)
+
+    def _donated(self, call: Call, weights: object) -> Tensor:
+        """b h t s: for families whose values cannot be seen."""
+        return self.donor.calls[call.layer].weights
+
+    def mlp_answers(self, layer: int, edits: Sequence[Queries], copies: int) -> Tensor:
+        """e b o: with the donor's MLP output in one layer, at some queries or at all."""
+        writers = [
+            module
+            for module in self.wiring.cuts[layer]
+            if id(module) in self.wiring.writers and id(module) not in self.wiring.projections
+        ]
+        donated = self.donor.mlps[layer]
+
+        def run(some: Sequence[Queries]) -> Tensor:
+            def put(module: nn.Module, given: Any, output: Tensor) -> Tensor:
+                return _mixed(output, donated, some)
+
+            with contextlib.ExitStack() as undo:
+                undo.enter_context(self._reusing(layer, len(some)))
+                for module in writers[-1:]:
+                    handle = module.register_forward_hook(put)
+                    undo.callback(handle.remove)
+                if self.last is not None and layer < len(self.stack.layers) - 1:
+                    undo.enter_context(standing_in(self.stack.layers[-1], self.last.forward))
+                return self._run(len(some))
+
+        return self._each(edits, copies, run)
+
+    def layer_answers(self, layer: int, edits: Sequence[Queries], copies: int) -> Tensor:
+        """e b o: with the donor's hidden state after one layer, at some queries or at all."""
+        own, donated = hidden_of(self._outputs[layer]), self.donor.hidden[layer]
+
+        def run(some: Sequence[Queries]) -> Tensor:
+            hidden = _mixed(own.repeat(len(some), 1, 1), donated, some)
+            with contextlib.ExitStack() as undo:
+                undo.enter_context(self._reusing(layer + 1, len(some), hidden))
+                if self.last is not None and layer + 1 < len(self.stack.layers):
+                    undo.enter_context(standing_in(self.stack.layers[-1], self.last.forward))
+                return self._run(len(some))
+
+        return self._each(edits, copies, run)
+
+    def _each(
+        self, edits: Sequence[Queries], copies: int, run: Callable[[Sequence[Queries]], Tensor]
+    ) -> Tensor:
+        found: list[Tensor] = []
+        for start in range(0, len(edits), copies):
+            some = edits[start : start + copies]
+            flat = run(some)
+            found.append(flat.reshape(len(some), self.batch, *flat.shape[1:]))
+        return torch.cat(found)
+
+
+def _mixed(own: Tensor, donated: Tensor, edits: Sequence[Queries]) -> Tensor:
+    """e·b t m: copies of `own`, each with the donor's rows at its queries."""
+    batch = len(donated)
+    mixed = own.clone().reshape(len(edits), batch, *own.shape[1:])
+    for copy, queries in enumerate(edits):
+        if queries is None:
+            mixed[copy] = donated
+        else:
+            mixed[copy, :, list(queries)] = donated[:, list(queries)]
+    return mixed.reshape(own.shape)
