@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import threading
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +14,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
 from headscope.statistics.statistic import Statistic
 
 ray = pytest.importorskip("ray")
@@ -66,6 +69,72 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tiny_bert, tmp_p
     here = on("local", tiny_bert, ["self"])
     pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
     assert found.metadata["segments"] == len(TEXTS)
+
+
+class Slow(Statistic):
+    """The share on oneself, at leisure, and who measured it (a test of 2024)."""
+
+    name = "slow"
+    unit = "share"
+    feature = "self"
+    log = ""
+
+    def measure(self, rows, grid):
+        with Path(self.log).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(0.1)
+        return rows.mean("self")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_killed_from_outside_is_replaced(cluster, tiny_bert, tmp_path, workers):
+    """Its process is gone at a random moment; the new one needs the model once more."""
+    slow = Slow()
+    slow.log = str(tmp_path / "log")
+
+    def workers_seen() -> list[int]:
+        path = Path(slow.log)
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def kill() -> None:
+        while not (seen := workers_seen()):
+            time.sleep(0.02)
+        time.sleep(random.random() * 0.3)
+        os.kill(seen[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    found = on("ray", tiny_bert, [slow], workers=workers)
+    killer.join()
+    assert len(set(workers_seen())) == workers + 1, "no worker was replaced"
+    here = on("local", tiny_bert, ["self"])
+    pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
+
+
+@pytest.mark.slow
+def test_what_was_measured_is_kept_when_the_workers_fail_for_good(
+    cluster, tiny_bert, tmp_path, monkeypatch
+):
+    from headscope.statistics.survey import engines
+
+    output, calls = tmp_path / "s.parquet", []
+    whole = engines.Ray._result
+
+    def fails(self, task):
+        calls.append(1)
+        if len(calls) == 4:
+            raise HeadscopeError("A Ray worker failed for good.")
+        return whole(self, task)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(engines.Ray, "_result", fails)
+        with pytest.raises(HeadscopeError, match="failed for good"):
+            on("ray", tiny_bert, workers=1, output=output)
+    seen = []
+    found = on("local", tiny_bert, output=output, progress=seen.append)
+    assert seen[0].segments > 5, "nothing was kept"
+    pd.testing.assert_frame_equal(found.table, on("local", tiny_bert).table, check_exact=True)
 
 
 def test_a_sentence_raised_by_a_worker_arrives_as_it_was(cluster, tiny_bert):

@@ -74,7 +74,8 @@ def pattern_scores(
             guessed = guess_words(scope, texts, predictive, run)
             table = pd.concat([table, guessed], ignore_index=True)
         found = evidence.table(table, patterns())
-        found.attrs["segments"] = int(table["segments"].max())
+        read: Any = table["segments"]
+        found.attrs["segments"] = int(read.max())
         if output is not None:
             write_table(found, output)
     return found
@@ -103,9 +104,9 @@ def map_kind_shares(
             counts.restore(state)
         texts = _texts(scope, corpus, cut or natural_cut(scope), max_tokens or MAP_TOKENS, reading)
         for first, second in itertools.islice(texts, counts.texts, most):
-            reading = scope.read(first, second, keep=("weights",), truncate=True)
+            one = scope.read(first, second, keep=("weights",), truncate=True)
             with part.step(counts.state):
-                counts.add(reading)
+                counts.add(one)
             run.tell(counts.texts, most)
         found = counts.table()
         if output is not None:

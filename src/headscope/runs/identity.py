@@ -124,9 +124,10 @@ def describe(value: Any) -> Any:
         return [describe(one) for one in value]  # pyright: ignore
     if isinstance(value, (set, frozenset)):
         return sorted(json.dumps(describe(one)) for one in value)  # pyright: ignore
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return [str(tuple(value.shape)), str(value.dtype), _checksum(value)]
-    return repr(value)
+    array: Any = value
+    if hasattr(array, "shape") and hasattr(array, "dtype"):
+        return [str(tuple(array.shape)), str(array.dtype), _checksum(array)]
+    return repr(array)
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -149,7 +150,7 @@ def _checksum(tensor: Tensor | Any) -> str:
             array = np.frombuffer(repr(tensor).encode(), np.uint8)
     else:
         array = np.ascontiguousarray(tensor).reshape(-1).view(np.uint8)
-    return f"{zlib.crc32(memoryview(array)):08x}"
+    return f"{zlib.crc32(memoryview(array)):08x}"  # pyright: ignore[reportArgumentType]
 
 
 def _bytes(text: str | None) -> bytes:

@@ -49,13 +49,16 @@ def features(
     results: list[Any] = []
     for name, place in zip([model, other], places, strict=False):
         scope = open_scope(name, device, dtype, trust_remote_code)
-        from headscope.probes.features.attention import compare_features, probe_features
+        from headscope.probes.features.attention import probe_features
 
         results.append(probe_features(scope, sentences, max_length=max_tokens, bad=choice,
                                       output=place, restart=restart))  # fmt: skip
         say_written(place)
-    table = compare_features(*results) if other else results[0].heads
+    table = results[0].heads
     if other:
+        from headscope.probes.features.attention import compare_features
+
+        table = compare_features(*results)
         write_table(table, output)
         say_written(output)
     column = "change" if other else "score"

@@ -152,7 +152,7 @@ class _Work:
         self._mode: Mode = mode
         self._max_length, self._epochs, self._seed = max_length, epochs, seed
         self.vocabulary: dict[str, int] = {"": 0}
-        self.shape = (0, 0)
+        self.shape: tuple[int, int] = (0, 0)
         self._rows: list[dict[str, object]] = []
         self._carriers: list[pd.DataFrame] = []
 

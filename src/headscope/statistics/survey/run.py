@@ -14,7 +14,7 @@ from headscope._version import __version__
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.batches import chunks
 from headscope.corpus.text.documents import Reader
-from headscope.corpus.text.segments import Segment, segments
+from headscope.corpus.text.segments import Cut, Segment, segments
 from headscope.errors import BadInput, Stopped
 from headscope.models.finite import check_weights
 from headscope.reading import Scope
@@ -138,7 +138,8 @@ class _Source:
         self, scope: Scope, corpus: Any, options: Options, settings: Settings, limit: int | None
     ) -> None:
         self.scope, self.settings, self.limit = scope, settings, limit
-        self._corpus, self._cut = corpus, options.segments
+        self._corpus = corpus
+        self._cut: Cut = options.segments
         self._reader = Reader(options.field, options.layout)
         self.faults = Faults(options.bad)
         self.name = str(corpus) if isinstance(corpus, (str, Path)) else type(corpus).__name__

@@ -41,7 +41,7 @@ SEVEN = (
     PostPattern(
         "Identical or related words in the other sentence",
         "Attention goes to the same or a like word across the border between the sentences.",
-        ("other_sentence", "related_other_sentence"),
+        ("same_word_other", "related_other_sentence"),
         None,
     ),
     PostPattern(

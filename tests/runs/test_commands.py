@@ -1,0 +1,149 @@
+"""Ctrl-C in every long command: exit code 130, a sentence, and the next run ends it."""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from headscope import cli
+from headscope.corpus.sample import RELATIONS, STORIES
+from headscope.runs import part as kept
+from headscope.runs.run import Run
+from tests.finetuning.test_finetune import colours
+from tests.tiny import tiny_model, tiny_tokenizer
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Models, texts and a task; commands are run beside them."""
+    folder = tmp_path_factory.mktemp("work")
+    for name, kind in (("words", "BertForPreTraining"), ("task", "BertForSequenceClassification")):
+        model = tiny_model(kind)
+        for which in ("", "-other"):
+            model = copy.deepcopy(model)
+            if which:
+                with torch.no_grad():
+                    model.bert.encoder.layer[1].attention.self.key.weight += 0.05
+            model.save_pretrained(folder / f"{name}{which}")
+            tiny_tokenizer().save_pretrained(folder / f"{name}{which}")
+    task = colours(48, 3)
+    rows = [f"{t}\t{task.classes[n]}" for t, n in zip(task.texts, task.labels, strict=True)]
+    (folder / "task.tsv").write_text("\n".join(["text\tlabel", *rows]))
+    (folder / "texts.txt").write_text("\n".join(f"{one} . he ran ." for one in task.texts * 6))
+    return folder
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "survey": ("survey", "texts.txt", "-m", "words", "-o", "s.csv", "-s", "entropy"),
+    "patterns": ("patterns", "texts.txt", "-m", "words", "-o", "p.csv", "--segments", "documents"),
+    "kinds": ("patterns", "texts.txt", "-m", "words", "-o", "k.csv", "--kinds", "--limit", "9",
+              "--segments", "documents"),
+    "dependency": ("probe", "dependency", str(STORIES), "-m", "words", "-o", "d.csv",
+                   "--minimum", "5"),
+    "all heads": ("probe", "dependency", str(STORIES), "-m", "words", "-o", "h.csv", "--minimum",
+                  "5", "--train", str(STORIES), "--vectors", "embeddings"),
+    "coreference": ("probe", "coreference", str(STORIES), "-m", "words", "-o", "c.csv"),
+    "relations": ("probe", "relations", str(RELATIONS), "-m", "words", "-o", "r.csv",
+                  "--shuffles", "9"),
+    "features": ("probe", "features", str(STORIES), "-m", "words", "-o", "f.csv"),
+    "ablate": ("ablate", "task.tsv", "-m", "task", "-o", "a.csv", "--batch-size", "4"),
+    "compare": ("compare", "words", "words-other", "texts.txt", "-o", "m.csv"),
+    "finetune": ("finetune", "task.tsv", "-m", "words", "-o", "model", "--batch-size", "4",
+                 "--epochs", "1"),
+    "study": ("study", "vig", "-m", "words", "-o", "v.html", "--limit", "3"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def place(work, tmp_path, monkeypatch):
+    for path in work.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(kept, "KEEP_EVERY", -1.0)
+    monkeypatch.setattr(kept, "SHARE", 0)
+    monkeypatch.setattr("headscope.probes.passes.BATCH_TOKENS", 96)
+    monkeypatch.setattr("headscope.probes.relations.heads.BATCH", 2)
+    monkeypatch.setattr("headscope.finetuning.training.LOOK_EVERY", 1)
+    return tmp_path
+
+
+def made(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if not path.is_symlink()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_exits_130_with_a_sentence_and_the_same_command_ends_it(
+    name, place, capsys, monkeypatch
+):
+    words = list(COMMANDS[name])
+    output = words[words.index("-o") + 1]
+    tell, left = Run.tell, random.randint(2, 4)
+
+    def stopping(self, *given, **named):
+        nonlocal left
+        tell(self, *given, **named)
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as stop:
+        stop.setattr(Run, "tell", stopping)
+        assert cli.run(words) == 130
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"Stopped; what was done is kept in {output}.partial. Run the same command" in said
+    assert f"{output}.partial" in made(place)
+    assert cli.run(words) == 0
+    assert output in made(place) and not any(one.endswith(".partial") for one in made(place))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_another_model_under_the_same_name_is_refused(name, place, work, capsys, monkeypatch):
+    """`checkpoint-500` of one training, stopped; `checkpoint-500` of another, started."""
+    words = list(COMMANDS[name])
+    with monkeypatch.context() as stop:
+        stop.setattr(Run, "tell", lambda *given, **named: os.kill(os.getpid(), signal.SIGINT))
+        assert cli.run(words) == 130
+    if not any(one.endswith(".partial") for one in made(place)):
+        pytest.skip("nothing was kept before the stop")
+    model = "task" if name == "ablate" else "words"
+    (place / model).unlink()
+    (place / model).symlink_to(work / f"{model}-other")
+    capsys.readouterr()
+    assert cli.run(words) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "begun with another" in said and "model" in said and "--restart" in said
+    assert cli.run([*words, "--restart"]) == 0
+
+
+def test_a_real_ctrl_c_of_a_real_process(place):
+    """From the outside, at a random moment: code 130, one sentence, no traceback."""
+    words = [*COMMANDS["survey"][:-2], "-s", "all", "--limit", "48"]
+    script = (
+        "import sys, time; from headscope.runs.run import Run; tell = Run.tell\n"
+        "Run.tell = lambda *a, **k: (tell(*a, **k), print('going', flush=True), time.sleep(9))\n"
+        "from headscope.cli import main; main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/src:{ROOT}", "COLUMNS": "200"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *words], env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "going\n"
+    threading.Timer(random.random(), lambda: process.send_signal(signal.SIGINT)).start()
+    begun = time.monotonic()
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130 and time.monotonic() - begun < 60
+    assert "Run the same command to go on." in said and "Traceback" not in said
