@@ -81,7 +81,7 @@ def test_a_hover_looks_a_click_pins_and_control_click_adds(show, tiny_bert):
     tip = float(seen.view().locator('[role="tooltip"]').get_attribute("data-weight"))
     assert tip == pytest.approx(float(mean), abs=1e-3)
     word(seen, "fresh").click(modifiers=["Shift"])
-    assert (seen.state()["query"], len(seen.state()["also"])) == (5, 8)
+    assert (seen.state()["query"], len(seen.state()["also"])) == (5, 9)
     seen.page.keyboard.press("Escape")
     seen.painted()
     assert seen.state()["query"] is None and "on average" in seen.status()

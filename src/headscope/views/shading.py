@@ -104,9 +104,14 @@ def shade(part: Part, state: Mapping[str, Any]) -> Shading:
     return Shading(side, hand, weights, None, query, key, sampled)
 
 
-def rows_of(layer: LayerAttention, queries: NDArray[np.intp]) -> NDArray[np.floating]:  # h r s
+def rows_of(
+    layer: LayerAttention, heads: Sequence[int], queries: NDArray[np.intp]
+) -> NDArray[np.float64]:  # h r s
     """The weights of some queries, never the whole maps of a reading that kept q and k alone."""
-    return layer.head_weights(slice(None), queries)
+    if not heads:
+        return np.zeros((0, queries.size, layer.shape[2]))
+    each = [layer.head_weights(slice(head, head + 1), queries)[0] for head in heads]
+    return np.stack(each).astype(np.float64)
 
 
 def _from_queries(
@@ -120,7 +125,7 @@ def _from_queries(
     total = np.zeros((len(heads), len(key)))
     for at in looked:
         tokens = np.arange(query.start[at], query.end[at])
-        rows = rows_of(part.layer(state["layer"]), tokens)[list(heads)].astype(np.float64)
+        rows = rows_of(part.layer(state["layer"]), heads, tokens)
         total += _kept(part, state, _joined(rows, key).mean(axis=1)[:, None], query, key, [at])[
             :, 0
         ]
@@ -140,7 +145,7 @@ def _to_keys(
     for low in range(0, len(query), AT_ONCE):
         units = list(range(low, min(low + AT_ONCE, len(query))))
         tokens = np.concatenate([np.arange(query.start[at], query.end[at]) for at in units])
-        rows = _joined(rows_of(layer, tokens)[list(heads)].astype(np.float64), key)
+        rows = _joined(rows_of(layer, heads, tokens), key)
         sizes = query.end[units] - query.start[units]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         mean = np.add.reduceat(rows, starts, axis=1) / sizes[:, None]

@@ -66,7 +66,7 @@ def build(
     options.setdefault("side", side)
     hand = _listed(query if key is None else key, part, side)
     if not hand and query is None and key is None and options["side"] == "query":
-        hand = [telling_query(part, layer, heads)]
+        hand = [telling_query(part, layer, *heads)]
     state = {
         "kind": part.kind,
         "layer": layer,
@@ -81,6 +81,11 @@ def build(
     return frame(NAME, reading, state, sending)
 
 
+def rows(parts: Sequence[Mapping[str, Any]]) -> int:
+    """Lines the text takes in a notebook, roughly."""
+    return max(4 + len(part["query"]["text"]) // 14 for part in parts)
+
+
 def _listed(words: Words, part: Part, side: str) -> list[int]:
     given = [] if words is None else [words] if isinstance(words, int) else list(words)
     for token in given:
@@ -93,11 +98,11 @@ def _scale(part: Part) -> dict[str, str]:
     return {"scale": "sqrt"} if len(part.key) > 64 else {}
 
 
-def telling_query(part: Part, layer: int, heads: Sequence[int]) -> int:
+def telling_query(part: Part, layer: int, *heads: int) -> int:
     """The word whose attention goes farthest from itself and from tokens that say little."""
     words = np.flatnonzero(part.query.classes == TokenClass.WORD)
     rows = words[sample(words.size, LOOKED_AT)] if words.size else np.arange(1)
-    weights = rows_of(part.layer(layer), rows)[list(heads) or [0]].mean(axis=0)  # r s
+    weights = rows_of(part.layer(layer), list(heads) or [0], rows).mean(axis=0)  # r s
     telling = np.broadcast_to(part.key.content[None, :], weights.shape).copy()
     telling[:, 0] = False
     if part.kind != "cross":

@@ -26,7 +26,8 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
   const holder = useRef<HTMLDivElement>(null);
   const { header } = instrument.source;
   const definition = instrument.definitionNow();
-  const rail = definition.chips !== "none" && instrument.reading.parts.length > 0 && definition.missing(instrument.reading) === null;
+  const { follows } = instrument.options;
+  const rail = !follows && definition.chips !== "none" && instrument.reading.parts.length > 0 && definition.missing(instrument.reading) === null;
   useLayoutEffect(() => {
     holder.current?.append(instrument.stage);
     instrument.start();
@@ -34,7 +35,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
   const tabs = instrument.options.tabs === false ? [] : instrument.tabs();
   return (
     <>
-      {(!bare || tabs.length > 1) && (
+      {!follows && (!bare || tabs.length > 1) && (
         <div class="top">
           {!bare && <div class="title" title={header.model}>{header.model}</div>}
           {tabs.length > 1 && (
@@ -72,7 +73,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
           </button>
         </div>
       )}
-      <Options instrument={instrument} />
+      {!follows && <Options instrument={instrument} />}
       <div class={rail ? "body" : "body no-rail"}>
         {rail && <Chips key="rail" instrument={instrument} />}
         <div key="stage" class="stage-holder" ref={holder} />

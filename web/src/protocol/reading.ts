@@ -28,6 +28,8 @@ export class Reading {
     private readonly which: "this" | "other" = "this",
   ) {
     this.header = source.header;
+    const { prompt_tokens } = source.header;
+    for (const part of this.parts) if (part.kind !== "encoder" && prompt_tokens && prompt_tokens > 1) part.query.boundary = prompt_tokens;
   }
 
   get parts(): Part[] {

@@ -36,6 +36,8 @@ export interface Header {
   /** Initial selection; anything absent takes its default (state/state.ts). */
   state?: Partial<State>;
   parts: Part[];
+  /** Tokens of the decoder that were given to it; those after them it wrote itself. */
+  prompt_tokens?: number;
   /** A second reading of equal shape: the matrix view then offers this one, the other, and the difference. */
   other?: { model: string; caption?: string; parts: Part[] } | null;
   /** What the head map colours by; absent: only the pooled thumbnails' labels. */
@@ -134,6 +136,8 @@ export interface Tokens {
   continues: number[];
   /** Each token as it stands in the text, with all that stands between it and the token before; absent: only `text` is known. */
   written?: string[];
+  /** The first token that the model wrote itself; absent: none. */
+  boundary?: number;
 }
 
 export interface Label {
@@ -241,6 +245,8 @@ export interface MountOptions {
   height?: number;
   /** A second reading for the matrix view's difference, where it is not in the container itself. */
   other?: Source | null;
+  /** It has no controls of its own: another view's steer it. */
+  follows?: boolean;
   /** The view stands in a frame that fills the window (the app): nothing below it but its own foot. */
   fill?: boolean;
 }
@@ -279,117 +285,3 @@ export interface WidgetRequest {
 export type WidgetReply =
   | { type: "layer"; id: number }
   | { type: "error"; id: number; message: string };
-
-/* ---- the app's routes; errors are {error: "one sentence"} with status 4xx/5xx ---- */
-
-/** A head switched off. */
-export type OffHead = [kind: Kind, layer: number, head: number];
-
-/** GET /api/models */
-export interface ModelsReply {
-  models: ModelEntry[];
-  /** Id of the model to open with. */
-  default: string;
-  examples: Example[];
-  /** Longest text accepted, in characters. */
-  max_characters: number;
-}
-export interface ModelEntry {
-  id: string;
-  title: string;
-  layers: Partial<Record<Kind, number>>;
-  heads: Partial<Record<Kind, number>>;
-  causal: boolean;
-  encoder_decoder: boolean;
-  max_length: number | null;
-  /** Can name masked words, the next token or a class. */
-  predicts: boolean;
-}
-export interface Example {
-  title: string;
-  text: string;
-  text_pair?: string | null;
-  /** For encoder–decoder models: the decoder's text travels as text_pair. */
-  model?: string | null;
-  state?: Partial<State>;
-}
-
-/**
- * POST /api/read → application/octet-stream: a container with tokens, thumbnails, labels, the head
- * table, and the layer in state.layer if given (else the one header.state.layer names); other layers are fetched. header.id is
- * the reading's id. Too long: status 413 and ReadError with `tokens` and `limit`.
- */
-export interface ReadRequest {
-  model: string;
-  text: string;
-  text_pair: string | null;
-  off: OffHead[];
-  layer?: number | null;
-  /** Read only as many tokens as the model takes. */
-  truncate?: boolean;
-}
-export interface AppHeader extends Header {
-  id: string;
-}
-export interface ReadError {
-  error: string;
-  tokens?: number;
-  limit?: number;
-}
-
-/** GET /api/reading/{id}/layer/{kind}/{layer} → container with that layer: q and k where they can be read, else maps. */
-
-/** GET /api/reading/{id}/head/{kind}/{layer}/{head} */
-export interface HeadFacts {
-  /** Best pattern, or null: "no clear pattern". */
-  label: string | null;
-  score: number | null;
-  /** Every pattern measured on this input, strongest first. */
-  patterns: { name: string; score: number; lift?: number | null; labelled?: boolean }[];
-  /** Name, value, and a sentence saying what it is. */
-  statistics: { name: string; value: number; unit?: string; note?: string }[];
-  why: { text: string; marked: number[]; share?: number | null } | null;
-  /** Why there is no explanation, when why is null. */
-  why_not?: string | null;
-}
-
-/** POST /api/predict */
-export interface PredictRequest {
-  id: string;
-  off: OffHead[];
-}
-export interface PredictReply {
-  /** One entry a masked word, or one for the next token, the class or the next sentence. */
-  places: {
-    title: string;
-    /** Token position predicted at (next token: the last); null for the whole input. */
-    position: number | null;
-    before: Prediction[];
-    after: Prediction[];
-  }[];
-  /** Said when the model has no such output or the text no mask. */
-  note?: string | null;
-}
-export interface Prediction {
-  token: string;
-  probability: number;
-}
-
-/** POST /api/importance */
-export interface ImportanceRequest {
-  id: string;
-  off: OffHead[];
-}
-export interface ImportanceReply {
-  /** Strongest first. */
-  heads: { kind: Kind; layer: number; head: number; importance: number }[];
-  /** What importance means here, one sentence. */
-  note: string;
-}
-
-/**
- * GET /api/reading/{id}/export?format=svg|png|pdf|html|safetensors&<state as in the URL>
- * answers with Content-Disposition: attachment. State in the URL: see state/url.ts (view, kind,
- * layer, heads=0.3.5, head, query, key, …).
- */
-export type ExportFormat = "svg" | "png" | "pdf" | "html" | "safetensors";

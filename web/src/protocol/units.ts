@@ -11,6 +11,8 @@ export interface Unit {
   /** Joined to the unit before: a word piece. */
   continues: boolean;
   special: boolean;
+  /** The first that the model wrote itself. */
+  begins?: boolean;
 }
 
 /** `first` hidden leaves out the first token: for keys, of which it is the one many heads rest on. */
@@ -35,6 +37,7 @@ export function unitsOf(tokens: Tokens, unit: State["unit"], specials: State["sp
       segment: tokens.segment[i],
       continues: unit === "tokens" && tokens.continues[i] === 1,
       special,
+      ...(i === tokens.boundary ? { begins: true } : {}),
     });
   }
   return units;

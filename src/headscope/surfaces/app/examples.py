@@ -1,33 +1,162 @@
-"""Texts to begin with, each showing something a head does."""
+"""Texts to begin with. Each is a lesson: it opens a head that does something to it, says in two
+sentences what to see, and something to try."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
-EXAMPLES: list[dict[str, Any]] = [
-    {
-        "title": "two sentences",
-        "text": "I went to the store.",
-        "text_pair": "At the store, I bought fresh strawberries.",
-    },
-    {
-        "title": "question and answer",
-        "text": "Where did the children play after the rain stopped?",
-        "text_pair": "They played in the garden behind the old house.",
-    },
-    {
-        "title": "a masked word",
-        "text": "She opened the door and walked into the [MASK].",
-        "text_pair": None,
-    },
-    {
-        "title": "a repeated phrase",
-        "text": "The quick brown fox saw the quick brown fox and the quick brown fox ran.",
-        "text_pair": None,
-    },
-    {
-        "title": "a translation pair",
-        "text": "translate English to German: The house is small.",
-        "text_pair": "Das Haus ist klein.",
-    },
+Needs = Literal["", "pair", "mask", "causal", "writes", "translates", "both ways"]
+
+
+@dataclass(frozen=True)
+class Example:
+    title: str
+    text: str
+    text_pair: str | None = None
+    needs: Needs = ""  # what a model must be able to do for the example to make sense
+    measure: str = ""  # the head that has most of it is opened
+    says: str = ""
+    unclear: str = ""  # said instead where no head of the model does it clearly
+    tries: str = ""
+    view: str = "head"
+    writes: bool = False  # the text is a beginning for the model to go on from
+
+
+CLEAR = 0.5  # a share of the attention from which on a sentence may say what the head does
+
+EXAMPLES: list[Example] = [
+    Example(
+        "two sentences",
+        "I went to the store.",
+        "At the store, I bought fresh strawberries.",
+        needs="both ways",
+        measure="next_word",
+        says=(
+            "This head looks from each word to the one after it. Nearly every line leads "
+            "one step down, whatever the words are: it reads positions, not meanings."
+        ),
+        unclear=(
+            "Of all heads this one looks most at the next word, though not clearly. "
+            "Where its lines lead elsewhere, something else guides it."
+        ),
+        tries=(
+            "Press → for the head beside it, or open the neuron view to see which few neurons "
+            "do it."
+        ),
+    ),
+    Example(
+        "question and answer",
+        "Where did the children play after the rain stopped?",
+        "They played in the garden behind the old house.",
+        needs="both ways",
+        measure="same_word_other",
+        says=(
+            "This head looks from a word to the same word in the other sentence. "
+            "Words that stand in one sentence only have no such word to look at."
+        ),
+        unclear=(
+            "Of all heads this one looks most from a word to the same word in the other sentence, "
+            "though not clearly."
+        ),
+        tries="Set “sentences” to A→B, and click “the” to hold its lines.",
+    ),
+    Example(
+        "a masked word",
+        "She opened the door and walked into the [MASK].",
+        needs="mask",
+        measure="previous_word",
+        says=(
+            "The model guesses the masked word; its guesses stand on the right, under predictions. "
+            "This head hands each place the word before it, which at the mask is “the”."
+        ),
+        unclear=(
+            "The model guesses the masked word; its guesses stand on the right, under predictions. "
+            "Of all heads this one looks most at the word before."
+        ),
+        tries="Rank the heads, switch the first one off, and see what becomes of the guesses.",
+    ),
+    Example(
+        "a repeated phrase",
+        "The quick brown fox saw the quick brown fox and the quick brown fox ran.",
+        needs="both ways",
+        measure="same_word",
+        says=(
+            "This head looks from a word to its other copies. “Saw” and “ran” stand here once, so "
+            "they have nothing of the kind to look at."
+        ),
+        unclear="Of all heads this one looks most at copies of the word, though not clearly.",
+        tries="Click “fox” to hold its lines; then type a text of your own with a word twice.",
+    ),
+    Example(
+        "a phrase begins again",
+        "The quick brown fox saw the old grey owl. Later the quick brown fox saw the old grey owl.",
+        needs="causal",
+        measure="induction",
+        says=(
+            "In the second half this head looks back to what came after the same word before: "
+            "from “quick” to “brown”, from “brown” to “fox”. "
+            "That is how a model repeats what it has read; it is called induction."
+        ),
+        unclear=(
+            "Of all heads this one looks most at what followed an earlier copy of the word, "
+            "though not clearly."
+        ),
+        tries="Click a word of the second half; hide the first token if many lines end there.",
+    ),
+    Example(
+        "let it write",
+        "Once upon a time there was a little girl who",
+        needs="writes",
+        writes=True,
+        says=(
+            "The model goes on from here, one token at a time; a rule marks where it begins. "
+            "Step through what it wrote to see what it weighed, and what this head looked at."
+        ),
+        tries="Press “go on” for more, or stop it and change the beginning.",
+        view="text",
+    ),
+    Example(
+        "a translation",
+        "translate English to German: The house is small.",
+        "Das Haus ist klein.",
+        needs="translates",
+        says=(
+            "Attention is of three kinds here: the encoder reads the English, the decoder the "
+            "German, and cross attention leads from the German to the English. "
+            "Choose the kind under “attention”."
+        ),
+        tries="Choose cross attention, and see which head leads from “Haus” to “house”.",
+    ),
+    Example(
+        "a longer text",
+        "Alice was beginning to get very tired of sitting by her sister on the bank, and of having "
+        "nothing to do: once or twice she had peeped into the book her sister was reading, but it "
+        "had no pictures or conversations in it, “and what is the use of a book,” thought Alice "
+        "“without pictures or conversations?”\n\n"
+        "So she was considering in her own mind (as well as she could, for the hot day made her "
+        "feel very sleepy and stupid), whether the pleasure of making a daisy-chain would be worth "
+        "the trouble of getting up and picking the daisies, when suddenly a White Rabbit with pink "
+        "eyes ran close by her.\n\n"
+        "There was nothing so very remarkable in that; nor did Alice think it so very much out of "
+        "the way to hear the Rabbit say to itself, “Oh dear! Oh dear! I shall be late!” (when she "
+        "thought it over afterwards, it occurred to her that she ought to have wondered at this, "
+        "but at the time it all seemed quite natural); but when the Rabbit actually took a watch "
+        "out of its waistcoat-pocket, and looked at it, and then hurried on, Alice started to her "
+        "feet, for it flashed across her mind that she had never before seen a rabbit with either "
+        "a waistcoat-pocket, or a watch to take out of it, and burning with curiosity, she ran "
+        "across the field after it.",
+        measure="same_word",
+        says=(
+            "A long text is read as text: a word is in hand, and the darker another word is, the "
+            "more of its attention it gets. The words that get most are listed under the text."
+        ),
+        tries="Click another word, or Shift+click to take a whole sentence in hand.",
+        view="text",
+    ),
 ]
+
+
+def for_page() -> list[dict[str, Any]]:
+    kept = ("title", "text", "text_pair", "needs", "view", "writes")
+    return [{name: asdict(example)[name] for name in kept} for example in EXAMPLES]

@@ -1,4 +1,5 @@
-"""What is known of one head on one text: its label, its numbers, and why it does what it does."""
+"""What is known of one head on one text, in the order a reader asks: what it does, what it looks at
+most, its numbers, and why."""
 
 from __future__ import annotations
 
@@ -6,13 +7,17 @@ import math
 from typing import Any
 
 from headscope.capture import Kind
-from headscope.errors import HeadscopeError
 from headscope.measures import Measure, every
 from headscope.patterns.labels import why_not_scored
+from headscope.surfaces.app.looks import strongest_pairs
 from headscope.surfaces.app.patterns import of_head
 from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.reasons import over_corpus, why
 from headscope.views.state import check_heads
 from headscope.views.summary import summary
+
+NOTHING = "No pattern stands out on this text, so there is nothing to explain."
+FIRST = ("entropy", "confidence", "distance", "first", "special_tokens", "previous", "next", "self")
 
 
 def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
@@ -22,24 +27,34 @@ def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
     patterns = of_head(kept.scores, kind, layer, head)
     best = patterns[0] if patterns and patterns[0]["labelled"] else None
     unmeasured = why_not_scored(part)
-    why, why_not = (None, unmeasured) if unmeasured else _why(kept, kind, layer, head, best)
+    if unmeasured or best is None:
+        reason, why_not = None, unmeasured or NOTHING
+    else:
+        reason, why_not = why(kept, kind, layer, head)
     numbers = summary(part)
     at = part.numbers.index(one.layer)
     return {
         "label": best["name"] if best else None,
         "score": best["score"] if best else None,
+        "about": best["note"] if best else None,
         "patterns": patterns,
         "why_no_patterns": unmeasured,
+        "corpus": over_corpus(kept, kind, layer, head),
+        **strongest_pairs(part, layer, head),
         "statistics": [
-            _fact(measure, float(numbers[name][at, head]))
-            for name, measure in every().items()
-            if measure.origin == "statistic"
-            and name in numbers
-            and math.isfinite(numbers[name][at, head])
+            _fact(measure, float(numbers[measure.name][at, head]))
+            for measure in _in_order(every().values())
+            if measure.name in numbers and math.isfinite(numbers[measure.name][at, head])
         ],
-        "why": why,
+        "why": reason,
         "why_not": why_not,
     }
+
+
+def _in_order(measures: Any) -> list[Measure]:
+    """Statistics, those asked for most first; patterns have a place of their own."""
+    known = [measure for measure in measures if measure.origin == "statistic"]
+    return sorted(known, key=lambda m: FIRST.index(m.name) if m.name in FIRST else len(FIRST))
 
 
 def _fact(measure: Measure, value: float) -> dict[str, Any]:
@@ -49,20 +64,3 @@ def _fact(measure: Measure, value: float) -> dict[str, Any]:
         "unit": "" if measure.unit == "share" else measure.unit,
         "note": measure.sentence,
     }
-
-
-def _why(
-    kept: Kept, kind: Kind, layer: int, head: int, best: dict[str, Any] | None
-) -> tuple[dict[str, Any] | None, str | None]:
-    """The neurons behind the label, in words."""
-    if best is None:
-        return None, "No pattern stands out on this text, so there is nothing to explain."
-    from headscope.patterns.explain import explain
-
-    try:
-        found: Any = explain(kept.reading, layer, head, kind=kind)
-    except HeadscopeError as error:
-        return None, str(error)
-    marked = [int(neuron) for neuron in list(found.order)[:8]]
-    share = float(found.neurons["share"].head(len(marked)).sum())
-    return {"text": found.words, "marked": marked, "share": share}, None

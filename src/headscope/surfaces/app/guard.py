@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
-MOST_BYTES = 262_144  # of one request
+MOST_BYTES = 1_048_576  # of one request
 TOO_LARGE = f"A request may hold at most {MOST_BYTES:,} bytes; shorten the text."
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope, load
+from headscope.surfaces.app.writing import can_write
 
 BUNDLED = "bundled"
 
@@ -56,6 +57,7 @@ class Models:
         """What the page needs to know of a model; little is known of one not opened yet."""
         if name != self.default and name not in self._scopes:
             unknown = {"layers": {}, "heads": {}, "causal": False, "encoder_decoder": False}
+            unknown |= {"writes": False, "masks": False}
             return {"id": name, "title": name, "max_length": None, "predicts": True, **unknown}
         scope = self.scope(name)
         return {
@@ -67,6 +69,8 @@ class Models:
             "encoder_decoder": scope.encoder_decoder,
             "max_length": scope.max_length,
             "predicts": _predicts(scope),
+            "writes": can_write(scope),
+            "masks": _fills_masks(scope),
         }
 
 
@@ -77,6 +81,11 @@ def _identifier(name: str, taken: Any) -> str:
     while unique in taken:
         unique, number = f"{short}-{number}", number + 1
     return unique
+
+
+def _fills_masks(scope: Scope) -> bool:
+    """It was made to name masked words."""
+    return "MaskedLM" in type(scope.model).__name__ or "PreTraining" in type(scope.model).__name__
 
 
 def _predicts(scope: Scope) -> bool:

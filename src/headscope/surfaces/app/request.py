@@ -10,7 +10,7 @@ from typing import Any, cast
 from headscope.errors import BadInput
 from headscope.surfaces.app.readings import OffHead
 
-MOST_CHARACTERS = 20_000
+MOST_CHARACTERS = 200_000
 KINDS = ("encoder", "decoder", "cross")
 
 
@@ -22,6 +22,18 @@ class ReadRequest:
     off: tuple[OffHead, ...]
     layer: int | None
     truncate: bool = False
+    writing: str | None = None  # a text the model wrote, by its id
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """Begin a text, or go on with the one of that id."""
+
+    count: int
+    writing: str | None = None
+    model: str = ""
+    text: str = ""
+    off: tuple[OffHead, ...] = ()
 
 
 def fields(body: bytes) -> Mapping[str, Any]:
@@ -44,11 +56,20 @@ def read_request(body: bytes) -> ReadRequest:
         off=off_heads(found),
         layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
         truncate=found.get("truncate") is True,
+        writing=None if found.get("writing") is None else _text(found, "writing"),
     )
 
 
-def reading_id(found: Mapping[str, Any]) -> str:
-    return _text(found, "id")
+def write_request(body: bytes) -> WriteRequest:
+    found = fields(body)
+    count = _number(found.get("count"), "count")
+    if found.get("writing") is not None:
+        return WriteRequest(count, _text(found, "writing"))
+    return WriteRequest(count, None, _text(found, "model"), _text(found, "text"), off_heads(found))
+
+
+def reading_id(found: Mapping[str, Any], name: str = "id") -> str:
+    return _text(found, name)
 
 
 def off_heads(found: Mapping[str, Any]) -> tuple[OffHead, ...]:

@@ -19,8 +19,15 @@ from headscope.surfaces.app.export import export
 from headscope.surfaces.app.guard import LOOPBACK, Guard
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.readings import ReadingGoneError
-from headscope.surfaces.app.request import fields, off_heads, read_request, reading_id
+from headscope.surfaces.app.request import (
+    fields,
+    off_heads,
+    read_request,
+    reading_id,
+    write_request,
+)
 from headscope.surfaces.app.session import Session, TooLongError
+from headscope.surfaces.app.writing import WritingGoneError
 from headscope.surfaces.bundle import bundle
 from headscope.views import ViewData
 
@@ -74,6 +81,15 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
         asked = reading_id(found), off_heads(found)
         return JSONResponse(await run_in_threadpool(session.importance, *asked))
 
+    async def write(request: Request) -> Response:
+        asked = write_request(await request.body())
+        return JSONResponse(await run_in_threadpool(session.write, asked))
+
+    async def compare(request: Request) -> Response:
+        found = fields(await request.body())
+        asked = reading_id(found), reading_id(found, "other")
+        return JSONResponse(await run_in_threadpool(session.compare, *asked))
+
     def welcome(request: Request) -> Response:
         return JSONResponse(session.welcome())
 
@@ -106,6 +122,8 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
         Route(reading + "/export", export_reading),
         Route("/api/predict", predict, methods=["POST"]),
         Route("/api/importance", importance, methods=["POST"]),
+        Route("/api/write", write, methods=["POST"]),
+        Route("/api/compare", compare, methods=["POST"]),
     ]
     return Starlette(
         routes=routes,
@@ -141,6 +159,7 @@ def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
 
     return {
         ReadingGoneError: answer(404),
+        WritingGoneError: answer(404),
         BadInput: answer(400),
         HeadscopeError: answer(500),
         404: answer(404, "There is nothing at this address."),

@@ -10,22 +10,18 @@ from headscope.capture import Kind
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.reading import Reading, Scope
-from headscope.surfaces.app.examples import EXAMPLES
+from headscope.surfaces.app.comparing import comparison
+from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.facts import head_facts
 from headscope.surfaces.app.models import Models
-from headscope.surfaces.app.patterns import labels_of
+from headscope.surfaces.app.opened import opened
 from headscope.surfaces.app.predictions import importance, predictions
 from headscope.surfaces.app.readings import Kept, OffHead, Readings
-from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
-from headscope.views import Sending, ViewData
+from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest, WriteRequest
+from headscope.surfaces.app.writing import Writings, begin, described, go_on, read_written
+from headscope.views import ViewData
 from headscope.views.default_labels import scores_for
-from headscope.views.labels import as_labels
-from headscope.views.opening import opening_head
-from headscope.views.table import table_of
-from headscope.views.wire.frame import frame
 from headscope.views.wire.layer import layer_data
-
-MOST_TOKENS = 2048  # where the model itself has no limit, or a larger one
 
 
 @dataclass
@@ -44,34 +40,49 @@ class TooLongError(BadInput):
 class Session:
     models: Models
     readings: Readings = field(default_factory=Readings)
+    writings: Writings = field(default_factory=Writings)
 
     def welcome(self) -> dict[str, Any]:
         return {
             "models": [self.models.entry(name) for name in self.models],
             "default": self.models.default,
-            "examples": EXAMPLES,
+            "examples": for_page(),
             "max_characters": MOST_CHARACTERS,
         }
 
     def read(self, request: ReadRequest) -> ViewData:
         """Read a text and keep it; the answer carries its id and one layer."""
+        written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model):
             scope = switched_off(self.models.scope(request.model), request.off)
-            reading = _read(scope, request.text, request.text_pair, request.truncate)
+            if written is None:
+                reading = _read(scope, request.text, request.text_pair, request.truncate)
+            else:
+                reading = read_written(scope, written)
         scores = scores_for(reading)
-        labels = labels_of(scores)
-        kept = Kept(
-            request.model, scope, request.text, request.text_pair, reading, request.off, scores
-        )
-        name = self.readings.keep(kept)
-        part = reading.part()
-        layer, head = opening_head(part, as_labels(labels, part.kind))
-        if request.layer in part.numbers:
-            layer = request.layer
-        state = {"kind": part.kind, "layer": layer, "head": head, "heads": [head]}
-        sending = Sending(labels=labels, neurons=True, only=(layer,))
-        data = frame("head", reading, state, sending, table=table_of(reading))
-        return ViewData({**data.header, "id": name}, data.buffers)
+        text, pair = (request.text, request.text_pair) if written is None else _texts(reading)
+        kept = Kept(request.model, scope, text, pair, reading, request.off, scores)
+        data = opened(kept, request.layer)
+        more: dict[str, Any] = {"id": self.readings.keep(kept)}
+        if written is not None and request.writing is not None:
+            more["writing"] = described(scope, request.writing, written)
+        return ViewData({**data.header, **more}, data.buffers)
+
+    def write(self, request: WriteRequest) -> dict[str, Any]:
+        """Let the model write a few tokens more; the text is read when it is asked for."""
+        name = request.writing
+        model = request.model if name is None else self.writings.get(name).model
+        off = request.off if name is None else self.writings.get(name).off
+        with self.models.lock(model):
+            scope = switched_off(self.models.scope(model), off)
+            if name is None:
+                name = self.writings.keep(begin(scope, model, request.text, off))
+            writing = self.writings.get(name)
+            go_on(scope, writing, request.count)
+            return described(scope, name, writing)
+
+    def compare(self, name: str, other: str) -> dict[str, Any]:
+        return comparison(self.readings.get(name), self.readings.get(other))
 
     def layer(self, name: str, kind: Kind, layer: int, head: int | None = None) -> ViewData:
         return layer_data(self.readings.get(name).reading, kind, layer, head)
@@ -94,15 +105,22 @@ def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Rea
     if not text.strip():
         raise BadInput("Type a sentence to read.")
     second = None if scope.encoder_decoder else text_pair
-    count = token_count(scope, text, second)
-    limit = min(scope.max_length or MOST_TOKENS, MOST_TOKENS)
-    if count > limit and not truncate:
+    count, limit = token_count(scope, text, second), scope.max_length
+    if limit is not None and count > limit and not truncate:
         raise TooLongError(
-            f"The text has {count:,} tokens; {scope.name} reads at most {limit:,} here.",
+            f"The text has {count:,} tokens; {scope.name} reads at most {limit:,}.",
             count,
             limit,
         )
     return scope.read(text, text_pair, truncate=truncate)
+
+
+def _texts(reading: Reading) -> tuple[str, str | None]:
+    """What was read, prompt and what was written together; of two stacks each its own."""
+    if "cross" in reading.parts:
+        part = reading.part("cross")
+        return "".join(part.key.texts), "".join(part.query.texts)
+    return "".join(reading.texts), None
 
 
 def token_count(scope: Scope, text: str, text_pair: str | None) -> int:

@@ -72,6 +72,8 @@ def frame(
     if packed[0] is not None and sending.only is None:
         header["left_out"] = budget.left_out(reading, packed[0], most)
     header |= media_header(reading, buffers)
+    if "prompt_tokens" in reading.metadata:
+        header["prompt_tokens"] = reading.metadata["prompt_tokens"]
     if table is not None:
         header["table"] = table.header(buffers)
     if other is not None:

@@ -11,9 +11,11 @@ import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
 import style from "./app.css";
 import { AppHeader } from "./header";
+import { FirstHint, LessonCard } from "./lesson";
 import { HeadMap } from "./map";
 import { HeadPanel } from "./panel";
 import { Session } from "./session";
+import { Growing } from "./writing";
 
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
   const [, again] = useReducer((count: number) => count + 1, 0);
@@ -31,7 +33,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     session.follow(mounted.instrument.state);
     setInstrument(mounted.instrument);
     void mounted.instrument.ready.then(onReady);
-    if (reading.other && beside.current) stop = mountBeside(beside.current, reading.other.source, mounted.instrument);
+    if (reading.other && beside.current) stop = mountBeside(beside.current, reading.other.source, mounted.instrument, session);
     return () => {
       stop();
       mounted.instrument.unmount();
@@ -55,12 +57,18 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
         {current ? <Left session={session} instrument={current} /> : <aside class="side left" />}
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
+          <Growing session={session} />
+          {!covered && <LessonCard session={session} />}
           <div class={reading?.other ? "pair" : "alone"} hidden={covered}>
-            {reading?.other && <p class="pair-name">{session.titleOf(session.model)}{session.off.length > 0 && `, ${session.off.length} off`}</p>}
-            {reading?.other && <p class="pair-name">{reading.other.title}</p>}
             <div class="app-view" ref={holder} />
-            {reading?.other && <div class="app-other" ref={beside} />}
+            {reading?.other && (
+              <div class="app-beside">
+                <p class="pair-name">{reading.other.title}</p>
+                <div class="app-other" ref={beside} />
+              </div>
+            )}
           </div>
+          {!covered && reading && <FirstHint />}
           {covered && <Cover session={session} />}
         </main>
         {current ? <Right session={session} instrument={current} /> : <aside class="side right" />}
@@ -112,7 +120,7 @@ function Cover({ session }: { session: Session }): JSX.Element {
       <strong>Type a sentence or two above, and see what every head attends to.</strong>
       <p>Or begin with one of these:</p>
       <div class="cards">
-        {models?.examples.map((example, i) => (
+        {session.examples().map((example, i) => (
           <button class="card" key={i} data-example={i} onClick={() => void session.useExample(example)}>
             <b>{example.title}</b>
             <span>{example.text}</span>

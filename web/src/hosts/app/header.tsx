@@ -1,9 +1,10 @@
 /** The app's top line: model, one or two sentences, read, theme, link, export. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ExportFormat } from "../../protocol/types";
+import type { ExportFormat } from "../../protocol/app";
 import { copyText, number } from "../../render/dom";
-import { allOn } from "./session";
+import { Against } from "./against";
+import { WriteButton } from "./writing";
 import type { Session } from "./session";
 
 const formats: [ExportFormat, string][] = [
@@ -44,6 +45,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
         <TextBox session={session} which="pair" label={entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)"} limit={models?.max_characters} onRead={read} />
       </div>
       <button class="button primary" data-control="read" disabled={session.phase === "loading"} onClick={read}>read</button>
+      <WriteButton session={session} />
       <Examples session={session} />
       <span class="spring" />
       <Theme session={session} />
@@ -51,29 +53,6 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
       <Export session={session} />
       <button class="icon fold" aria-label="This head" onClick={() => fold("right")}>☰</button>
     </header>
-  );
-}
-
-/** Another model, or this one before heads were switched off, beside what is on screen. */
-function Against({ session }: { session: Session }): JSX.Element | null {
-  const others = session.models?.models.filter((each) => each.id !== session.model) ?? [];
-  if (!others.length && !session.off.length && !session.against) return null;
-  return (
-    <label class="field">
-      <span>against</span>
-      <select
-        data-control="against"
-        value={session.against}
-        onChange={(event) => {
-          session.against = event.currentTarget.value;
-          void session.read();
-        }}
-      >
-        <option value="">nothing</option>
-        {session.off.length > 0 && <option value={allOn}>every head on</option>}
-        {others.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
-      </select>
-    </label>
   );
 }
 
@@ -148,7 +127,7 @@ function Menu({ name, title, label, onOpen, children }: MenuProps): JSX.Element 
 }
 
 export function Examples({ session }: { session: Session }): JSX.Element | null {
-  const examples = session.models?.examples ?? [];
+  const examples = session.examples();
   if (!examples.length) return null;
   return (
     <Menu name="examples" title="Texts to start from" label="examples">

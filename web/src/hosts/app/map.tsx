@@ -6,6 +6,7 @@ import { LegendMark } from "../../instrument/legend";
 import { valueText } from "../../render/dom";
 import { diverging, sequential } from "../../render/scales";
 import { cellAt, headGrid, markOpen, rangeOf } from "../../views/headmap/grid";
+import { ChangeMap } from "./against";
 import type { Session } from "./session";
 
 export function HeadMap({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
@@ -77,9 +78,10 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
       <p class="read-out" aria-live="polite">
         <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
         <br />
-        {label ? `${label.text} ${label.score.toFixed(2)}` : "no clear pattern"}
+        {label ? `${label.text} ${label.score.toFixed(2)}` : "no label on this text"}
       </p>
       {column?.note && <p class="quiet">{column.note}</p>}
+      <ChangeMap session={session} instrument={instrument} />
       <p class="quiet">Layers down, heads across; a dot marks a labelled head, a stroke one that is off. Click opens it.</p>
     </aside>
   );

@@ -1,12 +1,15 @@
-/** The right column: this head. Label, statistics, why, switched off or on, and what that changes. */
+/** The right column: this head. What it does, what it looks at, numbers, why, and what switching it off changes. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
-import type { HeadFacts, ImportanceReply, PredictReply, Prediction } from "../../protocol/types";
+import type { HeadFacts, ImportanceReply, PredictReply, Prediction } from "../../protocol/app";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
+import { Match } from "./against";
 import { getJson, postJson } from "./api";
 import type { Session } from "./session";
+import { Why } from "./why";
+import { Written } from "./writing";
 
 type Asked<Reply> = { for: string; reply: Reply | null; error: string | null };
 
@@ -38,7 +41,8 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
   const path = `${state.kind}/${state.layer}/${state.head}`;
   const facts = useAnswer(`${id} ${path}`, () => getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`), 120);
   const stale = facts?.for !== `${id} ${path}`;
-  const off = session.isOff(state.kind, state.layer, state.head);
+  const reply = facts?.reply ?? null;
+  const waiting = <p class="quiet">{facts?.error ?? "measuring…"}</p>;
   return (
     <aside class="side right" aria-label="This head">
       <h2>
@@ -47,63 +51,88 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         <small>{part.kind}</small>
       </h2>
       <section data-panel="facts" class={stale ? "stale" : ""} aria-busy={stale}>
-        {facts?.reply ? <Facts facts={facts.reply} /> : <p class="quiet">{facts?.error ?? "measuring…"}</p>}
+        <h3>What it does</h3>
+        {reply ? <What facts={reply} /> : waiting}
+      </section>
+      <Match session={session} instrument={instrument} />
+      <section data-panel="looks" class={stale ? "stale" : ""}>
+        <h3>What it looks at most here</h3>
+        {reply ? <Looks facts={reply} instrument={instrument} /> : waiting}
+      </section>
+      <Written session={session} instrument={instrument} />
+      <section data-panel="numbers" class={stale ? "stale" : ""}>
+        <h3>Numbers <small>on this text</small></h3>
+        {reply ? <Numbers facts={reply} /> : waiting}
       </section>
       <section data-panel="why" class={stale ? "stale" : ""}>
         <h3>Why</h3>
-        <Why facts={facts?.reply ?? null} instrument={instrument} />
+        <Why facts={reply} instrument={instrument} />
       </section>
-      <section>
-        <label class="switch">
-          <input type="checkbox" data-control="off" checked={off} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
-          <span>switch off</span>
-        </label>
-        {off && <p class="quiet">While it is off, each token attends to every token it may see alike.</p>}
-        {session.off.length > 0 && (
-          <p class="quiet">
-            off: {session.off.map(([kind, layer, head]) => `${layer}-${head}${kind === part.kind ? "" : ` (${kind})`}`).join(", ")}{" "}
-            <button
-              class="plain"
-              data-control="all-on"
-              onClick={() => {
-                session.off = [];
-                void session.read();
-              }}
-            >
-              all on again
-            </button>
-          </p>
-        )}
-      </section>
+      <SwitchOff session={session} instrument={instrument} />
       <Predictions session={session} />
       <Importance session={session} instrument={instrument} />
     </aside>
   );
 }
 
-function Facts({ facts }: { facts: HeadFacts }): JSX.Element {
+/** The label, what it means, and how sure it is: here, and over the corpus it was labelled on. */
+function What({ facts }: { facts: HeadFacts }): JSX.Element {
   return (
     <>
       <p class="label-line">
-        {facts.label ? <><b>{facts.label}</b> {facts.score?.toFixed(2)}</> : <span class="quiet">no clear pattern</span>}
+        {facts.label ? <><b>{facts.label}</b> {facts.score?.toFixed(2)} <small class="quiet">on this text</small></> : <span class="quiet">{facts.why_no_patterns ?? "No pattern stands out on this text."}</span>}
       </p>
+      {facts.about && <p>{facts.about}</p>}
       <ul class="meters">
-        {facts.patterns.slice(0, 6).map((pattern) => (
-          <li key={pattern.name} title={pattern.lift ? `${valueText(pattern.lift)} times uniform attention` : undefined}>
+        {facts.patterns.slice(0, 4).map((pattern) => (
+          <li key={pattern.name} title={[pattern.note, pattern.lift ? `${valueText(pattern.lift)} times what even attention gives` : ""].filter(Boolean).join(" ")}>
             <span class={pattern.labelled ? "" : "quiet"}>{pattern.name.replaceAll("_", " ")}</span>
             <meter min={0} max={1} value={pattern.score} aria-label={`${pattern.name} ${pattern.score.toFixed(3)}`} />
             <b>{pattern.score.toFixed(2)}</b>
           </li>
         ))}
       </ul>
+      {facts.corpus && <p class="quiet">Over a corpus: <b>{facts.corpus.label}</b> {facts.corpus.score.toFixed(2)} {facts.corpus.evidence}</p>}
+    </>
+  );
+}
+
+/** The strongest pairs of words, each a click from its place in the picture. */
+function Looks({ facts, instrument }: { facts: HeadFacts; instrument: Instrument }): JSX.Element {
+  const { query, key } = instrument.reading.tokens(instrument.state.kind);
+  const looks = facts.looks ?? [];
+  return (
+    <>
+      <ol class="meters looks">
+        {looks.map((look) => (
+          <li key={`${look.query}-${look.key}`}>
+            <button class="plain" data-look={`${look.query}-${look.key}`} onClick={() => instrument.set({ query: look.query, key: null })}>
+              {visible(query.text[look.query] ?? "")} → {visible(key.text[look.key] ?? "")}
+            </button>
+            <meter min={0} max={1} value={look.weight} aria-label={`weight ${look.weight.toFixed(3)}`} />
+            <b>{look.weight.toFixed(2)}</b>
+          </li>
+        ))}
+      </ol>
+      {facts.left_out && <p class="quiet">{facts.left_out}</p>}
+    </>
+  );
+}
+
+function Numbers({ facts }: { facts: HeadFacts }): JSX.Element {
+  const [all, setAll] = useState(false);
+  const shown = all ? facts.statistics : facts.statistics.slice(0, 6);
+  return (
+    <>
       <dl class="numbers">
-        {facts.statistics.map((statistic) => (
+        {shown.map((statistic) => (
           <div key={statistic.name} title={statistic.note}>
             <dt>{statistic.name.replaceAll("_", " ")}</dt>
             <dd>{smallText(statistic.value)}{statistic.unit ? ` ${statistic.unit}` : ""}</dd>
           </div>
         ))}
       </dl>
+      {facts.statistics.length > 6 && <button class="plain" data-control="all-numbers" onClick={() => setAll(!all)}>{all ? "fewer" : `all ${facts.statistics.length}`}</button>}
     </>
   );
 }
@@ -111,17 +140,32 @@ function Facts({ facts }: { facts: HeadFacts }): JSX.Element {
 /** A weight of 3e-9 is nothing to anyone who looks at a head. */
 const smallText = (value: number) => (Math.abs(value) < 0.0005 && value !== 0 ? (value < 0 ? ">−0.001" : "<0.001") : valueText(value));
 
-function Why({ facts, instrument }: { facts: HeadFacts | null; instrument: Instrument }): JSX.Element {
-  if (!facts) return <p class="quiet">…</p>;
-  if (!facts.why) return <p class="quiet">{facts.why_not ?? "No pattern holds here that neurons could explain."}</p>;
-  const { text, marked } = facts.why;
+function SwitchOff({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  const { state } = instrument;
+  const off = session.isOff(state.kind, state.layer, state.head);
   return (
-    <>
-      <p>{text}</p>
-      <button class="button" data-control="show-neurons" onClick={() => instrument.set({ view: "neuron", marked, sort: "contribution" })}>
-        show these neurons →
-      </button>
-    </>
+    <section data-panel="switch">
+      <label class="switch">
+        <input type="checkbox" data-control="off" checked={off} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
+        <span>switch off</span>
+      </label>
+      {off && <p class="quiet">While it is off, each token attends to every token it may see alike.</p>}
+      {session.off.length > 0 && (
+        <p class="quiet">
+          off: {session.off.map(([kind, layer, head]) => `${layer}-${head}${kind === state.kind ? "" : ` (${kind})`}`).join(", ")}{" "}
+          <button
+            class="plain"
+            data-control="all-on"
+            onClick={() => {
+              session.off = [];
+              void session.read();
+            }}
+          >
+            all on again
+          </button>
+        </p>
+      )}
+    </section>
   );
 }
 

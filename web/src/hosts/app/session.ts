@@ -1,8 +1,9 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
 import { openContainer } from "../../protocol/container";
-import type { AppHeader, Example, Kind, ModelsReply, OffHead, ReadRequest, Source, State, Theme } from "../../protocol/types";
+import type { AppHeader, Comparison, Example, Lesson, ModelsReply, OffHead, ReadRequest, Writing } from "../../protocol/app";
+import type { Kind, Source, State, Theme } from "../../protocol/types";
 import { fromQuery, toQuery } from "../../state/url";
-import { ApiError, getBytes, getJson, postBytes } from "./api";
+import { ApiError, getBytes, getJson, postBytes, postJson } from "./api";
 
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
@@ -10,11 +11,16 @@ export interface Reading {
   id: string;
   source: Source;
   /** The reading it is compared with, and what that is. */
-  other: { source: Source; title: string } | null;
+  other: { source: Source; title: string; id: string } | null;
 }
 
-/** Compared with the same model, every head on. */
+/** Compared with the same model, every head on; or with the same model reading another text. */
 export const allOn = "all-on";
+export const anotherText = "another-text";
+
+/** Tokens asked for at once, so that the text is seen to grow; and until the model rests. */
+const atOnce = 4;
+const atMost = 24;
 
 export class Session {
   phase: Phase = "starting";
@@ -25,8 +31,17 @@ export class Session {
   text = "";
   pair = "";
   off: OffHead[] = [];
-  /** A model's id, or allOn, or nothing. */
+  /** A model's id, or allOn, or anotherText, or nothing. */
   against = "";
+  /** The text it is compared with, where that is anotherText. */
+  againstText = "";
+  /** Of two readings: the head of the same number beside each head, or the one most alike. */
+  pairing: "number" | "likeness" = "number";
+  comparison: Comparison | null = null;
+  lesson: Lesson | null = null;
+  writing: Writing | null = null;
+  /** The model is writing now. */
+  isWriting = false;
   reading: Reading | null = null;
   theme: Theme = "auto";
   state: Partial<State>;
@@ -40,6 +55,8 @@ export class Session {
     this.pair = address.get("pair") ?? "";
     this.off = readOff(address.get("off") ?? "");
     this.against = address.get("against") ?? "";
+    this.againstText = address.get("against_text") ?? "";
+    if (address.get("pairing") === "likeness") this.pairing = "likeness";
     this.state = fromQuery(address);
     this.theme = this.state.theme ?? "auto";
   }
@@ -61,20 +78,66 @@ export class Session {
     }
     const known = this.models.models.some((each) => each.id === this.model);
     if (!known) this.model = this.models.default;
-    const [first] = this.models.examples;
-    if (this.against !== allOn && !this.models.models.some((each) => each.id === this.against)) this.against = "";
+    const first = this.examples()[0];
+    if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
     if (this.text) await this.read();
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
 
+  /** Those that make sense for the model at hand. */
+  examples(): Example[] {
+    const entry = this.models?.models.find((each) => each.id === this.model);
+    const able: Record<Example["needs"], boolean | undefined> = {
+      "": true,
+      pair: !entry?.causal && !entry?.encoder_decoder,
+      mask: entry?.masks,
+      causal: entry?.causal && !entry.encoder_decoder,
+      writes: entry?.writes && !entry.encoder_decoder,
+      translates: entry?.encoder_decoder,
+      "both ways": !entry?.causal && !entry?.encoder_decoder,
+    };
+    return (this.models?.examples ?? []).filter((example) => able[example.needs]);
+  }
+
   async useExample(example: Example): Promise<void> {
-    if (example.model) this.model = example.model;
     this.text = example.text;
     this.pair = example.text_pair ?? "";
     this.off = [];
-    this.state = { ...kept(this.state, ["view", "theme"]), ...example.state };
-    await this.read();
+    this.writing = null;
+    this.state = kept(this.state, ["theme"]);
+    if (example.writes) await this.write();
+    else await this.read();
+  }
+
+  /** The model goes on from the text, or from what it wrote so far, until it is stopped or has written enough. */
+  async write(): Promise<void> {
+    const ticket = ++this.ticket;
+    if (!this.text.trim()) return this.settle("empty");
+    const already = this.writing?.steps.length ?? 0;
+    this.isWriting = true;
+    this.settle("loading");
+    try {
+      while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) {
+        const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.text, off: this.off };
+        const writing = await postJson<Writing>("api/write", { ...from, count: atOnce });
+        if (ticket !== this.ticket) return;
+        this.writing = writing;
+        this.tell();
+      }
+      this.isWriting = false;
+      this.pair = "";
+      this.state = kept(this.state, ["view", "theme", "layer", "head", "heads", "kind", "first", "scale", "unit", "specials"]);
+      await this.read();
+    } catch (error) {
+      this.isWriting = false;
+      if (ticket === this.ticket) this.fail(error);
+    }
+  }
+
+  stopWriting(): void {
+    this.isWriting = false;
+    this.tell();
   }
 
   /** Reads the text as it stands; what was on screen stays until the new reading is here. */
@@ -84,28 +147,70 @@ export class Session {
     this.settle("loading");
     try {
       const source = await this.ask(this.model, this.off, truncate);
-      if (this.against === allOn && !this.off.length) this.against = "";
-      const other = this.against ? await this.ask(this.against === allOn ? this.model : this.against, [], truncate) : null;
+      const other = await this.askOther(truncate);
       if (ticket !== this.ticket) return;
+      const { lesson, writing } = source.header as AppHeader;
+      this.lesson = lesson ?? null;
+      this.writing = writing ?? null;
+      await this.learn();
       source.header.state = { ...source.header.state, ...this.state, theme: this.theme };
       if (other) other.header.state = source.header.state;
-      const title = this.against === allOn ? "every head on" : this.titleOf(this.against);
-      this.reading = { id: (source.header as AppHeader).id, source, other: other && { source: other, title } };
+      this.reading = { id: (source.header as AppHeader).id, source, other: other && { source: other, title: this.otherTitle(), id: (other.header as AppHeader).id } };
       this.settle("ready");
+      await this.compare(ticket);
     } catch (error) {
       if (ticket === this.ticket) this.fail(error);
     }
+  }
+
+  private async askOther(truncate: boolean): Promise<Source | null> {
+    if (this.against === allOn && !this.off.length) this.against = "";
+    if (this.against === anotherText && !this.againstText.trim()) return null;
+    if (!this.against) return null;
+    if (this.against === anotherText) return this.ask(this.model, this.off, truncate, this.againstText);
+    return this.ask(this.against === allOn ? this.model : this.against, [], truncate);
+  }
+
+  private otherTitle(): string {
+    if (this.against === anotherText) return `“${this.againstText.slice(0, 40)}${this.againstText.length > 40 ? "…" : ""}”`;
+    return this.against === allOn ? "every head on" : this.titleOf(this.against);
+  }
+
+  /** Little is known of a model before it is opened: afterwards its examples and abilities are. */
+  private async learn(): Promise<void> {
+    const entry = this.models?.models.find((each) => each.id === this.model);
+    if (entry && !Object.keys(entry.layers).length) this.models = await getJson<ModelsReply>("api/models");
+  }
+
+  /** How much each head changed and which is which; the picture does not wait for it. */
+  private async compare(ticket: number): Promise<void> {
+    this.comparison = null;
+    const { reading } = this;
+    if (!reading?.other) return;
+    const found = await postJson<Comparison>("api/compare", { id: reading.id, other: reading.other.id }).catch(() => null);
+    if (ticket !== this.ticket) return;
+    this.comparison = found;
+    this.tell();
+  }
+
+  /** The head of the other reading that stands beside this one. */
+  partner(layer: number, head: number): [number, number] {
+    const match = this.comparison?.matches.find((each) => each.layer === layer && each.head === head);
+    return this.pairing === "likeness" && match ? match.to : [layer, head];
   }
 
   titleOf(model: string): string {
     return this.models?.models.find((each) => each.id === model)?.title ?? model;
   }
 
-  private async ask(model: string, off: OffHead[], truncate: boolean): Promise<Source> {
+  private async ask(model: string, off: OffHead[], truncate: boolean, text?: string): Promise<Source> {
+    const own = text === undefined;
     const request: ReadRequest = {
       model,
-      text: this.text,
-      text_pair: this.pair.trim() ? this.pair : null,
+      text: own ? this.text : text,
+      text_pair: own && this.pair.trim() ? this.pair : null,
+      // What one model wrote is read token by token by it alone; another reads the same words.
+      ...(own && model === this.model && this.writing ? { writing: this.writing.id } : {}),
       off,
       layer: this.state.layer ?? null,
       ...(truncate ? { truncate } : {}),
@@ -126,8 +231,11 @@ export class Session {
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
-    this.state = kept(this.state, ["view", "theme", "unit", "specials", "scale", "layout", "minimum"]);
+    this.state = kept(this.state, ["view", "theme", "unit", "specials", "first", "layout", "minimum"]);
+    // The server opens a long text as text and a short one with lines; another view was chosen by hand.
+    if (this.state.view === "head" || this.state.view === "text") delete this.state.view;
     this.off = [];
+    this.writing = null;
   }
 
   isOff(kind: Kind, layer: number, head: number): boolean {
@@ -150,6 +258,8 @@ export class Session {
     const query = new URLSearchParams({ model: this.model, text: this.text });
     if (this.pair.trim()) query.set("pair", this.pair);
     if (this.against) query.set("against", this.against);
+    if (this.against === anotherText) query.set("against_text", this.againstText);
+    if (this.pairing === "likeness") query.set("pairing", "likeness");
     if (this.off.length) query.set("off", this.off.map((each) => each.join(".")).join("_"));
     const state = this.stateQuery();
     for (const [name, value] of state) query.set(name, value);

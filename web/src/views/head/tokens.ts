@@ -101,7 +101,8 @@ export class TokenColumn {
     if (unit.special) classes.push("special");
     if (unit.continues) classes.push("continues");
     if (unit.class === 3) classes.push("punctuation");
-    if (i > 0 && this.units[i - 1].segment !== unit.segment) classes.push("new-sentence");
+    if (i > 0 && (this.units[i - 1].segment !== unit.segment || unit.begins)) classes.push("new-sentence");
+    if (unit.begins) classes.push("begins");
     const text = make("span", { class: "text", dir: "auto" }, visible(unit.text));
     const element = make(
       "div",

@@ -54,6 +54,12 @@ export function piecesOf(tokens: Tokens, units: Unit[], place: (unit: Unit) => {
   });
 }
 
+/** The same pieces with a line over those that the model wrote itself. */
+export function withBoundary(pieces: Piece[], units: Unit[]): Piece[] {
+  const at = units.findIndex((unit) => unit.begins);
+  return at < 0 ? pieces : [...pieces.slice(0, at), heading("the model wrote:", at === 0), ...pieces.slice(at)];
+}
+
 /** A line of its own over one of two texts. */
 export function heading(text: string, first: boolean): Piece {
   return { text, query: -1, key: -1, gap: "", before: first ? 0 : 2, after: 1, indent: "", quiet: true };

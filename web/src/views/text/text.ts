@@ -12,7 +12,7 @@ import { layout } from "./layout";
 import type { Layout } from "./layout";
 import { Minimap } from "./minimap";
 import { Pane } from "./pane";
-import { heading, piecesOf } from "./pieces";
+import { heading, piecesOf, withBoundary } from "./pieces";
 import type { Piece } from "./pieces";
 import { StrongestList, topOf } from "./strongest";
 import { Weights } from "./weights";
@@ -115,7 +115,8 @@ export class TextView implements View {
     const keyAt = new Map(this.units.key.map((unit, i) => [unit.end, i]));
     const one = tokens.query === tokens.key;
     if (one) {
-      this.pieces = piecesOf(tokens.query, this.units.query, ((count) => (unit: Unit) => ({ query: count++, key: keyAt.get(unit.end) ?? -1 }))(0));
+      const pieces = piecesOf(tokens.query, this.units.query, ((count) => (unit: Unit) => ({ query: count++, key: keyAt.get(unit.end) ?? -1 }))(0));
+      this.pieces = withBoundary(pieces, this.units.query);
     } else {
       const asKey = piecesOf(tokens.key, this.units.key, (unit) => ({ query: -1, key: keyAt.get(unit.end)! }));
       const asQuery = piecesOf(tokens.query, this.units.query, ((count) => () => ({ query: count++, key: -1 }))(0));

@@ -1,0 +1,142 @@
+"""How alike the heads of two readings attend, and which head of one is which of the other.
+
+Two heads that read the same words are compared by the overlap of their attention: for each query
+the sum over keys of √(p·q), the Bhattacharyya coefficient, averaged over queries. It is 1 where
+they attend alike and 0 where they look at nothing in common. Heads are then paired so that the sum
+of the overlaps is the largest there is (a linear assignment).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.reading import Part
+from headscope.reading.word_level import word_starts
+from headscope.text.tokens import Tokens
+
+MOST_QUERIES = 64
+MOST_WEIGHTS = 2**26  # held at once, of each reading
+Heads = tuple[tuple[int, int], ...]  # (layer, head)
+
+
+@dataclass(frozen=True)
+class Alike:
+    """`likeness` of every head of the first reading with every head of the second."""
+
+    first: Heads
+    second: Heads
+    likeness: NDArray[np.float64]  # n m
+
+    def same_number(self) -> dict[tuple[int, int], float]:
+        """Likeness of the heads that have the same number in both."""
+        place = {head: at for at, head in enumerate(self.second)}
+        return {
+            head: float(self.likeness[at, place[head]])
+            for at, head in enumerate(self.first)
+            if head in place
+        }
+
+    def matched(self) -> dict[tuple[int, int], tuple[tuple[int, int], float]]:
+        """Each head of the first with the head of the second it is paired with."""
+        from scipy.optimize import linear_sum_assignment
+
+        rows, columns = linear_sum_assignment(self.likeness, maximize=True)
+        return {
+            self.first[i]: (self.second[j], float(self.likeness[i, j]))
+            for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
+        }
+
+
+def heads_of(part: Part) -> Heads:
+    return tuple((one.layer, head) for one in part.layers for head in range(one.shape[0]))
+
+
+def same_words(one: Part, two: Part) -> bool:
+    """Whether both read the same words, however their tokenizers cut them."""
+    return _spelled(one.query) == _spelled(two.query) and _spelled(one.key) == _spelled(two.key)
+
+
+def overlap(one: Part, two: Part) -> Alike:
+    """Of two parts that read the same words: rows and columns are words, specials left out."""
+    query, key = _words(one.query)[0].size, _words(one.key)[0].size
+    heads = max(len(heads_of(one)), len(heads_of(two)))
+    most = min(MOST_QUERIES, max(8, MOST_WEIGHTS // max(1, key * heads)))
+    chosen = np.unique(np.linspace(0, query - 1, min(query, most)).astype(np.intp))
+    likeness = _roots(one, chosen) @ _roots(two, chosen).T / chosen.size
+    return Alike(heads_of(one), heads_of(two), np.clip(likeness, 0.0, 1.0))
+
+
+def by_numbers(
+    one: Part,
+    two: Part,
+    first: dict[str, NDArray[np.floating]],  # measure: layers heads
+    second: dict[str, NDArray[np.floating]],
+) -> Alike:
+    """Of two parts that read different words: how near their heads' numbers lie.
+
+    exp(-d), d the root mean square difference over the measures both have, each in units of its
+    spread over the heads of both: 1 where all numbers agree, 0.37 where they are one spread apart.
+    """
+    names = sorted(first.keys() & second.keys())
+    mine, theirs = (_profile(part, found, names) for part, found in ((one, first), (two, second)))
+    both = np.concatenate([mine, theirs])
+    spread = np.nanstd(both, axis=0)
+    told = np.isfinite(both).all(axis=0) & (spread > 0)
+    gap = (mine[:, None, told] - theirs[None, :, told]) / spread[told]
+    distance = np.sqrt(np.square(gap).mean(axis=-1)) if told.any() else np.zeros(gap.shape[:2])
+    return Alike(heads_of(one), heads_of(two), np.exp(-distance))
+
+
+def _profile(
+    part: Part, found: dict[str, NDArray[np.floating]], names: list[str]
+) -> NDArray[np.float64]:  # heads measures
+    place = {number: at for at, number in enumerate(part.numbers)}
+    return np.array(
+        [
+            [float(found[name][place[layer], head]) for name in names]
+            for layer, head in heads_of(part)
+        ]
+    ).reshape(-1, len(names))
+
+
+def _words(tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each word starts and ends, specials left out."""
+    starts = word_starts(tokens)
+    ends = np.append(starts[1:], len(tokens))
+    kept = tokens.content[starts]
+    return starts[kept], ends[kept]
+
+
+def _spelled(tokens: Tokens) -> list[str]:
+    """The words as they stand in the text; given tokens by their labels."""
+    starts, ends = _words(tokens)
+    if tokens.texts and (tokens.spans[starts] >= 0).all():
+        return [
+            tokens.texts[int(tokens.segments[a])][
+                tokens.spans[a, 0] : tokens.spans[b - 1, 1]
+            ].strip()
+            for a, b in zip(starts, ends, strict=True)
+        ]
+    return ["".join(tokens.labels[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
+def _roots(part: Part, chosen: NDArray[np.intp]) -> NDArray[np.float64]:  # heads (queries keys)
+    """√ of the words' weights of some queries, rows made to sum to one again."""
+    starts, ends = _words(part.query)
+    columns, stops = _words(part.key)
+    tokens = np.concatenate([np.arange(starts[at], ends[at]) for at in chosen])
+    sizes = ends[chosen] - starts[chosen]
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    found: list[NDArray[np.float64]] = []
+    for one in part.layers:
+        weights = one.head_weights(slice(None), tokens).astype(np.float64)  # h r s
+        summed = np.concatenate([np.zeros((*weights.shape[:2], 1)), weights.cumsum(-1)], axis=-1)
+        words = summed[..., stops] - summed[..., columns]
+        rows = np.add.reduceat(words, first, axis=1) / sizes[:, None]
+        total = rows.sum(axis=-1, keepdims=True)
+        whole = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
+        found.append(np.sqrt(np.maximum(whole, 0.0)).reshape(weights.shape[0], -1))
+    return np.concatenate(found)

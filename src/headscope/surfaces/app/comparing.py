@@ -1,0 +1,54 @@
+"""Two readings beside each other: how much each head changed, and which head is which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headscope.capture import Kind
+from headscope.errors import BadInput
+from headscope.reading import Part
+from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
+from headscope.surfaces.app.readings import Kept
+from headscope.views.summary import summary
+
+BY_OVERLAP = (
+    "Likeness is the overlap of two heads' attention to the same words: 1 where they attend alike, "
+    "0 where they look at nothing in common."
+)
+BY_NUMBERS = (
+    "The two texts differ, so heads are compared by their numbers: 1 where all agree, 0.37 where "
+    "they lie one spread of all heads apart."
+)
+
+
+def comparison(one: Kept, two: Kept, kind: Kind | None = None) -> dict[str, Any]:
+    part = one.reading.part(kind)
+    if part.kind not in two.reading.parts:
+        kinds = " and ".join(two.reading.kinds)
+        raise BadInput(f"The other reading has no {part.kind} attention; it has {kinds}.")
+    other = two.reading.part(part.kind)
+    words = same_words(part, other)
+    found = (
+        overlap(part, other) if words else by_numbers(part, other, summary(part), summary(other))
+    )
+    return {
+        "kind": part.kind,
+        "layers": list(part.numbers),
+        "heads": part.heads,
+        "change": _change(part, found).ravel().tolist(),
+        "matches": [
+            {"layer": mine[0], "head": mine[1], "to": list(theirs), "likeness": round(likeness, 4)}
+            for mine, (theirs, likeness) in found.matched().items()
+        ],
+        "note": BY_OVERLAP if words else BY_NUMBERS,
+    }
+
+
+def _change(part: Part, found: Alike) -> np.ndarray[Any, Any]:
+    """1 − likeness of the heads of the same number; −1 where the other has no such head."""
+    change = np.full((len(part.numbers), part.heads), -1.0)
+    for (layer, head), likeness in found.same_number().items():
+        change[part.numbers.index(layer), head] = round(1.0 - likeness, 4)
+    return change

@@ -1,0 +1,48 @@
+"""The first answer to a reading: what the page opens on, every head's numbers, and one layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headscope.reading import Reading
+from headscope.surfaces.app.lessons import lesson_for
+from headscope.surfaces.app.patterns import labels_of
+from headscope.surfaces.app.readings import Kept
+from headscope.views import Sending, ViewData
+from headscope.views.labels import as_labels
+from headscope.views.opening import opening_head
+from headscope.views.table import table_of
+from headscope.views.text import telling_query
+from headscope.views.wire.frame import frame
+
+LONG = 300  # tokens from which on a text is read as text first
+
+
+def opened(kept: Kept, layer: int | None) -> ViewData:
+    """`layer` is the one on screen before, which stays where it was."""
+    reading = kept.reading
+    part = reading.part("decoder" if "prompt_tokens" in reading.metadata else None)
+    labels = labels_of(kept.scores)
+    table = table_of(reading, part.kind)
+    lesson = lesson_for(kept.text, kept.text_pair, part, table.columns)
+    at = opening_head(part, as_labels(labels, part.kind))
+    if lesson and "layer" in lesson:
+        at = (lesson["layer"], lesson["head"])
+    if layer in part.numbers:
+        at = (layer, at[1])
+    view = _view(reading, lesson)
+    state: dict[str, Any] = {"kind": part.kind, "layer": at[0], "head": at[1], "heads": [at[1]]}
+    if "prompt_tokens" in reading.metadata:
+        state["query"] = reading.metadata["prompt_tokens"] - 1  # where the first word was chosen
+    elif view == "text":
+        state["query"] = telling_query(part, *at)
+    sending = Sending(labels=labels, neurons=True, only=(at[0],))
+    data = frame(view, reading, state, sending, table=table)
+    return ViewData({**data.header, "lesson": lesson}, data.buffers)
+
+
+def _view(reading: Reading, lesson: dict[str, Any] | None) -> str:
+    if lesson is not None:
+        return str(lesson["view"])
+    longest = max(len(part.query) for part in reading.parts.values())
+    return "text" if longest > LONG or "prompt_tokens" in reading.metadata else "head"

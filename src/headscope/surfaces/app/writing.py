@@ -1,0 +1,166 @@
+"""The model writes on, a few tokens at a time; what it weighed at each step is kept.
+
+A text being written is known by an id nobody can guess. It stops where it is left, and goes on from
+the tokens themselves: written out and cut anew, they might not be the ones the model chose.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from headscope.errors import BadInput, HeadscopeError
+from headscope.models.evaluation import evaluating
+from headscope.reading.generated import tokens_of_ids
+from headscope.reading.predict import likeliest
+
+if TYPE_CHECKING:
+    from headscope.reading import Reading, Scope
+    from headscope.surfaces.app.readings import OffHead
+
+CHOICES = 5  # predictions kept of each step
+MOST_AT_ONCE = 64  # tokens written in one request
+MOST_KEPT = 32  # texts
+
+
+class WritingGoneError(HeadscopeError):
+    """The id is unknown, or its text was let go."""
+
+
+@dataclass
+class Writing:
+    """One text in the making."""
+
+    model: str
+    prompt: str
+    off: tuple[OffHead, ...]
+    ids: list[int]  # the decoder's, those of the prompt first
+    prompt_tokens: int
+    steps: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
+    done: bool = False
+
+    @property
+    def new(self) -> list[int]:
+        return self.ids[self.prompt_tokens :]
+
+
+class Writings:
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Writing] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def keep(self, writing: Writing) -> str:
+        name = secrets.token_urlsafe(18)
+        with self._lock:
+            self._kept[name] = writing
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return name
+
+    def get(self, name: str) -> Writing:
+        with self._lock:
+            if name not in self._kept:
+                raise WritingGoneError("This text is no longer kept; let the model write it anew.")
+            self._kept.move_to_end(name)
+            return self._kept[name]
+
+
+def can_write(scope: Scope) -> bool:
+    return scope.tokenizer is not None and bool(
+        getattr(scope.model, "can_generate", lambda: False)()
+    )
+
+
+def begin(scope: Scope, model: str, prompt: str, off: tuple[OffHead, ...]) -> Writing:
+    if not can_write(scope):
+        raise BadInput(f"{scope.name} does not write text; choose a model that does.")
+    if not prompt.strip():
+        raise BadInput("Type a beginning for the model to go on from.")
+    ids = scope.encode([prompt]).tokens[0].ids.tolist()
+    if scope.encoder_decoder:
+        ids = [_start(scope)]
+    end = getattr(scope.tokenizer, "eos_token_id", None)
+    if len(ids) > 1 and ids[-1] == end and not scope.encoder_decoder:
+        ids = ids[:-1]  # a text that has ended would not go on
+    return Writing(model, prompt, off, ids, len(ids))
+
+
+def go_on(scope: Scope, writing: Writing, count: int) -> None:
+    """Write `count` more tokens, or fewer where the text ends or the model's room does."""
+    room = scope.max_length
+    count = min(count, MOST_AT_ONCE, MOST_AT_ONCE if room is None else room - len(writing.ids))
+    if writing.done or count < 1:
+        writing.done = True
+        return
+    inputs, ends = _inputs(scope, writing), _ends(scope)
+    with torch.no_grad(), evaluating(scope.model), contextlib.ExitStack() as stack:
+        if scope.edits:
+            stack.enter_context(scope.capture(lambda call: None, lazy=True))
+        written = scope.model.generate(
+            **inputs,
+            max_new_tokens=count,
+            do_sample=False,
+            return_dict_in_generate=True,
+            output_logits=True,
+            pad_token_id=next(iter(ends), 0),
+        )
+    new = written.sequences[0, len(writing.ids) :].tolist()
+    for logits in written.logits[: len(new)]:
+        best = likeliest(scope, logits[0].float().softmax(-1), CHOICES)
+        writing.steps.append([one._asdict() for one in best])
+    writing.ids += new
+    writing.done = bool(new) and new[-1] in ends
+
+
+def _inputs(scope: Scope, writing: Writing) -> dict[str, Tensor]:
+    ids = torch.tensor([writing.ids], device=scope.device)
+    if not scope.encoder_decoder:
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    read = scope.encode([writing.prompt]).inputs
+    known = {name: read[name] for name in ("input_ids", "attention_mask")}
+    return {**known, "decoder_input_ids": ids}
+
+
+def _ends(scope: Scope) -> list[int]:
+    """Tokens that end a text."""
+    found = getattr(scope.model.generation_config, "eos_token_id", None)
+    ends = [found] if isinstance(found, int) else list(found or ())
+    own = getattr(scope.tokenizer, "eos_token_id", None)
+    return ends or ([own] if own is not None else [])
+
+
+def _start(scope: Scope) -> int:
+    for holder in (scope.model.generation_config, scope.model.config):
+        start = getattr(holder, "decoder_start_token_id", None)
+        if start is not None:
+            return int(start)
+    raise BadInput(f"{scope.name} names no token its decoder starts with.")
+
+
+def described(scope: Scope, name: str, writing: Writing) -> dict[str, Any]:
+    """What the page shows while the text grows."""
+    tokens = tokens_of_ids(scope.tokenizer, writing.ids)
+    first = writing.prompt_tokens
+    return {
+        "id": name,
+        "prompt_tokens": first,
+        "done": writing.done,
+        "steps": [
+            {"token": label, "choices": choices}
+            for label, choices in zip(tokens.labels[first:], writing.steps, strict=True)
+        ],
+    }
+
+
+def read_written(scope: Scope, writing: Writing) -> Reading:
+    """The whole text, prompt and what was written, token for token as the model made it."""
+    reading = scope.read_inputs(_inputs(scope, writing))
+    reading.metadata["prompt_tokens"] = writing.prompt_tokens
+    return reading

@@ -1,0 +1,65 @@
+/** What the example on screen teaches; and, on a first visit, three steps that never return. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Session } from "./session";
+
+export function LessonCard({ session }: { session: Session }): JSX.Element | null {
+  const { lesson } = session;
+  if (!lesson) return null;
+  return (
+    <section class="lesson" data-lesson aria-label={`Example: ${lesson.title}`}>
+      <p>
+        <b>{lesson.title}.</b> {lesson.says} <i>Try: {lesson.tries}</i>
+      </p>
+      <button
+        class="icon"
+        data-control="close-lesson"
+        aria-label="Close the example's note"
+        onClick={() => {
+          session.lesson = null;
+          session.tell();
+        }}
+      >
+        ×
+      </button>
+    </section>
+  );
+}
+
+const seen = "headscope hint seen";
+const steps = [
+  "Left: every head of the model, layers down, heads across. Click a square to open that head.",
+  "Middle: the text. Hover a word to see where its attention goes; click to hold it there.",
+  "Right: what this head does, in words and numbers, and a switch to turn it off.",
+];
+
+/** A browser that keeps nothing (a private window) shows it again; it is one click to leave. */
+function wasSeen(): boolean {
+  try {
+    return localStorage.getItem(seen) !== null;
+  } catch {
+    return true;
+  }
+}
+
+export function FirstHint(): JSX.Element | null {
+  const [step, setStep] = useState(wasSeen() ? steps.length : 0);
+  if (step >= steps.length) return null;
+  const go = (next: number) => {
+    try {
+      localStorage.setItem(seen, "yes");
+    } catch {
+      // Nothing can be kept here.
+    }
+    setStep(next);
+  };
+  return (
+    <aside class="hint" data-hint aria-label="First steps">
+      <p>
+        <small>{step + 1} of {steps.length}</small> {steps[step]}
+      </p>
+      <button class="button primary" data-control="hint-next" onClick={() => go(step + 1)}>{step + 1 < steps.length ? "next" : "done"}</button>
+      {step + 1 < steps.length && <button class="plain" data-control="hint-leave" onClick={() => go(steps.length)}>leave</button>}
+    </aside>
+  );
+}

@@ -1,0 +1,58 @@
+/** Why a head does what it does: a small chart, the sentence under it, the numbers behind a click. */
+import type { JSX } from "preact";
+import type { Instrument } from "../../instrument/instrument";
+import type { HeadFacts } from "../../protocol/app";
+import { valueText } from "../../render/dom";
+
+export function Why({ facts, instrument }: { facts: HeadFacts | null; instrument: Instrument }): JSX.Element {
+  if (!facts) return <p class="quiet">…</p>;
+  if (!facts.why) return <p class="quiet">{facts.why_not ?? "No pattern was found on this text that neurons could explain."}</p>;
+  const { text, marked, neurons = [], sentence } = facts.why;
+  return (
+    <>
+      {neurons.length > 0 && <Chart neurons={neurons} />}
+      <p>{sentence ?? text}</p>
+      <button class="button" data-control="show-neurons" onClick={() => instrument.set({ view: "neuron", marked, sort: "contribution" })}>
+        show these neurons →
+      </button>
+      {sentence && (
+        <details>
+          <summary>numbers</summary>
+          <p>{text}</p>
+          <dl class="numbers">
+            {neurons.map((each) => (
+              <div key={each.name}>
+                <dt>{each.name}</dt>
+                <dd>{valueText(each.contribution)} · {(100 * each.share).toFixed(0)} %</dd>
+              </div>
+            ))}
+          </dl>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** Share of the difference each neuron carries, the largest first; a line says how far they reach together. */
+function Chart({ neurons }: { neurons: NonNullable<NonNullable<HeadFacts["why"]>["neurons"]> }): JSX.Element {
+  const [width, height, foot] = [236, 74, 14];
+  const step = width / neurons.length;
+  const most = Math.max(...neurons.map((each) => Math.abs(each.share)), 0.01);
+  const total = neurons.reduce((sum, each) => sum + each.share, 0);
+  const label = `${neurons.length} neurons together carry ${(100 * total).toFixed(0)} % of what makes the head look there`;
+  return (
+    <svg class="why-chart" viewBox={`0 0 ${width} ${height + foot}`} role="img" aria-label={label}>
+      {neurons.map((each, i) => {
+        const tall = (Math.abs(each.share) / most) * (height - 14);
+        return (
+          <g key={each.name}>
+            <title>{`${each.name}: ${(100 * each.share).toFixed(1)} %`}</title>
+            <rect x={i * step + 1.5} y={height - tall} width={step - 3} height={Math.max(1, tall)} class={each.share < 0 ? "against" : ""} />
+            {neurons.length <= 10 && <text x={(i + 0.5) * step} y={height - tall - 3} text-anchor="middle">{(100 * each.share).toFixed(0)}%</text>}
+            <text x={(i + 0.5) * step} y={height + 11} text-anchor="middle" class="quiet">{each.name.replace(/^neurons? /, "")}</text>
+          </g>
+        );
+      })}
+    </svg>
+  );
+}

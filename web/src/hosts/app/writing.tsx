@@ -1,0 +1,73 @@
+/** The model writes: the button that lets it, the text as it grows, and a step through what it wrote. */
+import type { JSX } from "preact";
+import type { Instrument } from "../../instrument/instrument";
+import { visible } from "../../render/dom";
+import type { Session } from "./session";
+
+export function WriteButton({ session }: { session: Session }): JSX.Element | null {
+  const entry = session.models?.models.find((each) => each.id === session.model);
+  if (!entry?.writes) return null;
+  if (session.isWriting) return <button class="button" data-control="stop-writing" onClick={() => session.stopWriting()}>stop</button>;
+  const title = session.writing ? "Let the model write on" : "Let the model go on from this text";
+  return (
+    <button class="button" data-control="write" title={title} disabled={session.phase === "loading" || session.writing?.done} onClick={() => void session.write()}>
+      {session.writing ? "go on" : "write"}
+    </button>
+  );
+}
+
+/** While it writes: what there is so far. */
+export function Growing({ session }: { session: Session }): JSX.Element | null {
+  if (!session.isWriting) return null;
+  return (
+    <div class="growing" role="status" data-growing>
+      <span class="quiet">{session.text}</span>
+      <b>{session.writing?.steps.map((step) => step.token).join("") ?? ""}</b>
+      <span class="caret">▍</span>
+    </div>
+  );
+}
+
+/** One step: the token that was chosen, what else was weighed, and the query whose attention made it. */
+export function Written({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
+  const { writing } = session;
+  if (!writing?.steps.length || !session.reading?.source.header.prompt_tokens) return null;
+  const first = writing.prompt_tokens;
+  const { query, kind } = instrument.state;
+  const own = kind === "encoder" ? null : query;
+  const at = own === null ? -1 : own - (first - 1);
+  const inside = at >= 0 && at < writing.steps.length;
+  const to = (step: number) => {
+    const change = { query: first - 1 + step, key: null, also: [], side: "query" };
+    instrument.set({ ...(kind === "encoder" ? { kind: "decoder" as const } : {}), ...change });
+  };
+  const step = inside ? writing.steps[at] : null;
+  return (
+    <section data-panel="written">
+      <h3>What the model wrote</h3>
+      <p class="stepper">
+        <button class="step" aria-label="Step before" disabled={!inside || at === 0} onClick={() => to(at - 1)}>‹</button>
+        <span>{inside ? `step ${at + 1} of ${writing.steps.length}` : `${writing.steps.length} steps`}</span>
+        <button class="step" data-control="next-step" aria-label="Step after" disabled={inside && at === writing.steps.length - 1} onClick={() => to(inside ? at + 1 : 0)}>›</button>
+      </p>
+      {step ? (
+        <>
+          <p>wrote <b class="token-text">{visible(step.token)}</b>; weighed:</p>
+          <ul class="meters">
+            {step.choices.map((choice, i) => (
+              <li key={i}>
+                <span class={i ? "quiet" : ""}>{visible(choice.token)}</span>
+                <meter min={0} max={1} value={choice.probability} aria-label={`probability ${choice.probability.toFixed(3)}`} />
+                <b>{choice.probability.toFixed(3)}</b>
+              </li>
+            ))}
+          </ul>
+          <p class="quiet">In hand is the token before it, from which it was chosen: what that attends to is shown.</p>
+        </>
+      ) : (
+        <p class="quiet">Step through the new tokens: each with what else was weighed, and what was attended to.</p>
+      )}
+      {writing.done && <p class="quiet">The model ended the text here.</p>}
+    </section>
+  );
+}

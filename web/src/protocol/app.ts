@@ -1,0 +1,170 @@
+/** The app's routes: what is asked and answered. Errors are {error: "one sentence"} with status 4xx or 5xx. */
+import type { Header, Kind, ViewName } from "./types";
+
+
+/** A head switched off. */
+export type OffHead = [kind: Kind, layer: number, head: number];
+
+/** GET /api/models */
+export interface ModelsReply {
+  models: ModelEntry[];
+  /** Id of the model to open with. */
+  default: string;
+  examples: Example[];
+  /** Longest text accepted, in characters. */
+  max_characters: number;
+}
+export interface ModelEntry {
+  id: string;
+  title: string;
+  layers: Partial<Record<Kind, number>>;
+  heads: Partial<Record<Kind, number>>;
+  causal: boolean;
+  encoder_decoder: boolean;
+  max_length: number | null;
+  /** Can name masked words, the next token or a class. */
+  predicts: boolean;
+  /** Can write on from a beginning; can name masked words. */
+  writes: boolean;
+  masks: boolean;
+}
+export interface Example {
+  title: string;
+  text: string;
+  /** For encoder–decoder models: the decoder's text. */
+  text_pair?: string | null;
+  /** What a model must be able to do for it to make sense; "": nothing. */
+  needs: "" | "pair" | "mask" | "causal" | "writes" | "translates" | "both ways";
+  view: ViewName;
+  /** The text is a beginning for the model to go on from. */
+  writes: boolean;
+}
+
+/** What an example teaches on the model at hand. */
+export interface Lesson {
+  title: string;
+  says: string;
+  tries: string;
+}
+
+/** POST /api/write {model, text, off, count} begins a text, {writing, count} goes on with it. */
+export interface Writing {
+  id: string;
+  prompt_tokens: number;
+  done: boolean;
+  /** The tokens written, each with what the model weighed, likeliest first. */
+  steps: { token: string; choices: Prediction[] }[];
+}
+
+/** POST /api/compare {id, other}: how much heads changed, and which head is which. */
+export interface Comparison {
+  kind: Kind;
+  layers: number[];
+  heads: number;
+  /** (layers, heads), 1 − likeness of the heads of one number; −1 where the other has none. */
+  change: number[];
+  matches: { layer: number; head: number; to: [layer: number, head: number]; likeness: number }[];
+  note: string;
+}
+
+/**
+ * POST /api/read → application/octet-stream: a container with tokens, thumbnails, labels, the head
+ * table, and the layer in state.layer if given (else the one header.state.layer names); other layers are fetched. header.id is
+ * the reading's id. Too long: status 413 and ReadError with `tokens` and `limit`.
+ */
+export interface ReadRequest {
+  model: string;
+  text: string;
+  text_pair: string | null;
+  off: OffHead[];
+  layer?: number | null;
+  /** Read only as many tokens as the model takes. */
+  truncate?: boolean;
+  /** A text the model wrote, by its id, in place of the text. */
+  writing?: string | null;
+}
+export interface AppHeader extends Header {
+  id: string;
+  lesson?: Lesson | null;
+  writing?: Writing | null;
+}
+export interface ReadError {
+  error: string;
+  tokens?: number;
+  limit?: number;
+}
+
+/** GET /api/reading/{id}/layer/{kind}/{layer} → container with that layer: q and k where they can be read, else maps. */
+
+/** GET /api/reading/{id}/head/{kind}/{layer}/{head} */
+export interface HeadFacts {
+  /** The strongest label on this text; null: measured, and none stands out, or not measured (`why_no_patterns`). */
+  label: string | null;
+  score: number | null;
+  /** Every pattern measured on this input, strongest first. */
+  patterns: { name: string; score: number; lift?: number | null; labelled?: boolean; note?: string }[];
+  /** Said where no pattern was measured. */
+  why_no_patterns?: string | null;
+  /** Name, value, and a sentence saying what it is. */
+  statistics: { name: string; value: number; unit?: string; note?: string }[];
+  /** What the label means, a sentence. */
+  about?: string | null;
+  /** What it was labelled over a corpus, for models that come with labels. */
+  corpus?: { label: string; score: number; evidence: string } | null;
+  /** The pairs of words it attends to most here, strongest first; `left_out` says which were not looked at. */
+  looks?: { query: number; key: number; weight: number }[];
+  left_out?: string | null;
+  why: {
+    /** All the numbers, in words. */
+    text: string;
+    /** One plain sentence. */
+    sentence?: string;
+    /** The largest contributions, for the chart. */
+    neurons?: { name: string; contribution: number; share: number }[];
+    marked: number[];
+    share?: number | null;
+  } | null;
+  /** Why there is no explanation, when why is null. */
+  why_not?: string | null;
+}
+
+/** POST /api/predict */
+export interface PredictRequest {
+  id: string;
+  off: OffHead[];
+}
+export interface PredictReply {
+  /** One entry a masked word, or one for the next token, the class or the next sentence. */
+  places: {
+    title: string;
+    /** Token position predicted at (next token: the last); null for the whole input. */
+    position: number | null;
+    before: Prediction[];
+    after: Prediction[];
+  }[];
+  /** Said when the model has no such output or the text no mask. */
+  note?: string | null;
+}
+export interface Prediction {
+  token: string;
+  probability: number;
+}
+
+/** POST /api/importance */
+export interface ImportanceRequest {
+  id: string;
+  off: OffHead[];
+}
+export interface ImportanceReply {
+  /** Strongest first. */
+  heads: { kind: Kind; layer: number; head: number; importance: number }[];
+  /** What importance means here, one sentence. */
+  note: string;
+}
+
+/**
+ * GET /api/reading/{id}/export?format=svg|png|pdf|html|safetensors&<state as in the URL>
+ * answers with Content-Disposition: attachment. State in the URL: see state/url.ts (view, kind,
+ * layer, heads=0.3.5, head, query, key, …).
+ */
+export type ExportFormat = "svg" | "png" | "pdf" | "html" | "safetensors";
