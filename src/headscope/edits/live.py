@@ -163,7 +163,7 @@ def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
         words = word_logits(scope, output)[0]
     except BadInput as error:
         return _Said("nothing", note=str(error))
-    if scope.causal:
+    if scope.causal or scope.encoder_decoder:
         last = len(tokens) - 1
         return _Said("next token", (last,), words[[last]])
     mask = getattr(scope.tokenizer, "mask_token_id", None)

@@ -30,7 +30,7 @@ def generated_reading(
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
     batch = scope.encode([prompt])
-    options = {"do_sample": False, "use_cache": _cache_fits(scope), **options}
+    options = {"do_sample": False, "use_cache": cache_fits(scope), **options}
     language = language_token(scope.tokenizer) if scope.encoder_decoder else None
     if language is not None:
         options.setdefault("forced_bos_token_id", language)
@@ -57,7 +57,7 @@ def generated_reading(
     return reading
 
 
-def _cache_fits(scope: Scope) -> bool:
+def cache_fits(scope: Scope) -> bool:
     """T5 with a decoder deeper than its encoder is given a cache of the encoder's depth."""
     sizes = scope.model.config.get_text_config(decoder=True)
     deep = getattr(sizes, "num_hidden_layers", None)

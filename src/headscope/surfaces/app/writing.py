@@ -19,6 +19,7 @@ from torch import Tensor
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.evaluation import evaluating
 from headscope.reading.generated import tokens_of_ids
+from headscope.reading.generation import cache_fits
 from headscope.reading.predict import likeliest
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def go_on(scope: Scope, writing: Writing, count: int) -> None:
             **inputs,
             max_new_tokens=count,
             do_sample=False,
+            use_cache=cache_fits(scope),
             return_dict_in_generate=True,
             output_logits=True,
             pad_token_id=next(iter(ends), 0),
