@@ -102,7 +102,7 @@ export interface HeadFacts {
   label: string | null;
   score: number | null;
   /** Every pattern measured on this input, strongest first. */
-  patterns: { name: string; score: number; lift?: number | null; labelled?: boolean; note?: string }[];
+  patterns: { name: string; score: number; lift?: number | null; labelled?: boolean; about?: string }[];
   /** Said where no pattern was measured. */
   why_no_patterns?: string | null;
   /** Name, value, and a sentence saying what it is. */

@@ -36,7 +36,7 @@ def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
     return {
         "label": best["name"] if best else None,
         "score": best["score"] if best else None,
-        "about": best["note"] if best else None,
+        "about": f"It {best['about']}." if best else None,
         "patterns": patterns,
         "why_no_patterns": unmeasured,
         "corpus": over_corpus(kept, kind, layer, head),

@@ -11,7 +11,7 @@ from headscope.surfaces.app.readings import Kept
 from headscope.views import Sending, ViewData
 from headscope.views.labels import as_labels
 from headscope.views.opening import opening_head
-from headscope.views.table import table_of
+from headscope.views.table import Table, table_of
 from headscope.views.text import telling_query
 from headscope.views.wire.frame import frame
 
@@ -32,6 +32,7 @@ def opened(kept: Kept, layer: int | None) -> ViewData:
         at = (layer, at[1])
     view = _view(reading, lesson)
     state: dict[str, Any] = {"kind": part.kind, "layer": at[0], "head": at[1], "heads": [at[1]]}
+    state["column"] = _column(kept, table, part.kind, at)
     if "prompt_tokens" in reading.metadata:
         state["query"] = reading.metadata["prompt_tokens"] - 1  # where the first word was chosen
     elif view == "text":
@@ -39,6 +40,17 @@ def opened(kept: Kept, layer: int | None) -> ViewData:
     sending = Sending(labels=labels, neurons=True, only=(at[0],))
     data = frame(view, reading, state, sending, table=table)
     return ViewData({**data.header, "lesson": lesson}, data.buffers)
+
+
+def _column(kept: Kept, table: Table, kind: str, at: tuple[int, int]) -> str:
+    """What the head map is coloured by at first: what the head in hand is labelled for."""
+    if kept.scores is not None:
+        scores: Any = kept.scores[kept.scores["labelled"]]
+        here = (scores["kind"] == kind) & (scores["layer"] == at[0]) & (scores["head"] == at[1])
+        for name in scores[here].sort_values("score", ascending=False)["pattern"]:
+            if name in table.columns:
+                return str(name)
+    return "entropy" if "entropy" in table.columns else next(iter(table.columns))
 
 
 def _view(reading: Reading, lesson: dict[str, Any] | None) -> str:

@@ -31,7 +31,7 @@ def of_head(scores: pd.DataFrame | None, kind: str, layer: int, head: int) -> li
             "score": float(row.score),
             "lift": float(row.lift) if math.isfinite(row.lift) else None,
             "labelled": bool(row.labelled),
-            "note": f"How much the head {patterns()[row.pattern].about}.",
+            "about": patterns()[row.pattern].about,
         }
         for row in here.itertuples()
     ]

@@ -85,7 +85,7 @@ function What({ facts }: { facts: HeadFacts }): JSX.Element {
       {facts.about && <p>{facts.about}</p>}
       <ul class="meters">
         {facts.patterns.slice(0, 4).map((pattern) => (
-          <li key={pattern.name} title={[pattern.note, pattern.lift ? `${valueText(pattern.lift)} times what even attention gives` : ""].filter(Boolean).join(" ")}>
+          <li key={pattern.name} title={[pattern.about ? `How much the head ${pattern.about}.` : "", pattern.lift ? `${valueText(pattern.lift)} times what even attention gives` : ""].filter(Boolean).join(" ")}>
             <span class={pattern.labelled ? "" : "quiet"}>{pattern.name.replaceAll("_", " ")}</span>
             <meter min={0} max={1} value={pattern.score} aria-label={`${pattern.name} ${pattern.score.toFixed(3)}`} />
             <b>{pattern.score.toFixed(2)}</b>

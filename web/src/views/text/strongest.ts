@@ -29,6 +29,7 @@ export function context(pieces: Piece[], at: number): [string, string] {
   const words = (from: number, to: number) =>
     pieces
       .slice(Math.max(0, from), to)
+      .filter((piece) => piece.query >= 0 || piece.key >= 0)
       .map((piece) => (piece.before ? " " : piece.gap ? " " : "") + piece.text)
       .join("");
   const after = words(at + 1, at + 1 + around);
