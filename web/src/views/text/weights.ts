@@ -32,7 +32,7 @@ export function spread(count: number, heads: number): number[] {
 }
 
 export class Weights {
-  private rows = new Map<number, HeadRows>();
+  private known = new Map<number, HeadRows>();
   private of = "";
 
   constructor(private readonly reading: Reading) {}
@@ -54,11 +54,13 @@ export class Weights {
   /** One array a head, in the order of the heads. */
   async each(state: TextState, heads: number[], units: Units, hand: Hand): Promise<Float32Array[]> {
     const of = `${state.kind} ${state.layer}`;
-    if (of !== this.of) [this.rows, this.of] = [new Map<number, HeadRows>(), of];
+    if (of !== this.of) [this.known, this.of] = [new Map<number, HeadRows>(), of];
+    // Kept by name: while a head is fetched, the user may have gone on to another layer.
+    const known = this.known;
     const found: Float32Array[] = [];
     for (const head of heads) {
-      const rows = this.rows.get(head) ?? new HeadRows(await this.reading.layer(state.kind, state.layer, head), head);
-      this.rows.set(head, rows);
+      const rows = known.get(head) ?? new HeadRows(await this.reading.layer(state.kind, state.layer, head), head);
+      known.set(head, rows);
       const chosen = hand.units.length ? hand.units : spread(units.query.length, heads.length);
       const whole = hand.side === "query" || !hand.units.length ? this.fromQueries(rows, state, units, chosen) : await this.toKeys(rows, state, units, chosen);
       const share = hand.units.length && state.combine === "sum" ? 1 : 1 / chosen.length;
