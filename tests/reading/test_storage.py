@@ -121,3 +121,57 @@ def test_missing_places_are_named(tiny_bert: hs.Scope, tmp_path: Path) -> None:
         reading.save(tmp_path / "no" / "r.safetensors")
     with pytest.raises(HeadscopeError, match="is a folder; give the name of a file"):
         reading.save(tmp_path)
+
+
+def _labels_cut(described: dict, tensors: dict) -> None:
+    described["parts"]["encoder"]["query"]["labels"].pop()
+
+
+def _tokens_added(described: dict, tensors: dict) -> None:
+    for values in described["parts"]["encoder"]["key"].values():
+        values.append(values[-1])
+
+
+def _layer_twice(described: dict, tensors: dict) -> None:
+    layers = described["parts"]["encoder"]["layers"]
+    layers.append(layers[0])
+
+
+def _weights_turned(described: dict, tensors: dict) -> None:
+    tensors["encoder.1.weights"] = tensors["encoder.1.weights"][:, :, :3].copy()
+
+
+def _keys_of_other_heads(described: dict, tensors: dict) -> None:
+    tensors["encoder.0.k"] = tensors["encoder.0.k"][:3].copy()
+
+
+def _word_beyond(described: dict, tensors: dict) -> None:
+    described["parts"]["encoder"]["query"]["words"][1] = 99
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        _labels_cut,
+        _tokens_added,
+        _layer_twice,
+        _weights_turned,
+        _keys_of_other_heads,
+        _word_beyond,
+    ],
+    ids=lambda one: one.__name__,
+)
+def test_a_file_whose_parts_do_not_fit_is_refused(
+    break_it, tiny_bert: hs.Scope, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.safetensors"
+    tiny_bert.read("the cat sat", keep=("weights", "q", "k")).save(path)
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        described = json.loads(file.metadata()["headscope"])
+    tensors = load_file(path)
+    break_it(described, tensors)
+    save_file(tensors, path, metadata={"headscope": json.dumps(described)})
+    with pytest.raises(BadInput, match="does not fit together"):
+        Reading.load(path)

@@ -175,7 +175,7 @@ def test_a_survey_becomes_a_head_map():
     assert written.getvalue().startswith(b"<?xml")
     with pytest.raises(BadInput, match="no column 'induction'"):
         hs.head_map(pd.DataFrame(rows), "induction")
-    with pytest.raises(BadInput, match="a reading or a survey"):
+    with pytest.raises(BadInput, match="a reading, a survey, or an array"):
         hs.head_map(42)
 
 
@@ -207,3 +207,25 @@ def test_a_long_text_of_the_bundled_model_opens_on_a_head_labelled_over_a_corpus
     labels = labels_for(reading)
     assert labels is not None
     assert {(2, 2), (2, 6)} <= set(zip(labels["layer"], labels["head"], strict=True))
+
+
+@pytest.mark.parametrize("form", ["array", "tensor", "rows", "grid", "named"])
+def test_a_head_map_shows_numbers_of_ones_own(form: str) -> None:
+    import pandas as pd
+    import torch
+
+    from headscope.views.table import table_of
+
+    numbers = np.arange(6.0).reshape(2, 3)
+    heads = [(layer, head) for layer in range(2) for head in range(3)]
+    rows = pd.DataFrame(heads, columns=["layer", "head"]).assign(mine=numbers.ravel())
+    source = {
+        "array": numbers,
+        "tensor": torch.from_numpy(numbers),
+        "rows": rows.sample(frac=1, random_state=0),
+        "grid": pd.DataFrame(numbers),
+        "named": {"mine": numbers, "other": -numbers},
+    }[form]
+    table = table_of(source)
+    np.testing.assert_array_equal(next(iter(table.columns.values())), numbers)
+    assert hs.head_map(source).html()

@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from headscope.errors import HeadscopeError, UnknownModel, first_line
+from headscope.models.gguf_header import gguf_settings
 from headscope.models.loading_report import check_complete, remember_untrained
 from headscope.models.tokenizer_files import with_first_token
 
@@ -46,11 +47,6 @@ def puts_token_first(path: Path) -> bool:
     Where it says nothing, sentencepiece vocabularies have one and others have not, as llama.cpp
     takes it.
     """
-    from gguf import GGUFReader
-
-    fields = GGUFReader(path).fields
-    stated = fields.get("tokenizer.ggml.add_bos_token")
-    if stated is not None:
-        return bool(stated.contents())
-    kind = fields.get("tokenizer.ggml.model")
-    return kind is not None and kind.contents() == "llama"
+    settings = gguf_settings(path)
+    stated = settings.get("tokenizer.ggml.add_bos_token")
+    return settings.get("tokenizer.ggml.model") == "llama" if stated is None else bool(stated)

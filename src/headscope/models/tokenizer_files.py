@@ -37,7 +37,9 @@ def open_tokenizer(source: str, trust_remote_code: bool = False) -> Any:
                 "or give another: hs.load(folder, tokenizer)."
             ) from error
         return None
-    return None if _is_empty(source, tokenizer) else as_trained(tokenizer)
+    if _is_empty(source, tokenizer):
+        return None
+    return with_first_token(tokenizer) if _begins_with_token(source, tokenizer) else tokenizer
 
 
 def need_tokenizer(source: str, tokenizer: Any) -> None:
@@ -51,22 +53,24 @@ def need_tokenizer(source: str, tokenizer: Any) -> None:
     )
 
 
-def as_trained(tokenizer: Any) -> Any:
-    """A tokenizer that was saved to put a token before every text does so."""
-    stated = getattr(tokenizer, "init_kwargs", {}).get("add_bos_token")
-    return with_first_token(tokenizer) if stated is True else tokenizer
-
-
 def with_first_token(tokenizer: Any) -> Any:
     """The same tokenizer, with its beginning-of-text token before every text."""
     first = getattr(tokenizer, "bos_token_id", None)
     if first is None or not getattr(tokenizer, "is_fast", False):
         return tokenizer
-    ids = tokenizer("a")["input_ids"]
-    if not ids or ids[0] != first:
+    if not set(tokenizer("a")["input_ids"]) & set(tokenizer.all_special_ids):
         tokenizer.add_bos_token = True
         tokenizer.update_post_processor()
     return tokenizer
+
+
+def _begins_with_token(source: str, tokenizer: Any) -> bool:
+    """Whether it was saved to put a token before every text; transformers may not do so."""
+    from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+    if getattr(tokenizer, "bos_token_id", None) is None:
+        return False
+    return get_tokenizer_config(source).get("add_bos_token") is True
 
 
 def _is_empty(source: str, tokenizer: Any) -> bool:

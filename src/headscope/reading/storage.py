@@ -16,6 +16,7 @@ import numpy as np
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
+from headscope.reading.consistency import fault_of
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.stored_media import media_in, media_out
@@ -100,10 +101,14 @@ def load(path: str | os.PathLike[str]) -> Reading:
         described = json.loads(metadata["headscope"])
         if described["format"] > _FORMAT:
             raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
-        return media_in(_reading_in(described, _File(file)), described, file)
+        reading = media_in(_reading_in(described, _File(file)), described, file)
+        for kind, part in reading.parts.items():
+            if (fault := fault_of(part)) is not None:
+                raise BadInput(f"{path} does not fit together ({kind}: {fault}); save it again.")
+        return reading
     except BadInput:
         raise
-    except (SafetensorError, ValueError, OSError, KeyError, TypeError) as error:
+    except (SafetensorError, ValueError, OSError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{path} is damaged or not a reading; save it again.") from error
 
 

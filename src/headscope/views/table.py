@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.results.result import head_array
+from headscope.views.plain_table import plain_columns
 from headscope.views.summary import describe_column, summary
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import pack_numbers
@@ -45,14 +46,16 @@ class Table:
 
 
 def table_of(source: Any, kind: str | None = None) -> Table:
-    """source: a reading, a survey, or its table."""
+    """source: a reading, a survey or its table, or numbers of your own (layers × heads)."""
     if isinstance(source, Reading):
         part = source.part(kind)  # pyright: ignore[reportArgumentType]
         return Table(part.kind, part.numbers, summary(part))
+    if (plain := plain_columns(source)) is not None:
+        return Table(kind or "encoder", *plain)
     frame_of_survey = getattr(source, "table", source)
     if hasattr(frame_of_survey, "columns"):
         return _from_frame(frame_of_survey, kind)
-    raise BadInput("A head map is made of a reading or a survey.")
+    raise BadInput("A head map is made of a reading, a survey, or an array of layers × heads.")
 
 
 def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:

@@ -1,0 +1,113 @@
+"""Nothing in a model's folder runs as code unless the caller says so."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.errors import BadInput, HeadscopeError
+from headscope.finetuning.finetune import PROTOCOL, new_classifier
+from tests.tiny import tiny_model, tiny_tokenizer
+
+CODE = """
+from pathlib import Path
+from transformers import BertConfig, BertForMaskedLM
+Path({flag!r}).touch()
+
+class OwnConfig(BertConfig):
+    model_type = "own-bert"
+
+class OwnModel(BertForMaskedLM):
+    config_class = OwnConfig
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model whose class is in a Python file beside it; importing that file leaves a trace."""
+    path = tmp_path / "own"
+    tiny_model("BertForMaskedLM").save_pretrained(path)
+    tiny_tokenizer().save_pretrained(path)
+    (path / "own.py").write_text(CODE.format(flag=str(tmp_path / "ran")))
+    configuration = json.loads((path / "config.json").read_text())
+    configuration |= {
+        "model_type": "own-bert",
+        "architectures": ["OwnModel"],
+        "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModelForMaskedLM": "own.OwnModel"},
+    }
+    (path / "config.json").write_text(json.dumps(configuration))
+    return path
+
+
+def test_a_folders_own_code_is_not_run_unasked(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as a piped corpus might begin
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\ny\ny\n"))
+    with pytest.raises(BadInput, match=r"code of its own, .* trust_remote_code=True"):
+        hs.load(folder)
+    with pytest.raises(BadInput, match="code of its own"):
+        new_classifier(folder, _task(), PROTOCOL)
+    assert not (tmp_path / "ran").exists()
+    assert sys.stdin.read() == "y\ny\ny\n"
+
+
+def test_a_folders_own_code_runs_for_those_who_mean_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "cache"))
+    scope = hs.load(folder, trust_remote_code=True)
+    assert (tmp_path / "ran").exists()
+    plain = hs.load(tiny_model("BertForMaskedLM"), tiny_tokenizer())
+    np.testing.assert_allclose(
+        scope.read("the cat", "he sat").attention, plain.read("the cat", "he sat").attention,
+        atol=1e-6,
+    )  # fmt: skip
+
+
+class _Runs:
+    def __reduce__(self):
+        return (exec, ("raise SystemExit('it ran')",))
+
+
+def test_a_pickle_that_could_run_code_is_refused_without_advice_to_open_it(tmp_path: Path) -> None:
+    tiny_model("BertForMaskedLM").save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    for content in (_Runs(), {"bert.embeddings.word_embeddings.weight": _Runs()}):
+        torch.save(content, tmp_path / "pytorch_model.bin")
+        with pytest.raises(HeadscopeError, match="opening it could run code") as refused:
+            hs.load(tmp_path)
+        assert "weights_only" not in str(refused.value)
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(_Runs()))
+    with pytest.raises(HeadscopeError) as refused:
+        hs.load(tmp_path)
+    assert "weights_only" not in str(refused.value)
+
+
+def test_weights_in_a_plain_pickle_are_read(tmp_path: Path) -> None:
+    model = tiny_model("BertForMaskedLM")
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    found = hs.load(tmp_path).read("the cat").attention
+    np.testing.assert_allclose(
+        found, hs.load(model, tiny_tokenizer()).read("the cat").attention, atol=1e-6
+    )
+
+
+def _task():
+    from headscope.tasks.task import Task
+
+    return Task(
+        "own", "classification", ("the cat",) * 2, None, np.arange(2), ("a", "b"), "accuracy"
+    )
