@@ -140,8 +140,8 @@ def test_the_neuron_view_opens_from_the_others_and_adds_up(show, tiny_llama):
     assert "q×k" in tip.inner_text() and "neuron" in tip.inner_text()
 
 
-def test_where_q_and_k_cannot_be_read_the_page_says_why(show, tiny_deberta):
-    reading = tiny_deberta.read(*PAIR)
+def test_where_q_and_k_cannot_be_read_the_page_says_why(show, tiny_bert):
+    reading = tiny_bert.read(*PAIR).words()
     seen = show(hs.neuron_view(reading))
     assert reading.part().why_no_qk in seen.text()
 

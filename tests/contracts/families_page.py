@@ -26,7 +26,8 @@ How a family is read, its *rung*, is found by running it, never from its name:
 
 - **interface**: the family asks transformers for its attention function; ours hands over q, k, v
   and the mask, and the family's own eager function makes the weights;
-- **tap**: the family computes attention itself; its softmax is read as it happens, weights only;
+- **tap**: the family computes attention itself; its softmax is read as it happens, and q, k and
+  what is added to their product from the product it takes of them (no v);
 - **family**: the family keeps its weights in a form of its own; one file translates it.
 
 Families that are not listed are read the same way when they take either of the first two rungs;
@@ -46,7 +47,7 @@ def page(read: Callable[[Family], list[Call]]) -> str:
 def read(family: Family) -> list[Call]:
     calls: list[Call] = []
     model = build(family)
-    with torch.no_grad(), capture(model, calls.append):
+    with torch.no_grad(), capture(model, calls.append, scores=True):
         model(**inputs(family))
     return calls
 

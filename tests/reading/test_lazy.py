@@ -45,13 +45,13 @@ def test_selecting_a_head_never_makes_the_rest(
     whole = tiny_llama.read(TEXT, keep=("weights",)).attention.values
     attention = tiny_llama.read(TEXT).attention
     made: list[int] = []
-    own = layers.softmax_of_scores
+    own = layers.attention_weights
 
     def counting(q, *rest, **more):
-        made.append(q.shape[0] * q.shape[1])
+        made.append(q.shape[1] * q.shape[2])
         return own(q, *rest, **more)
 
-    monkeypatch.setattr(layers, "softmax_of_scores", counting)
+    monkeypatch.setattr(layers, "attention_weights", counting)
     chosen = attention.sel(layer=1, head=2)
     assert chosen.dims == ("query", "key")
     assert not made

@@ -58,8 +58,8 @@ def test_an_edited_head_travels_as_a_map_because_q_and_k_cannot_give_it(tiny_ber
     assert np.allclose(container.weights(0, 0), edited.part().weights(0), atol=1e-3)
 
 
-def test_where_q_and_k_cannot_be_read_the_part_says_why(tiny_deberta):
-    part = discover()["neuron"].build(tiny_deberta.read(*PAIR)).header["parts"][0]
+def test_where_q_and_k_cannot_be_read_the_part_says_why(tiny_bert):
+    part = discover()["neuron"].build(tiny_bert.read(*PAIR).words()).header["parts"][0]
     assert part["dim"] == 0
     assert part["why_no_qk"].endswith(".")
 

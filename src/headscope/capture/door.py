@@ -29,9 +29,10 @@ _without_own_softmax: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 class Door:
     """One open capture: the modules it watches, the sink it shows calls to, the layer numbers."""
 
-    def __init__(self, model: nn.Module, sink: Sink, lazy: bool) -> None:
+    def __init__(self, model: nn.Module, sink: Sink, lazy: bool, scores: bool) -> None:
         self.sink = sink
         self.lazy = lazy
+        self.scores = scores
         self.implies_masks = lazy and only_interface(model)
         self.model = model
         self.numbering = Numbering(model)
@@ -99,19 +100,23 @@ def _with_queries(cross: Callable[[], Valid], decoder: Callable[[], Valid]) -> V
 
 
 @contextlib.contextmanager
-def capture(model: nn.Module, sink: Sink, *, lazy: bool = False) -> Generator[Door]:
+def capture(
+    model: nn.Module, sink: Sink, *, lazy: bool = False, scores: bool = False
+) -> Generator[Door]:
     """Show every attention computation of `model` to `sink` while the block runs.
 
     The sink gets one frozen `Call` per computation. It returns None to leave the model alone,
     a tensor (b h t s) to replace the weights, or an `Output` it computed itself. With `lazy`
     the weights are computed only if the sink asks for them, and the model otherwise runs as
     fast as it does without us. Doors nest: the outer sink is asked first, the inner one sees
-    what it made. The model is left as it was found, whatever happens inside.
+    what it made. The model is left as it was found, whatever happens inside. With `scores`
+    families that compute attention themselves are asked for q, k, bias and mask too, which costs
+    them another product of q and k.
 
     In training mode the weights are those after dropout, which the model multiplies with its
     values, as its `output_attentions` gives them.
     """
-    door = Door(model, sink, lazy)
+    door = Door(model, sink, lazy, scores)
     with contextlib.ExitStack() as undo:
         undo.enter_context(switched(model))
         running = functools.partial(_if_open, door)

@@ -1,7 +1,8 @@
 """The second rung: the softmax itself, for families that ignore the registered function.
 
 A torch function mode sees every softmax the model takes; those taken inside an attention module
-over its keys are its weights. No q or k can be read here.
+over its keys are its weights. Its q and k are read from the product it takes of them, where a
+door asks for what the scores are made of.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
 from headscope.capture.call import Call, Kind, Lazy, Output, Rung, checked, not_placed
+from headscope.capture.products import PRODUCTS, Products, Scores
 from headscope.capture.validity import Valid, from_padding
 from headscope.errors import AttentionNotRead, HeadscopeError
 
@@ -33,6 +35,10 @@ _HEADS = ("num_heads", "num_attention_heads", "n_head", "n_heads", "num_attn_hea
 class SoftmaxTap(TorchFunctionMode):
     """Shows the doors of this thread what attention modules outside the interface compute."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._products = Products()
+
     def __torch_function__(
         self,
         func: Callable[..., Any],
@@ -41,15 +47,22 @@ class SoftmaxTap(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func not in _SOFTMAX or active.stack.tap_closed or not _over_keys(args, kwargs, result):
+        if active.stack.tap_closed:
+            return result
+        if func in PRODUCTS and any(door.scores for door in active.stack.doors):
+            if _attention_module(sys._getframe(1), within=True) is not None:
+                self._products.note(func, args, kwargs, result)
+            return result
+        if func not in _SOFTMAX or not _over_keys(args, kwargs, result):
             return result
         module = _attention_module(sys._getframe(1))
         if module is None:
             return result
-        return show(module, cast(Tensor, result))
+        into = args[0] if args else (kwargs or {})["input"]
+        return show(module, cast(Tensor, result), functools.partial(self._products.scores_of, into))
 
 
-def show(module: nn.Module, result: Tensor) -> Tensor:
+def show(module: nn.Module, result: Tensor, scores_of: Callable[[Tensor], Scores | None]) -> Tensor:
     """Show one softmax of an attention module; what comes back takes its place."""
     weights = _with_heads(module, result)
     if weights is None:
@@ -58,14 +71,18 @@ def show(module: nn.Module, result: Tensor) -> Tensor:
     def valid(door: Door, kind: Kind) -> Valid:
         return from_padding(*door.padding_of(kind), weights, cross=kind == "cross")
 
-    seen = show_weights(module, weights, "tap", valid)
+    seen = show_weights(module, weights, "tap", valid, scores_of(weights))
     return result if seen is weights else seen.to(result.dtype).reshape(result.shape)
 
 
 def show_weights(
-    module: nn.Module, weights: Tensor, rung: Rung, valid: Callable[[Door, Kind], Valid]
+    module: nn.Module,
+    weights: Tensor,
+    rung: Rung,
+    valid: Callable[[Door, Kind], Valid],
+    scores: Scores | None = None,
 ) -> Tensor:
-    """Show weights (b h t s) read without q and k to every door; the last answer comes back."""
+    """Show weights (b h t s) the module has made to every door; the last answer comes back."""
     if active.masks_may_be_implied():
         raise AttentionNotRead(
             f"{type(module).__name__} computes its own attention in a model that was taken to use "
@@ -76,16 +93,17 @@ def show_weights(
         layer=0,
         rung=rung,
         module=module,
-        q=None,
-        k=None,
+        q=None if scores is None else scores.q,
+        k=None if scores is None else scores.k,
         v=None,
-        scaling=None,
-        bias=None,
+        scaling=None if scores is None else scores.scaling,
+        bias=None if scores is None else scores.bias,
         softcap=None,
         sinks=None,
         window=None,
         causal=False,
-        lazy_mask=Lazy.of(None),
+        lazy_mask=Lazy(lambda: _additive(scores)),
+        given_mask=None if scores is None else scores.seen,
         lazy_weights=Lazy.of(weights),
         lazy_valid=not_placed,
     )
@@ -102,8 +120,18 @@ def show_weights(
     return weights if seen is base else seen.weights
 
 
-def _attention_module(frame: Any) -> nn.Module | None:
-    """The innermost watched module whose code is running, if it is an attention module."""
+def _additive(scores: Scores | None) -> Tensor | None:
+    if scores is None or scores.seen is None:
+        return None
+    least = torch.finfo(scores.q.dtype).min
+    return torch.zeros_like(scores.seen, dtype=scores.q.dtype).masked_fill(~scores.seen, least)
+
+
+def _attention_module(frame: Any, within: bool = False) -> nn.Module | None:
+    """The innermost watched module whose code is running, if it is an attention module.
+
+    within: a module inside of one will do (SqueezeBERT has modules for its products).
+    """
     for _ in range(12):
         if frame is None:
             return None
@@ -114,7 +142,10 @@ def _attention_module(frame: Any) -> nn.Module | None:
             and "softmax" not in type(owner).__name__.lower()
             and active.doors_of(owner)
         ):
-            return owner if _ATTENTION.search(type(owner).__name__) else None
+            if _ATTENTION.search(type(owner).__name__):
+                return owner
+            if not within:
+                return None
         frame = frame.f_back
     return None
 

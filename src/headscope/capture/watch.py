@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from headscope.capture import active, tap
+from headscope.capture.products import Scores
 from headscope.capture.validity import Valid
 
 
@@ -65,7 +66,12 @@ class Watch(contextlib.AbstractContextManager[None]):
         self._running.close()
         return self.after(self._given, output)
 
-    def show(self, weights: Tensor, real: Tensor) -> Tensor:
+    @property
+    def scores_wanted(self) -> bool:
+        """Whether a door asks for what the scores are made of."""
+        return any(door.scores for door in active.doors_of(self.module))
+
+    def show(self, weights: Tensor, real: Tensor, scores: Scores | None = None) -> Tensor:
         """Show dense weights (b h t s) with their real tokens (b t); what comes back counts."""
         valid: Valid = (real, real)
-        return tap.show_weights(self.module, weights, "family", lambda door, kind: valid)
+        return tap.show_weights(self.module, weights, "family", lambda door, kind: valid, scores)

@@ -69,7 +69,7 @@ def describe(model: nn.Module) -> Description:
             look(call)
             note(call)
 
-        with capture(model, both):
+        with capture(model, both, scores=True):
             _run(model)
     if not seen["finite"]:
         raise HeadscopeError(

@@ -145,11 +145,11 @@ class Scope:
         return batch.to(self.device)
 
     @contextlib.contextmanager
-    def capture(self, sink: Sink, *, lazy: bool = False) -> Generator[object]:
+    def capture(self, sink: Sink, *, lazy: bool = False, scores: bool = False) -> Generator[object]:
         """Show calls to `sink` while the model runs, after this scope's edits."""
         with (
             evaluating(self.model),
-            capture(self.model, _after(self.edits, sink), lazy=lazy) as door,
+            capture(self.model, _after(self.edits, sink), lazy=lazy, scores=scores) as door,
         ):
             yield door
 
@@ -159,16 +159,22 @@ class Scope:
         sink: Sink | None = None,
         *,
         lazy: bool = False,
+        scores: bool = False,
         gradients: bool = False,
         **options: Any,
     ) -> Any:
         """Run the model under this scope's edits; the model's own output comes back."""
-        with self.passes(sink, lazy=lazy, gradients=gradients) as run:
+        with self.passes(sink, lazy=lazy, scores=scores, gradients=gradients) as run:
             return run(inputs, **options)
 
     @contextlib.contextmanager
     def passes(
-        self, sink: Sink | None = None, *, lazy: bool = False, gradients: bool = False
+        self,
+        sink: Sink | None = None,
+        *,
+        lazy: bool = False,
+        scores: bool = False,
+        gradients: bool = False,
     ) -> Generator[Run]:
         """Run the model as `forward` does, any number of times, for the price of opening once."""
 
@@ -181,7 +187,8 @@ class Scope:
             if not gradients:
                 stack.enter_context(torch.no_grad())
             if sink is not None or self.edits:
-                stack.enter_context(self.capture(sink or _see_nothing, lazy=lazy or sink is None))
+                shown = self.capture(sink or _see_nothing, lazy=lazy or sink is None, scores=scores)
+                stack.enter_context(shown)
             yield run
 
     def accepts(self, name: str) -> bool:

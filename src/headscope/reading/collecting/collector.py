@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture.call import Call, Kind
+from headscope.capture.softmax import attention_weights
 from headscope.errors import BadInput
 from headscope.reading.collecting.keeping import Keep, Keeping, Layer
 from headscope.reading.collecting.positional import Positional
@@ -16,7 +17,6 @@ from headscope.reading.collecting.to_host import ToHost
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.weights.layer import LayerAttention
-from headscope.reading.weights.rebuild import softmax_of_scores
 from headscope.text.tokens import Tokens
 
 TESTED = 6  # queries of each layer whose weights are made both ways
@@ -56,6 +56,7 @@ class Collector:
         self._positional = Positional()
         self._host = ToHost()
         self._apart: dict[Layer, list[Tensor]] = defaultdict(list)
+        self._rows: dict[tuple[int, torch.device], Tensor] = {}
         self._bytes = 0
 
     def __call__(self, call: Call) -> None:
@@ -79,8 +80,9 @@ class Collector:
                 "which are not the tokens of the text (it pools them); use scope.capture."
             )
         readable = call.q is not None and not call.edited  # an edit's weights come from no q and k
-        maps = self._keeps_maps(call, readable, t, s)
         bias, mask = self._positional.of(call, row, t, s)
+        by_pair = bias is not None and not bias.relative  # as large as the map it would make
+        maps = self._keeps_maps(call, readable and not by_pair, t, s)
         kept: dict[Keep, Tensor | None] = {
             "weights": call.weights[row, :, :t, :s] if maps else None,
             "q": call.q[row, :, :t] if call.q is not None and self._keeps("q", readable) else None,
@@ -119,28 +121,40 @@ class Collector:
     def _test(self, call: Call, row: int, one: LayerAttention, t: int, s: int) -> None:
         """Make a few queries' weights as the reading will, beside the model's own."""
         assert call.q is not None and call.k is not None and call.scaling is not None
-        rows = torch.linspace(0, t - 1, min(t, TESTED), device=call.q.device).long().unique()
+        rows = self._tested_rows(t, call.q.device)
         own = call.weights_of(rows)
         if own is None:
-            self._apart[call.kind, call.layer].append(torch.tensor(torch.inf))
+            self._apart[call.kind, call.layer].append(torch.tensor(torch.inf, device=call.q.device))
             return
         bias, mask = one.bias_held, one.mask_held
-        made = softmax_of_scores(
-            call.q[row][:, rows],
-            call.k[row, :, :s],
-            scaling=call.scaling,
+        made = attention_weights(
+            call.q[row][None, :, rows].float(),
+            call.k[row][None, :, :s].float(),
+            call.scaling,
             softcap=call.softcap,
             bias=None if bias is None else bias.rows(chosen=rows.cpu()).to(call.q.device),
-            seen=None if mask is None else mask.rows(rows, call.q.device),
+            visible=None if mask is None else mask.rows(rows, call.q.device),
             sinks=None if call.sinks is None else call.sinks.reshape(-1),
-        )
+        )[0]
         apart = (made - own[row, :, :, :s].float()).abs().max()
         self._apart[call.kind, call.layer].append(apart / _tolerance(call.q.dtype))
 
+    def _tested_rows(self, t: int, device: torch.device) -> Tensor:
+        """Spread over the text; made once, since a GPU must not be waited for at every layer."""
+        if (t, device) not in self._rows:
+            rows = sorted({round(place * (t - 1) / (TESTED - 1)) for place in range(TESTED)})
+            self._rows[t, device] = torch.tensor(rows).to(device)
+        return self._rows[t, device]
+
     def not_rebuilt(self) -> frozenset[Layer]:
         """Layers whose weights do not come out of q and k as the model's own."""
-        wrong = (at for at, apart in self._apart.items() if not all(float(a) <= 1 for a in apart))
-        return frozenset(wrong)
+        if not self._apart:
+            return frozenset()
+        most = [torch.stack(apart).max() for apart in self._apart.values()]
+        together = torch.stack([one.to(most[0].device) for one in most]).tolist()
+        return frozenset(
+            at for at, apart in zip(self._apart, together, strict=True) if not apart <= 1
+        )
 
     def _real(self, kind: Kind, row: int, queries: int, keys: int) -> tuple[int, int]:
         if self._queries is None or self._keys is None:

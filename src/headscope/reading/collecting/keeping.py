@@ -42,6 +42,11 @@ class Keeping:
             raise BadInput(f"keep knows {', '.join(get_args(Keep))}; {wrong[0]!r} is none of them.")
         return Keeping(frozenset(keep), False, memory.limit(most))
 
+    @property
+    def wants_scores(self) -> bool:
+        """Whether q and k are kept of families that have to be watched for them."""
+        return not self.names.isdisjoint(("q", "k"))
+
     def maps(self, maps: int, neurons: int) -> bool:
         """Whether maps are kept beside q and k; both numbers are bytes of a whole kind."""
         return maps <= max(SMALL, neurons) if self.auto else "weights" in self.names

@@ -58,7 +58,7 @@ def run(
     def once(whole: frozenset[Layer]) -> Collector:
         collector = Collector(*counts, keeping, layers, count, whole)
         # lazily, so that layers nobody asked for never make their weights
-        scope.forward(inputs, collector, lazy=True)
+        scope.forward(inputs, collector, lazy=True, scores=keeping.wants_scores)
         return collector
 
     collector = once(known)

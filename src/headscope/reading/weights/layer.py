@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.capture.softmax import attention_weights
 from headscope.errors import BadInput
 from headscope.reading.weights.held import Held, as_floats, hold
-from headscope.reading.weights.rebuild import softmax_of_scores
 from headscope.reading.weights.shapes import Bias, Mask
 
 Array = NDArray[np.float32]
@@ -183,15 +183,15 @@ class LayerAttention:
         assert self.scaling is not None
         per_group = self.shape[0] // self.groups
         groups = slice(heads.start // per_group, (heads.stop - 1) // per_group + 1)
-        return softmax_of_scores(
-            self.held["q"].tensor(heads)[:, rows],
-            self.held["k"].tensor(groups)[:, :keys],
-            scaling=self.scaling,
+        return attention_weights(
+            self.held["q"].tensor(heads)[None, :, rows].float(),
+            self.held["k"].tensor(groups)[None, :, :keys].float(),
+            self.scaling,
             softcap=self.softcap,
             bias=None if self.bias_held is None else self.bias_held.rows(heads, rows)[..., :keys],
-            seen=seen,
+            visible=seen,
             sinks=self.held["sinks"].tensor(heads) if "sinks" in self.held else None,
-        )
+        )[0]
 
 
 def _bias(given: Any) -> Bias | None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIDE = 28
+MOST_KEYS = 16_384  # of the queries a bin is pooled from, together
 
 
 def bins(count: int) -> NDArray[np.intp]:
@@ -23,8 +24,9 @@ def thumbnail(weights: NDArray[np.floating]) -> NDArray[np.uint8]:  # h t s -> h
     return np.clip(np.rint(pooled * 255), 0, 255).astype(np.uint8)
 
 
-def sampled_rows(queries: int, each: int = 4) -> NDArray[np.intp]:
-    """Up to `each` queries of every bin: enough for a thumbnail of a reading without maps."""
+def sampled_rows(queries: int) -> NDArray[np.intp]:
+    """Some queries of every bin, fewer of a long text: enough where no maps were kept."""
+    each = max(1, min(4, MOST_KEYS // queries))
     edges = np.append(bins(queries), queries)
     rows = [
         np.unique(np.linspace(low, high - 1, min(each, high - low)).astype(np.intp))
