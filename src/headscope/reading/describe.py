@@ -27,6 +27,7 @@ class Description:
     dims: dict[Kind, int]  # neurons of q and k, of a kind whose every layer gives them
     rung: Rung
     reads_qk: bool
+    reads_values: bool  # and v; families read at their softmax give q and k alone
     positional_bias: bool
     causal: bool  # it only looks back; False where an encoder reads the text first
 
@@ -47,7 +48,7 @@ def describe(model: nn.Module) -> Description:
     dims: Counter[Kind] = Counter()
     without: set[Kind] = set()
     rungs: list[Rung] = []
-    seen = {"qk": True, "bias": False, "causal": False, "finite": True}
+    seen = {"qk": True, "values": True, "bias": False, "causal": False, "finite": True}
 
     def look(call: Call) -> None:
         layers[call.kind].add(call.layer)
@@ -55,6 +56,7 @@ def describe(model: nn.Module) -> Description:
         groups[call.kind] = max(groups[call.kind], call.groups)
         rungs.append(call.rung)
         seen["qk"] &= call.q is not None
+        seen["values"] &= call.v is not None
         if call.q is None:
             without.add(call.kind)
         else:
@@ -84,6 +86,7 @@ def describe(model: nn.Module) -> Description:
         dims={kind: dims[kind] for kind in order if kind in dims and kind not in without},
         rung=rungs[0],
         reads_qk=seen["qk"],
+        reads_values=seen["values"],
         positional_bias=seen["bias"],
         causal=seen["causal"] and not getattr(model.config, "is_encoder_decoder", False),
     )

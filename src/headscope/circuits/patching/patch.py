@@ -103,7 +103,7 @@ def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
         raise BadInput(f"A patch is exact, an estimate or both, not {method!r}.")
     if what in ("weights", "values") and (positions or method != "exact"):
         raise BadInput(f"A patch of {what} is exact and of all positions together.")
-    if what in ("heads", "values") and not scope.description.reads_qk:
+    if what in ("heads", "values") and not scope.description.reads_values:
         raise HeadscopeError(
             f"{scope.name} hands over no values, so single heads cannot be patched; patch its "
             "weights, mlps or layers."

@@ -81,7 +81,7 @@ def path_patch(
         )
     if through not in ("q", "k", "v"):
         raise BadInput(f"Heads are told things through q, k or v, not through {through!r}.")
-    if not scope.description.reads_qk:
+    if not scope.description.reads_values:
         raise BadInput(f"{scope.name} hands over no q, k and v, so no path to them can be patched.")
     pairs = as_pairs(clean, corrupted, metric)
     effects: list[Floats] = []

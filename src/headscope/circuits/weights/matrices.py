@@ -58,7 +58,7 @@ class HeadWeights:
 
 def head_weights(scope: Scope) -> HeadWeights:
     """The matrices of the stack that answers (a decoder's own attention, else the encoder's)."""
-    if not scope.description.reads_qk:
+    if not scope.description.reads_values:
         raise HeadscopeError(
             f"{scope.name} computes its attention outside the interface that hands over q, k and "
             "v, so the weights of its heads cannot be told apart."
