@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.arguments import need_scope
+
 if TYPE_CHECKING:
     from headscope.corpus.bad_data import Choice
     from headscope.corpus.coreference.documents import Document
@@ -37,6 +39,7 @@ def dependency(
     **options: Any,
 ) -> DependencyResult:
     """Which head attends from a word to its syntactic governor, or back; see `probe_dependency`."""
+    need_scope(scope)
     from headscope.probes.dependency.heads import probe_dependency
 
     scored = None if test is None else _trees(test, bad)
@@ -51,6 +54,7 @@ def coreference(
     **options: Any,
 ) -> CoreferenceResult:
     """Which head attends from a mention to what it refers back to; see `probe_coreference`."""
+    need_scope(scope)
     from headscope.corpus.coreference.documents import CoreferenceCorpus
     from headscope.probes.coreference.heads import probe_coreference
 
@@ -66,6 +70,7 @@ def relations(
     **options: Any,
 ) -> RelationsResult:
     """Which head links a target and its elements; see `probe_relations`."""
+    need_scope(scope)
     from headscope.corpus.relations.examples import Relations
     from headscope.probes.relations.heads import probe_relations
 
@@ -77,6 +82,7 @@ def features(
     scope: Scope, treebank: Trees, *, bad: Choice = "skip", **options: Any
 ) -> FeaturesResult:
     """How much attention goes to nouns, verbs, subjects, objects …; see `probe_features`."""
+    need_scope(scope)
     from headscope.probes.features.attention import probe_features
 
     return probe_features(scope, _trees(treebank, bad), bad=bad, **options)
@@ -86,6 +92,7 @@ def all_heads(
     scope: Scope, train: Trees, dev: Trees, test: Trees, *, bad: Choice = "skip", **options: Any
 ) -> AllHeadsResult:
     """What a learned combination of all heads knows of syntax; see `probe_all_heads`."""
+    need_scope(scope)
     from headscope.probes.all_heads.run import probe_all_heads
 
     parts = [_trees(part, bad) for part in (train, dev, test)]

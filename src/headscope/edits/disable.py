@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from headscope.arguments import need_scope
 from headscope.capture import Call, Kind
 from headscope.edits.modes import mode as find_mode
 from headscope.errors import BadInput
@@ -85,6 +86,8 @@ def disable(
 
 def chosen_kind(shape: Shape, kind: Kind | None) -> Kind:
     """The kind meant: the one asked for, or the model's first (the encoder's if it has one)."""
+    if not hasattr(shape, "kinds"):
+        need_scope(shape)
     if kind is None:
         return "encoder" if "encoder" in shape.kinds else shape.kinds[0]
     if kind not in shape.kinds:

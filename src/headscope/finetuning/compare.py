@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.arguments import need_scope
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
-from headscope.files import beside, write_table
+from headscope.files import beside, check_table, write_table
 from headscope.finetuning.change import Change, change_of_texts, check_alike
 from headscope.finetuning.texts import MAX_LENGTH, Texts, text_pairs
 from headscope.models.finite import check_weights
@@ -120,6 +121,10 @@ def compare(
     `output` (a .csv file) the tables are written, what a stopped run had is kept beside it, and
     the same call goes on from there.
     """
+    need_scope(a)
+    need_scope(b, "second")
+    if output is not None:
+        check_table(output, "A comparison")
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
     room(max_length)

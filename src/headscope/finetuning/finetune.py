@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from headscope.arguments import need_path
 from headscope.errors import BadInput, HeadscopeError
 from headscope.finetuning.training import PROTOCOL, Recipe, encode, pad_id, train
 from headscope.models.finite import check_weights
@@ -51,6 +52,10 @@ def finetune(
     """
     if isinstance(task, (str, Path)):
         task = read_task(task, split="train")
+    if not isinstance(task, Task):
+        raise BadInput(f"Give a task or a path to one, not {type(task).__name__}.")
+    if source is not None and not isinstance(source, Scope):
+        need_path(source)
     task = task.sample(limit)
     output = f"{task.name}-model" if output is None else output
     check_trainable(task)

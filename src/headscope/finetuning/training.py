@@ -46,7 +46,7 @@ class Recipe:
             (self.epochs < 1, f"Training takes at least 1 epoch, not {self.epochs}."),
             (self.batch_size < 1, f"A batch holds at least 1 example, not {self.batch_size}."),
             (
-                not self.learning_rate > 0,
+                not 0 < self.learning_rate < float("inf"),
                 f"A learning rate is above 0, such as 5e-5, not {self.learning_rate}.",
             ),
             (not 0 <= self.warmup <= 1, f"The warm-up is a share of 0 to 1, not {self.warmup}."),

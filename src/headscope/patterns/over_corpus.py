@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.segments import Cut, segments
@@ -120,6 +121,7 @@ def natural_cut(scope: Scope) -> Cut:
 
 
 def _identity(scope: Scope, corpus: Any, output: object, settings: list[Any]) -> dict[str, Any]:
+    need_scope(scope)
     if output is not None:
         check_table(Path(str(output)))
     check_weights(scope.model, scope.name)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.arguments import need_scope
 from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Faults
 from headscope.errors import BadInput, HeadscopeError
@@ -67,6 +68,7 @@ class WordBatch(Generic[T]):
 
 def self_attention(scope: Scope) -> Kind:
     """The kind of head that relates the words of one text to each other."""
+    need_scope(scope)
     return "encoder" if "encoder" in scope.kinds else "decoder"
 
 

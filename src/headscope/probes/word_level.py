@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.errors import BadInput
+
 Mode = Literal["mean", "first"]  # what speaks for a split word: its pieces' mean, or the first
 
 
@@ -48,6 +50,8 @@ def word_index(
 
     `ends` adds two more words, the tokens that open and close each text (-1 where there is none).
     """
+    if mode not in ("mean", "first"):
+        raise BadInput(f"A split word is read by the 'mean' or its 'first' piece, not {mode!r}.")
     total = np.zeros((len(numbers), words + (2 if ends else 0), tokens), np.float32)
     for row, of_token in enumerate(numbers):
         inside = np.flatnonzero(of_token >= 0)

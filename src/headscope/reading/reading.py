@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from headscope.arguments import need_path
 from headscope.errors import BadInput
 from headscope.media.picture import Picture
 from headscope.media.sound import Sound
@@ -109,7 +110,7 @@ class Reading:
     def load(path: str | os.PathLike[str]) -> Reading:
         from headscope.reading.storage import load
 
-        return load(path)
+        return load(need_path(path))
 
     @staticmethod
     def from_attention(

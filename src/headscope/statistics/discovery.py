@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 
+from headscope.arguments import need_items
 from headscope.errors import BadInput
 from headscope.measures import current_name, every, register
 from headscope.statistics import definitions
@@ -53,6 +54,8 @@ def choose(wanted: str | Sequence[Wanted] | None) -> list[Statistic]:
     if wanted == "all":
         return list(discover().values())
     chosen: dict[str, Statistic] = {}
+    if not isinstance(wanted, str):
+        need_items(wanted, "statistics")
     for one in [wanted] if isinstance(wanted, str) else wanted:
         statistic = _resolve(one)
         known = chosen.setdefault(statistic.name, statistic)
@@ -67,6 +70,8 @@ def _resolve(one: Wanted) -> Statistic:
     if isinstance(one, Statistic):
         return one
     if not isinstance(one, str):
+        if not isinstance(one, type) or not issubclass(one, Statistic):
+            raise BadInput(f"A statistic is given by name or as a Statistic, not as {one!r}.")
         return one()
     known = discover()
     name = current_name(one)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from headscope.arguments import need_reading
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.reading.memory import bytes_of
@@ -50,7 +51,12 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
     ) -> View:
         found = signature.bind(*selected, **options)
         chosen = dict(found.arguments)
-        source = chosen.pop(next(iter(signature.parameters)))
+        first = next(iter(signature.parameters))
+        source = chosen.pop(first)
+        if first == "reading":
+            need_reading(source)
+        if isinstance(chosen.get("heads"), int):
+            raise BadInput(f"heads= takes a list, such as [{chosen['heads']}].")
         chosen |= chosen.pop("options", {})
         sending = sending_for(source, theme, labels, neurons, budget)
         if layers is not None or queries is not None:

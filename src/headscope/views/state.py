@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from headscope.arguments import need_number
 from headscope.errors import BadInput
 from headscope.reading import Part
 
@@ -99,11 +100,15 @@ def several(heads: Any) -> list[int] | None:
 
 def check_heads(heads: int, *wanted: int | None) -> None:
     for head in wanted:
+        if head is not None:
+            need_number(head, "A head")
         if head is not None and not 0 <= head < heads:
             raise BadInput(f"There is no head {head}; the heads are 0 to {heads - 1}.")
 
 
 def check_token(count: int, token: int | None, side: str) -> None:
+    if token is not None:
+        need_number(token, f"A {side} token")
     if token is not None and not 0 <= token < count:
         raise BadInput(f"There is no {side} token {token}; the tokens are 0 to {count - 1}.")
 

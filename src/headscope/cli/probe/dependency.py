@@ -84,6 +84,7 @@ def dependency(
     shared.warn_of_same(data, test)
     dev = shared.sentences(data, limit, chosen["bad"])
     scored = shared.sentences(test, limit, chosen["bad"]) if test else None
+    learnt = shared.sentences(train, limit, chosen["bad"]) if train else None
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.probes.dependency.heads import probe_dependency
 
@@ -95,8 +96,8 @@ def dependency(
     say_faults(found.faults)
     if found.dropped_words:
         err.print(f"{found.dropped_words} words (or their governors) have no token here.")
-    if train:
-        parts = shared.sentences(train, limit, chosen["bad"]), dev, scored or dev
+    if learnt is not None:
+        parts = learnt, dev, scored or dev
         _all_heads(scope, parts, output, {"vectors": vectors, "glove": glove, **chosen})
 
 

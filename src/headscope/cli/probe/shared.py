@@ -56,7 +56,9 @@ def sentences(data: str, limit: int | None, bad: Choice) -> Iterable[Sentence]:
 
         err.print("Parsing plain text with spaCy; its labels are ClearNLP's.", highlight=False)
         return list(islice(parse_file(data), limit))
-    return Treebank(data, bad, limit)
+    bank = Treebank(data, bad, limit)
+    next(iter(bank), None)  # a file that cannot be read is said before a model is opened
+    return bank
 
 
 def warn_of_same(data: str, test: str | None) -> None:

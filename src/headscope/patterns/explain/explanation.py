@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headscope.arguments import need_number, need_reading
 from headscope.errors import BadInput
 from headscope.patterns.explain.causal import Causal, causal
 from headscope.patterns.explain.contributors import BIAS, Contributors, contributors
@@ -125,6 +126,9 @@ def explain(
     Without a pattern, the head's strongest label on this text is explained. `size` is how many
     contributors the explanation rests on; by default the fewest that carry 80 % of Δ̄.
     """
+    need_reading(reading)
+    need_number(layer, "A layer")
+    need_number(head, "A head")
     part = reading.part(kind)
     if isinstance(pattern, str):
         pattern = pattern_named(pattern)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.relations.examples import Relation, Span
+from headscope.errors import BadInput
 from headscope.files import check_table
 from headscope.models.finite import check_weights
 from headscope.probes.data import Data
@@ -93,6 +94,8 @@ def probe_relations(
 
     With an `output` the table is written there, and a run that is stopped goes on.
     """
+    if shuffles < 1:
+        raise BadInput(f"The null needs at least 1 shuffle, not {shuffles}.")
     if output is not None:
         check_table(output)
     check_weights(scope.model, scope.name)

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from headscope._version import __version__
+from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.batches import chunks
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.segments import Cut, Segment, segments
 from headscope.errors import BadInput, Stopped
+from headscope.files import check_table
 from headscope.models.finite import check_weights
 from headscope.reading import Scope
 from headscope.runs import Fingerprint, ProgressCallback, Run, State, scope_identity
@@ -51,6 +53,9 @@ def survey(
     keeps what it has beside it, and goes on from there when it is run again. Ctrl-C raises
     `Stopped`; the table so far is written (marked as incomplete) and is its `partial`.
     """
+    need_scope(scope)
+    if output is not None:
+        check_table(output, "A survey")
     if scope.tokenizer is None:
         raise BadInput(f"{scope.name} has no tokenizer, so it cannot read a corpus of text.")
     if limit is not None and limit < 1:

@@ -1,0 +1,46 @@
+"""What the public functions are handed: the wrong kind of thing is said in a sentence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from headscope.errors import BadInput
+
+
+def need_scope(given: object, place: str = "first") -> None:
+    """A scope, or whatever answers like one."""
+    if not (hasattr(given, "kinds") and hasattr(given, "forward")):
+        raise BadInput(
+            f"Give a scope, such as hs.load() opens, as the {place} argument, not "
+            f"{type(given).__name__}."
+        )
+
+
+def need_reading(given: object) -> None:
+    """A reading of one input."""
+    if not hasattr(given, "parts"):
+        raise BadInput(
+            f"Give a reading, such as hs.load().read(text), as the first argument, not "
+            f"{type(given).__name__}."
+        )
+
+
+def need_items(given: object, what: str) -> None:
+    """Something that holds items; text and bytes hold letters."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):
+        raise BadInput(f"Give a path or an iterable of {what}, not {type(given).__name__}.")
+
+
+def need_path(given: object) -> Path:
+    """A path, as a path."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise BadInput(f"Give the name of a file, not {type(given).__name__}.")
+    return Path(given)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def need_number(given: object, what: str) -> None:
+    """A whole number; True is none."""
+    if (not isinstance(given, int) and not hasattr(given, "__index__")) or isinstance(given, bool):
+        raise BadInput(f"{what} is a whole number, not {given!r}.")

@@ -1,0 +1,152 @@
+"""Bad calls, generated: every command and public function with one argument that cannot be used."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.cli_page import commands
+
+# a sound call of every command; one word of it is then made bad
+SOUND: dict[str, list[str]] = {
+    "ablate": ["{task}", "-o", "o.csv"],
+    "app": ["--no-browser", "--port", "99999"],
+    "compare": ["{model}", "{model}", "{text}", "-o", "o.csv"],
+    "finetune": ["{task}", "-o", "folder"],
+    "models": [],
+    "patterns": ["{text}", "-o", "o.csv"],
+    "probe coreference": ["sample", "-o", "o.csv"],
+    "probe dependency": ["sample", "-o", "o.csv"],
+    "probe features": ["sample", "-o", "o.csv"],
+    "probe relations": ["sample", "-o", "o.csv"],
+    "study": ["vig", "-o", "o.html"],
+    "survey": ["{text}", "-o", "o.csv"],
+    "view": ["the cat sat", "-o", "o.html"],
+}
+COUNTS = ["0", "-1", "many", "1.5"]
+BAD_OPTIONS: dict[str, list[str]] = {
+    "--limit": COUNTS,
+    "--max-tokens": ["2", "-1", "many"],
+    "--seed": ["-1", str(2**40), "many"],
+    "--bad-data": ["nope", ""],
+    "--layout": ["nope", ""],
+    "--segments": ["nope"],
+    "--device": ["nope", "cuda:99"],
+    "--dtype": ["floaty"],
+    "--output": ["o.xlsx", "missing/o.csv", ".", "", "x" * 300 + ".csv", "/dev/null"],
+    "--map": ["m.gif", "missing/m.svg", "."],
+    "--model": ["nowhere", "{empty}", "{no_weights}", "{half}", "{odd_config}", "x" * 300],
+    "--statistic": ["nope", ""],
+    "--interval": ["2", "nan", "-1"],
+    "--engine": ["nope"],
+    "--token-types": ["nope"],
+    "--workers": ["-1"],
+    "--batch-tokens": ["-1"],
+    "--mode": ["nope"],
+    "--metric": ["nope"],
+    "--kind": ["nope"],
+    "--what": ["nope", ""],
+    "--split": ["nope"],
+    "--text": ["nope"],
+    "--text-pair": ["nope"],
+    "--label": ["nope"],
+    "--batch-size": COUNTS,
+    "--epochs": COUNTS,
+    "--learning-rate": ["-1", "nan", "inf", "fast"],
+    "--warmup": ["7", "nan"],
+    "--dropout": ["2", "nan"],
+    "--windows": ["nope"],
+    "--vectors": ["nope"],
+    "--glove": ["nowhere.txt"],
+    "--subtypes": ["nope"],
+    "--possessive": ["nope"],
+    "--minimum": COUNTS,
+    "--shuffles": COUNTS,
+    "--test": ["nowhere.conllu", "{binary}"],
+    "--train": ["nowhere.conllu", "{binary}"],
+    "--other": ["nowhere"],
+    "--data": ["nowhere"],
+    "--drawings": ["{text}", "missing/folder"],
+    "--view": ["nope"],
+    "--layer": ["99", "-1", "x"],
+    "--head": ["99", "-1", "x"],
+    "--query": ["999", "-1"],
+    "--theme": ["blue"],
+    "--specials": ["nope"],
+    "--filter": ["nope"],
+    "--generate": ["-1", "x"],
+    "--set": ["nope", "nope=1"],
+    "--port": ["99999", "-1", "x"],
+    "--host": ["300.1.1.1", "no such host"],
+}
+# where a value that is bad elsewhere is a sound one, or does nothing
+FINE = {
+    ("finetune", "--metric"), ("finetune", "--output"), ("view", "--minimum"), ("view", "--kind"),
+    ("app", "--model"), ("app", "--device"), ("ablate", "--split"), ("probe dependency", "--glove"),
+}  # fmt: skip
+DATA = ["{empty_file}", "nowhere.txt", "{empty}", "{utf16}", "{latin}", "{gz}", "{xz}", "{bz2}",
+        "{tar}", "{parquet}", "{binary}", "{docx}", "", "x" * 5000, "{deep}",
+        "/dev/zero"]  # fmt: skip
+
+
+def files(folder: Path, model: Any) -> dict[str, str]:
+    """The files that calls name in braces; what is sound among them is so."""
+    text = "the cat sat on the mat . he ran to the house .\n" * 3
+    contents: dict[str, bytes] = {
+        "text": text.encode(),
+        "task": b"text\tlabel\nthe cat\ta\na dog\tb\nthe dog\ta\na cat\tb\n",
+        "empty_file": b"",
+        "utf16": text.encode("utf-16"),
+        "latin": "café\nnaïve\n".encode("latin-1"),
+        "gz": gzip.compress(text.encode())[:-9],
+        "xz": b"nonsense",
+        "bz2": b"nonsense",
+        "tar": b"nonsense",
+        "parquet": b"PAR1nonsense",
+        "binary": bytes(range(256)) * 4,
+        "docx": b"PK\x03\x04" + bytes(99),
+        "deep": b"[" * 50_000,
+    }
+    endings = {"task": ".tsv", "gz": ".txt.gz", "xz": ".txt.xz", "bz2": ".txt.bz2", "tar": ".tar",
+               "parquet": ".parquet", "docx": ".docx", "deep": ".jsonl"}  # fmt: skip
+    made: dict[str, str] = {}
+    for name, content in contents.items():
+        path = folder / f"{name}{endings.get(name, '.txt')}"
+        path.write_bytes(content)
+        made[name] = str(path)
+    for name in ("empty", "no_weights", "half", "odd_config", "model"):
+        made[name] = str(folder / name)
+    (folder / "empty").mkdir()
+    for name in ("model", "no_weights", "half"):
+        model.model.save_pretrained(folder / name)
+        model.tokenizer.save_pretrained(folder / name)
+    (folder / "no_weights" / "model.safetensors").unlink()
+    weights = folder / "half" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    (folder / "odd_config").mkdir()
+    (folder / "odd_config" / "config.json").write_text(json.dumps({"model_type": 3}))
+    return made
+
+
+def command_lines() -> Iterator[list[str]]:
+    """Every command with one bad word; files stand in braces."""
+    for name, command in commands():
+        if name not in SOUND:
+            continue
+        words = name.split()
+        yield [*words, *SOUND[name], "--no-such-option"]
+        if SOUND[name] and SOUND[name][0] in ("{text}", "{task}", "sample"):
+            for bad in DATA:
+                yield [*words, bad, *SOUND[name][1:]]
+        for parameter in command.params:
+            option = next((one for one in parameter.opts if one.startswith("--")), None)
+            if option is None or (name, option) in FINE:
+                continue
+            for bad in BAD_OPTIONS.get(option, ()):
+                sound = [*SOUND[name]]
+                if option == "--output" and "-o" in sound:
+                    del sound[sound.index("-o") : sound.index("-o") + 2]
+                yield [*words, *sound, f"{option}={bad}"]

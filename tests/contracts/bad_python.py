@@ -1,0 +1,119 @@
+"""Bad calls of the public functions: each argument in turn something that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import headscope as hs
+from headscope.corpus.sample import OPINIONS
+from headscope.tasks.task import read_task
+from tests.tiny import tiny_scope
+
+Call = Callable[[dict[str, str]], Any]
+NOTHING = [None, 3, b"bytes", object()]
+WRONG_CORPUS = [*NOTHING, "nowhere.txt", [], [3, None], {"text": "a"}, "{binary}", "{gz}"]
+WRONG_NUMBER = [0, -1]
+TEXTS = ["the cat sat on the mat", "a dog ran to the house"]
+quiet = {"progress": False}
+
+
+@lru_cache
+def bert() -> Any:
+    return tiny_scope("BertForMaskedLM")
+
+
+@lru_cache
+def judge() -> Any:
+    return tiny_scope("BertForSequenceClassification")
+
+
+@lru_cache
+def reading() -> Any:
+    return bert().read("the cat sat", "a dog ran")
+
+
+def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, list[Any]]]]:
+    """Each public function, a sound call of it, and what is wrong for each argument."""
+    long = {"limit": WRONG_NUMBER, "output": ["o.xlsx", "missing/o.csv", "."]}
+    task = read_task(OPINIONS)
+    corpus = {"scope": NOTHING, "corpus": WRONG_CORPUS, **long}
+    view = {"reading": [*NOTHING, "text"], "layer": [99, -1, "x"], "theme": ["blue"]}
+    trees = {"scope": NOTHING, "treebank": [*NOTHING, "nowhere.conllu", "{binary}", []], **long}
+    return {
+        "survey": (hs.survey, {"scope": bert(), "corpus": TEXTS, **quiet},
+                   {**corpus, "statistics": ["nope", ["nope"], 3], "max_tokens": [2],
+                    "interval": [2.0], "layout": ["nope"], "bad": ["nope"], "segments": ["nope"]}),
+        "patterns": (hs.patterns, {"scope": bert(), "corpus": TEXTS, **quiet},
+                     {**corpus, "segments": ["nope"], "layout": ["nope"]}),
+        "compare": (hs.compare, {"a": bert(), "b": bert(), "corpus": TEXTS, **quiet},
+                    {"a": NOTHING, "b": [*NOTHING, judge_of_other_shape()],
+                     "corpus": WRONG_CORPUS, **long}),
+        "ablate": (hs.ablate, {"scope": judge(), "task": task, "draws": 10, **quiet},
+                   {"scope": NOTHING, "task": [*NOTHING, "nowhere.tsv", "{binary}"],
+                    "mode": ["nope"], **long}),
+        "importance": (hs.importance, {"scope": judge(), "task": task, **quiet},
+                       {"scope": NOTHING, "task": [*NOTHING, "nowhere.tsv"], "per": ["word"],
+                        **long}),
+        "finetune": (hs.finetune, {"source": bert(), "task": task, **quiet},
+                     {"source": [3, b"bytes", "nowhere"], "task": [*NOTHING, "nowhere.tsv"],
+                      "limit": WRONG_NUMBER}),
+        "probe.dependency": (hs.probe.dependency, {"scope": bert(), "treebank": "sample", **quiet},
+                             {**trees, "mode": ["nope"], "subtypes": ["nope"]}),
+        "probe.features": (hs.probe.features, {"scope": bert(), "treebank": "sample", **quiet},
+                           trees),
+        "probe.coreference": (hs.probe.coreference,
+                              {"scope": bert(), "documents": "sample", **quiet},
+                              {"scope": NOTHING, "documents": [*NOTHING, "nowhere", "{binary}"],
+                               **long}),
+        "probe.relations": (hs.probe.relations, {"scope": bert(), "examples": "sample", **quiet},
+                            {"scope": NOTHING, "examples": [*NOTHING, "nowhere", "{binary}"],
+                             "shuffles": WRONG_NUMBER, **long}),
+        "explain": (hs.explain, {"reading": reading(), "layer": 0, "head": 0,
+                                 "pattern": "next_word"},
+                    {"reading": NOTHING, "layer": [99, "x", None], "head": [99, "x"],
+                     "pattern": ["nope"]}),
+        "read": (bert().read, {"text": "the cat"},
+                 {"text": [*NOTHING, "", [], ("a", "b", "c")], "text_pair": [3, b"x"],
+                  "layers": [3, [99], ["x"]], "keep": [("weight",)]}),
+        "load": (hs.load, {"model": "nowhere"},
+                 {"model": [3, b"bytes", object(), "", "{empty}", "{half}", "{odd_config}"]}),
+        "head_view": (hs.head_view, {"reading": reading()}, {**view, "heads": [[99], 3, ["x"]]}),
+        "matrix_view": (hs.matrix_view, {"reading": reading()}, {**view, "head": [99]}),
+        "neuron_view": (hs.neuron_view, {"reading": reading()}, {**view, "query": [99, "x"]}),
+        "model_view": (hs.model_view, {"reading": reading()}, {"reading": NOTHING}),
+        "head_map": (hs.head_map, {"source": reading()},
+                     {"source": [*NOTHING, "text"], "column": ["nope"]}),
+        "Reading.load": (hs.Reading.load, {"path": "nowhere"},
+                         {"path": ["nowhere", "{binary}", "{empty}", 3, None]}),
+        "Survey.load": (hs.Survey.load, {"path": "nowhere"},
+                        {"path": ["nowhere", "{binary}", "{empty}", "{parquet}"]}),
+    }  # fmt: skip
+
+
+@lru_cache
+def judge_of_other_shape() -> Any:
+    return tiny_scope("BertForSequenceClassification", num_hidden_layers=3)
+
+
+def calls() -> list[Any]:
+    import pytest
+
+    found: list[Any] = []
+    for name, (function, sound, wrong) in _functions().items():
+        for argument, values in wrong.items():
+            for value in values:
+                shown = f"{name}({argument}={str(value)[:20]!r})"
+                if " object " in shown:
+                    shown = f"{name}({argument}=object)"
+                found.append(pytest.param(name, _call(function, sound, argument, value), id=shown))
+    return found
+
+
+def _call(function: Callable[..., Any], sound: dict[str, Any], argument: str, value: Any) -> Call:
+    def call(made: dict[str, str]) -> Any:
+        given = value.format(**made) if isinstance(value, str) else value
+        return function(**{**sound, argument: given})
+
+    return call
