@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
 from headscope.figures.head_lines import head_lines
+from headscope.figures.lines import choose
 from headscope.figures.tokens import TokenLine
 
 if TYPE_CHECKING:
@@ -136,5 +137,6 @@ def reading_lines(
         caption += f"; {share:.0%} of the weight is on words, scaled up to one"
     heads = reading.part().layer(layer).shape[0]
     return head_lines(
-        shown[None], line, line, heads=[head], of_heads=heads, title=title, caption=caption
-    )
+        shown[None], line, line, heads=[head], of_heads=heads, title=title, caption=caption,
+        lines=choose(shown[None]),
+    )  # fmt: skip
