@@ -12,7 +12,7 @@ import pytest
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
 from headscope.statistics.accumulator import Moments
-from headscope.statistics.survey.bootstrap import Bootstrap
+from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 
 TEXTS = [
     "I went to the store. The cat sat on the mat.",
@@ -105,13 +105,13 @@ def test_moments_merge_to_the_bit_of_the_same_order_and_closely_in_any():
 
 def test_bootstrap_draws_depend_on_the_document_alone():
     def made(order):
-        one = Bootstrap(Moments(1), 1, replicates=20, seed=5)
+        one = BootstrapAccumulator(Moments(1), 1, replicates=20, seed=5)
         for document in order:
             one.add(np.array([document]), np.array([[float(document)]]))
         return one
 
     forward, backward = made([1, 2, 3]), made([3, 2, 1])
-    np.testing.assert_allclose(forward.sums, backward.sums)
+    np.testing.assert_allclose(forward.replicates.sums, backward.replicates.sums)
     assert forward.interval(0.9)[0][0] <= 2 <= forward.interval(0.9)[1][0]
 
 

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from headscope.errors import HeadscopeError
 from headscope.probes.all_heads.maps import MapBatch, MapStore
-from headscope.probes.bootstrap import Bootstrap
 from headscope.runs import Part, Run, State
 from headscope.runs.torch_state import (
     pack_tensors,
@@ -21,6 +20,7 @@ from headscope.runs.torch_state import (
     unpack_tensors,
     unpack_training,
 )
+from headscope.statistics.replicates import Replicates
 
 EPOCHS = 12
 PATIENCE = 2  # epochs without a better score on the dev part
@@ -141,13 +141,15 @@ def score(
     if isinstance(probe, nn.Module):
         probe.eval()
     right = total = 0
-    bootstrap = Bootstrap(1, seed)
+    bootstrap = Replicates(1, seed)
     for number, batch in enumerate(store):
         found = (probe(batch).argmax(dim=-1) == batch.heads) & batch.scored
         hits, counts = found.sum(dim=1), batch.scored.sum(dim=1)
         right, total = right + int(hits.sum()), total + int(counts.sum())
         if interval:
-            bootstrap.add(hits[:, None].double().numpy(), counts[:, None].double().numpy(), number)
+            bootstrap.add_batch(
+                number, hits[:, None].double().numpy(), counts[:, None].double().numpy()
+            )
     low, high = bootstrap.interval()[:, 0] if interval else (np.nan, np.nan)
     return Score(right / max(total, 1), float(low), float(high), total)
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.probes.bootstrap import Bootstrap
 from headscope.probes.coreference.cases import KINDS, Window
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.word_level import WordIndex
+from headscope.statistics.replicates import Replicates
 
 CANDIDATES = ("all words", "mentions")  # the paper does not say which it used: both are scored
 DIRECTIONS = ("mention→antecedent", "antecedent→mention")
@@ -39,7 +39,7 @@ class CoreferenceTally:
         self.documents = 0
         self.dropped = 0  # mentions the tokenizer left no trace of
         self.chosen = tuple(chosen)
-        self.bootstrap = Bootstrap((len(chosen) + len(RULES)) * (1 + len(KINDS)), seed)
+        self.bootstrap = Replicates((len(chosen) + len(RULES)) * (1 + len(KINDS)), seed)
         self._batch: _Cases | None = None
         self._chosen_hits = torch.zeros(0)
 
@@ -82,7 +82,9 @@ class CoreferenceTally:
         counts = np.zeros_like(hits)
         np.add.at(hits, row, right[:, :, None] * groups[:, None])
         np.add.at(counts, row, np.broadcast_to(groups[:, None], (len(kind), *hits.shape[1:])))
-        self.bootstrap.add(hits.reshape(cases.items, -1), counts.reshape(cases.items, -1), batch)
+        self.bootstrap.add_batch(
+            batch, hits.reshape(cases.items, -1), counts.reshape(cases.items, -1)
+        )
 
     def state(self) -> dict[str, Any]:
         return {
@@ -90,14 +92,14 @@ class CoreferenceTally:
             "counts": self.counts,
             "rules": self.rules,
             "seen": np.array([self.documents, self.dropped]),
-            "boot_hits": self.bootstrap.hits,
+            "boot_hits": self.bootstrap.sums,
             "boot_counts": self.bootstrap.counts,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.hits, self.counts, self.rules = state["hits"], state["counts"], state["rules"]
         self.documents, self.dropped = (int(number) for number in state["seen"])
-        self.bootstrap.hits, self.bootstrap.counts = state["boot_hits"], state["boot_counts"]
+        self.bootstrap.sums, self.bootstrap.counts = state["boot_hits"], state["boot_counts"]
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus.treebanks.conllu import Sentence
-from headscope.probes.bootstrap import Bootstrap
 from headscope.probes.dependency.gold import Gold, Possessive, gold_trees
 from headscope.probes.dependency.offsets import OFFSETS, offset_hits
 from headscope.probes.word_level import WordIndex
+from headscope.statistics.replicates import Replicates
 
 DIRECTIONS = ("dep→head", "head→dep")
 
@@ -62,7 +62,7 @@ class DependencyTally:
         self.dropped = 0  # words not counted because the tokenizer dropped them or their head
         self.sentences = 0
         self.chosen = tuple(chosen)
-        self.bootstrap = Bootstrap(len(chosen), seed)
+        self.bootstrap = Replicates(len(chosen), seed)
         self._gold: Gold | None = None
         self._present: Tensor | None = None
         self._chosen_hits = np.zeros((0, len(chosen)))
@@ -111,7 +111,7 @@ class DependencyTally:
                 ],
                 axis=1,
             ).astype(np.float64)
-            self.bootstrap.add(self._chosen_hits, counts, batch)
+            self.bootstrap.add_batch(batch, self._chosen_hits, counts)
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on from here."""
@@ -122,7 +122,7 @@ class DependencyTally:
             "offset_hits": self.offset_hits,
             "dropped": np.array(self.dropped),
             "sentences": np.array(self.sentences),
-            "boot_hits": self.bootstrap.hits,
+            "boot_hits": self.bootstrap.sums,
             "boot_counts": self.bootstrap.counts,
         }
 
@@ -131,7 +131,7 @@ class DependencyTally:
         self.hits, self.counts = state["hits"], state["counts"]
         self.offset_hits = state["offset_hits"]
         self.dropped, self.sentences = int(state["dropped"]), int(state["sentences"])
-        self.bootstrap.hits, self.bootstrap.counts = state["boot_hits"], state["boot_counts"]
+        self.bootstrap.sums, self.bootstrap.counts = state["boot_hits"], state["boot_counts"]
 
     def _named(self, relations: frozenset[str] | None) -> Tensor:
         assert self._gold is not None

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
-from headscope.errors import HeadscopeError
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -79,14 +78,11 @@ class Recorder:
                 return fused.from_scores(call, plan)
         return blocks.from_scores(call, plan)
 
-    def check_finite(self) -> None:
-        """Refuse attention that is not a number; it waits for the device, so ask late."""
-        for layer, lost in self._lost:
-            if bool(lost):
-                raise HeadscopeError(
-                    f"The attention of layer {layer} is not a number: the model overflows or its "
-                    "weights are damaged; load it with dtype='float32', or another checkpoint."
-                )
+    @property
+    def lost(self) -> tuple[list[int], Tensor]:
+        """The layers of the calls, and for each whether a row of its weights is not a number."""
+        flags = [flag for _, flag in self._lost]
+        return [layer for layer, _ in self._lost], torch.stack(flags) if flags else torch.zeros(0)
 
     def _keep(self, call: Call, reduced: blocks.Reduced) -> None:
         heads = reduced.values.shape[1]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
+from headscope.errors import HeadscopeError
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.named import resolve
@@ -52,6 +53,24 @@ class Measured:
         for statistic, is_plain in zip(self._applying, self._is_plain, strict=True):
             values = next(plain if is_plain else others)
             tally.add(self._kind, statistic, self._heads, self._documents, values)
+
+
+class FiniteCheck:
+    """Whether a batch's attention is made of numbers; the answer comes with its statistics."""
+
+    def __init__(self, layers: Sequence[int], lost: Tensor) -> None:
+        self._layers = layers
+        self._lost, self._arrived = _to_host(lost)
+
+    def __call__(self) -> None:
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        for layer, lost in zip(self._layers, self._lost.tolist(), strict=True):
+            if lost:
+                raise HeadscopeError(
+                    f"The attention of layer {layer} is not a number: the model overflows or its "
+                    "weights are damaged; load it with dtype='float32', or another checkpoint."
+                )
 
 
 def take(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:

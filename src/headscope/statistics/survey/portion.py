@@ -18,7 +18,7 @@ from headscope.statistics.kernels.gradients import gradient_rows
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.verified import trust
 from headscope.statistics.statistic import Source, Statistic
-from headscope.statistics.survey.batch_values import Measured, features_for, take
+from headscope.statistics.survey.batch_values import FiniteCheck, Measured, features_for, take
 from headscope.statistics.survey.tally import Tally
 
 
@@ -77,7 +77,7 @@ def measure_repeats(scope: Scope, settings: Settings) -> Tally:
         inputs, on = repeated_batch(scope, settings.seed)
         recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
         scope.forward(inputs, recorder, lazy=True)
-        recorder.check_finite()
+        FiniteCheck(*recorder.lost)()
         for kind in recorder.kinds:
             take(chosen, recorder.rows(kind), on[kind], tally)
     return tally
@@ -97,7 +97,7 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
     is_read = bool(chosen) or settings.distances
     trusted, _ = trust(scope), scope.kinds  # both try the model, which is done before it is read
     relay = _Relay()
-    waiting: list[tuple[Recorder, Measured]] = []
+    waiting: list[tuple[FiniteCheck, list[Measured]]] = []
     with scope.passes(relay if is_read else None, lazy=True) as run:
         for batch in texts:
             if is_read:
@@ -106,11 +106,10 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
                 keeper = MapKeeper(on, recorder) if settings.distances else None
                 relay.sink = keeper or recorder
                 run(batch.inputs)
-                started = [
-                    (recorder, Measured(chosen, recorder.rows(k), on[k])) for k in recorder.kinds
-                ]
+                measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
+                started = FiniteCheck(*recorder.lost), measured
                 _add_up(waiting, tally)
-                waiting = started
+                waiting = [started]
                 if keeper is not None:
                     _add_up(waiting, tally)
                     for kind, heads, sums, rows in keeper.distances():
@@ -130,10 +129,11 @@ class _Relay:
         return self.sink(call)
 
 
-def _add_up(waiting: list[tuple[Recorder, Measured]], tally: Tally) -> None:
-    for recorder, measured in waiting:
-        recorder.check_finite()
-        measured.into(tally)
+def _add_up(waiting: list[tuple[FiniteCheck, list[Measured]]], tally: Tally) -> None:
+    for check, every in waiting:
+        check()
+        for measured in every:
+            measured.into(tally)
     waiting.clear()
 
 

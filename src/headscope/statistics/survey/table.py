@@ -17,7 +17,7 @@ from headscope.files import atomic_path
 from headscope.measures import current_name, find, renamed
 from headscope.results import HeadResult
 from headscope.statistics.distances.clusters import Clusters, cluster
-from headscope.statistics.survey.bootstrap import Bootstrap
+from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 from headscope.statistics.survey.tally import Tally
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> S
             "error": error,
             "count": count,
         }
-        if level is not None and isinstance(part, Bootstrap):
+        if level is not None and isinstance(part, BootstrapAccumulator):
             columns["low"], columns["high"] = part.interval(level)
         frame: Any = pd.DataFrame(columns)
         parts.append(frame[frame["count"] > 0])

@@ -12,7 +12,7 @@ from headscope.capture import Kind
 from headscope.statistics.accumulator import Accumulator
 from headscope.statistics.distances.head_distances import HeadDistances
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.bootstrap import Bootstrap
+from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 
 Heads = tuple[tuple[int, int], ...]  # (layer, head)
 
@@ -52,7 +52,7 @@ class Tally:
             heads = len(self.heads[kind])
             inner = self._statistics[name].accumulator(heads)
             if self._replicates:
-                inner = Bootstrap(inner, heads, self._replicates, self._seed)
+                inner = BootstrapAccumulator(inner, heads, self._replicates, self._seed)
             self.parts[kind, name] = inner
         return self.parts[kind, name]
 
