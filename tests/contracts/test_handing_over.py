@@ -288,8 +288,21 @@ def test_an_output_layer_that_was_never_trained_is_not_asked(tmp_path: Path) -> 
     file = tmp_path / "config.json"
     file.write_text(file.read_text().replace('"MPNetModel"', '"MPNetForMaskedLM"'))
     scope = hs.load(tmp_path)
-    with pytest.raises(BadInput, match=r"output layer of .* was not trained.*lm_head"):
-        scope.fill("the [MASK] sat")
+    from headscope.patterns.leave_two_out import helpfulness
+    from headscope.tasks.fitting import fitting
+    from headscope.tasks.task import Task
+
+    asked = {
+        "fill": lambda: scope.fill("the [MASK] sat"),
+        "predictive": lambda: helpfulness(scope, "the cat sat"),
+        "gradients": lambda: hs.survey(scope, ["the cat sat"] * 2, ["gradient_sep"]),
+        "masked loss": lambda: fitting(
+            scope, Task("own", "masked", ("the cat",), None, np.zeros(1), (), "loss")
+        ),
+    }
+    for ask in asked.values():
+        with pytest.raises(BadInput, match=r"output layer of .* was not trained.*lm_head"):
+            ask()
     assert scope.read("the cat sat").attention.shape[0] == 2
 
 

@@ -13,6 +13,7 @@ from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
 from headscope.errors import BadInput
+from headscope.models.loading_report import check_output_layer
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, likeliest, word_logits
 from headscope.statistics.kernels.jensen_shannon import row_divergence
@@ -156,6 +157,10 @@ def _read(
 
 def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
     if "SequenceClassification" in type(scope.model).__name__:
+        try:
+            check_output_layer(scope.model, scope.name, "classes")
+        except BadInput as error:
+            return _Said("nothing", note=str(error))
         if output.logits.shape[-1] > 1:
             return _Said("classes", (), output.logits.float())
         return _Said("nothing", note=f"{scope.name} answers with a number, not with a word.")

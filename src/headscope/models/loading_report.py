@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from torch import nn
@@ -17,6 +17,8 @@ from headscope.errors import BadInput, HeadscopeError
 
 # a pooler reads what attention has made of the first token; nothing attends to it
 _POOLER = re.compile(r"(^|\.)pooler\.")
+_SENTENCES = "seq_relationship"
+Asked = Literal["words", "classes", "next sentence"]
 _untrained: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
 
 
@@ -41,9 +43,13 @@ def untrained_weights(model: nn.Module) -> tuple[str, ...]:
     return _untrained.get(model, ())
 
 
-def check_output_layer(model: nn.Module, name: str) -> None:
-    """Refuse to ask an output layer for words or classes it was never taught."""
-    missing = [one for one in untrained_weights(model) if not _POOLER.search(one)]
+def check_output_layer(model: nn.Module, name: str, asked: Asked = "words") -> None:
+    """Refuse to ask an output layer for what it was never taught."""
+    missing = untrained_weights(model)
+    if asked == "words":  # made of every token, without the pooler or what reads its output
+        missing = [one for one in missing if not (_POOLER.search(one) or _SENTENCES in one)]
+    elif asked == "next sentence":
+        missing = [one for one in missing if _POOLER.search(one) or _SENTENCES in one]
     if missing:
         raise BadInput(
             f"The output layer of {name} was not trained: the weights {_listed(missing)} were in "

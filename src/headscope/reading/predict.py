@@ -51,7 +51,7 @@ def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
 
 def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
     """The probability that the second sentence follows the first."""
-    check_output_layer(scope.model, scope.name)
+    check_output_layer(scope.model, scope.name, "next sentence")
     output = scope.forward(scope.encode([text], [text_pair]))
     logits = getattr(output, "seq_relationship_logits", None)
     if logits is None:
@@ -64,14 +64,22 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
 def word_logits(scope: Scope, output: Any) -> Tensor:
     """b t vocabulary float32: the scores of words in a model's output, whatever it calls them."""
     check_output_layer(scope.model, scope.name)
+    logits = logits_in(output)
     rows = embedded_tokens(scope.model)
-    for name in ("prediction_logits", "logits"):
-        logits = getattr(output, name, None)
-        if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
-            return logits.float()
+    if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
+        return logits.float()
     raise BadInput(
         f"{scope.name} has no head that predicts words; load the model it was pretrained as."
     )
+
+
+def logits_in(output: Any) -> Tensor | None:
+    """The scores in a model's output: of words, or of classes."""
+    for name in ("prediction_logits", "logits"):
+        logits = getattr(output, name, None)
+        if isinstance(logits, Tensor):
+            return logits
+    return None
 
 
 def likeliest(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:

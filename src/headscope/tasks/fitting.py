@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headscope.errors import BadInput
+from headscope.models.loading_report import check_output_layer
 from headscope.tasks.metrics import Metric, find_metric
 from headscope.tasks.task import Task, TaskKind
 
@@ -28,6 +29,8 @@ SHOWN = 5  # names of classes in a sentence
 
 def fitting(scope: Scope, task: Task) -> Task:
     """The task with its classes numbered as the model's head numbers them; refused if none fit."""
+    of_words = task.kind in ("masked", "next")
+    check_output_layer(scope.model, scope.name, "words" if of_words else "classes")
     if task.kind in ("masked", "next"):
         _check_words(scope, task)
         return task

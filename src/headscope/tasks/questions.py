@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import BadInput
+from headscope.reading.predict import logits_in
 from headscope.renamed import renamed
 from headscope.tasks.fitting import fitting, metric_for, room
 from headscope.tasks.metrics import Metric
@@ -101,7 +102,8 @@ def number_losses(output: Any, targets: Tensor) -> Tensor:
 
 def token_losses(output: Any, targets: Tensor) -> Tensor:
     """b: the loss summed over the tokens that count (targets of -100 do not)."""
-    logits: Tensor = output["prediction_logits" if "prediction_logits" in output else "logits"]
+    logits = logits_in(output)
+    assert logits is not None  # the task was found to fit the model
     targets = targets.to(logits.device)
     counted = targets != -100
     lost = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="none")

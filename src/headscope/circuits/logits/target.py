@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import BadInput
+from headscope.models.loading_report import check_output_layer
 from headscope.reading.decoder_text import encode_both
 from headscope.text.vocabulary import labels_of, spelling_of
 
@@ -59,6 +60,7 @@ def question(
 
 def word_layer(scope: Scope) -> nn.Module | None:
     """The layer that scores words; None for models of classes and models without any output."""
+    check_output_layer(scope.model, scope.name)
     model: Any = scope.model
     layer = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     if layer is None or getattr(layer, "weight", None) is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from headscope.capture import Call, Kind
 from headscope.corpus.text.batches import TextBatch
 from headscope.errors import BadInput
 from headscope.reading import Scope
+from headscope.reading.predict import word_logits
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import PUNCTUATION, Grid, Side
 from headscope.statistics.features.rows import Rows
@@ -81,23 +81,10 @@ def _one_pass(
         yield recorder.rows(kind)
 
 
-def word_logits(scope: Scope, output: Any) -> Tensor:
-    """b t vocabulary: what the model says of each place."""
-    rows = scope.model.get_input_embeddings().num_embeddings
-    for name in ("prediction_logits", "logits"):
-        logits = getattr(output, name, None)
-        if isinstance(logits, Tensor) and logits.dim() == 3 and logits.shape[-1] == rows:
-            return logits
-    raise BadInput(
-        f"{scope.name} has no head that predicts words, so it has no loss to differentiate; load "
-        "the model it was pretrained as, or leave the gradient statistics out."
-    )
-
-
 def _loss(logits: Tensor, labels: Tensor) -> Tensor:
     """The sum over documents of their mean loss."""
     per_token = torch.nn.functional.cross_entropy(
-        logits.float().transpose(1, 2), labels, reduction="none", ignore_index=-100
+        logits.transpose(1, 2), labels, reduction="none", ignore_index=-100
     )
     return (per_token.sum(1) / (labels != -100).sum(1).clamp_min(1)).sum()
 
