@@ -35,6 +35,7 @@ OPTIONS = {
     "combine": ("mean", "sum"),  # what several words give together
     "merge": ("mean", "strongest"),  # what several heads give together
 }
+MOST_DESCRIBED = 24  # words that a figure names with their numbers
 LOOKED_AT = 200  # queries among which the opening one is chosen
 Words = int | Sequence[int] | None
 
@@ -114,13 +115,14 @@ def telling_query(part: Part, layer: int, *heads: int) -> int:
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same picture on paper; of a long text the words in hand and those they look at."""
     from headscope.figures.running_text import running_text
+    from headscope.figures.style import describe
 
     part = reading.part(state["kind"])
     shading = shade(part, state)
     heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
     title = heading(part.kind, state["layer"], heads, part.heads, labels)
     direction = state.get("direction", "auto")
-    return running_text(
+    figure = running_text(
         words(part, state, shading),
         title=f"{title}\n{sentence(part, state, shading)}",
         caption=caption(reading),
@@ -129,6 +131,22 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         of_heads=part.heads,
         by_head=shading.heads is not None,
         right_to_left=direction == "rtl" or (direction == "auto" and is_right_to_left(part.key)),
+    )
+    near, far = (
+        (shading.query, shading.key) if shading.side == "query" else (shading.key, shading.query)
+    )
+    return describe(
+        figure,
+        view=NAME,
+        kind=part.kind,
+        layer=state["layer"],
+        heads=heads,
+        side=shading.side,
+        hand=[int(near.start[at]) for at in shading.hand],
+        filter=state.get("filter", "all"),
+        scale=state.get("scale", "linear"),
+        weights=[float(weight) for weight in shading.weights[:MOST_DESCRIBED]],
+        starts=[int(start) for start in far.start[:MOST_DESCRIBED]],
     )
 
 

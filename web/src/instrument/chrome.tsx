@@ -39,13 +39,14 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
         <div class="top">
           {!bare && <div class="title" title={header.model}>{header.model}</div>}
           {tabs.length > 1 && (
-            <div class="tabs" role="tablist" aria-label="Views">
+            <div class="tabs" role="tablist" aria-label="Views" onKeyDown={(event) => stepTab(event, instrument, tabs)}>
               {tabs.map((tab) => (
                 <button
                   key={tab.name}
                   role="tab"
                   data-view={tab.name}
                   aria-selected={state.view === tab.name}
+                  tabIndex={state.view === tab.name ? 0 : -1}
                   onClick={() => instrument.set({ view: tab.name })}
                 >
                   {tab.title}
@@ -88,6 +89,19 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
       {instrument.notice.finding && <Finder instrument={instrument} />}
     </>
   );
+}
+
+/** Arrows on a tab go to the tab beside it, as everywhere. */
+function stepTab(event: KeyboardEvent, instrument: Instrument, tabs: { name: string }[]): void {
+  const count = tabs.length;
+  const now = tabs.findIndex((tab) => tab.name === instrument.state.view);
+  const next = { ArrowRight: now + 1, ArrowLeft: now - 1 + count, Home: 0, End: count - 1 }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const { name } = tabs[next % count];
+  instrument.set({ view: name });
+  (event.currentTarget as HTMLElement).querySelector<HTMLElement>(`[data-view="${name}"]`)?.focus();
 }
 
 const nextTheme = { auto: "light", light: "dark", dark: "auto" } as const;

@@ -8,7 +8,12 @@ export function Finder({ instrument }: { instrument: Instrument }): JSX.Element 
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  useEffect(() => {
+    const { root } = instrument;
+    const before = (root.getRootNode() as ShadowRoot).activeElement as HTMLElement | null;
+    input.current?.focus();
+    return () => (before && root.contains(before) ? before : root).focus();
+  }, []);
   const { state, reading } = instrument;
   const { query, key } = reading.tokens(state.kind);
   const wanted = text.toLowerCase();
@@ -17,7 +22,6 @@ export function Finder({ instrument }: { instrument: Instrument }): JSX.Element 
   const found = [...list("query", query.text), ...(query === key ? [] : list("key", key.text))].slice(0, 60);
   const choose = (entry: (typeof found)[number] | undefined) => {
     instrument.say({ finding: false });
-    instrument.root.focus();
     if (entry) instrument.set(entry.side === "query" ? { query: entry.index, key: null } : { key: entry.index, query: null });
   };
   return (
@@ -39,6 +43,7 @@ export function Finder({ instrument }: { instrument: Instrument }): JSX.Element 
         onKeyDown={(event) => {
           if (event.key === "Enter") choose(found[at]);
           else if (event.key === "ArrowDown") setAt(Math.min(found.length - 1, at + 1));
+          else if (event.key === "Escape") choose(undefined);
           else if (event.key === "ArrowUp") setAt(Math.max(0, at - 1));
           else return;
           event.preventDefault();

@@ -6,16 +6,22 @@ import { keyList } from "./keys";
 export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
   const tabs = instrument.tabs();
   const keys: [string, string][] = tabs.length > 1 ? [...keyList, [`1 … ${tabs.length}`, tabs.map((tab) => tab.title).join(", ")]] : keyList;
-  const close = useRef<HTMLButtonElement>(null);
-  useEffect(() => close.current?.focus(), []);
-  const leave = () => {
-    instrument.say({ help: false });
-    instrument.root.focus();
-  };
+  const dialog = useRef<HTMLDialogElement>(null);
+  // A modal dialog holds the focus, and gives it back to where it was.
+  useEffect(() => dialog.current?.showModal(), []);
+  const leave = () => dialog.current?.close();
   return (
-    <div class="dialog" role="dialog" aria-modal="true" aria-label="Keys" data-help onClick={(event) => event.target === event.currentTarget && leave()}>
+    <dialog
+      class="dialog"
+      ref={dialog}
+      aria-label="Keys and gestures"
+      data-help
+      onClose={() => instrument.say({ help: false })}
+      onClick={(event) => event.target === event.currentTarget && leave()}
+      onKeyDown={(event) => event.key === "?" && leave()}
+    >
       <div class="sheet">
-        <h3>Keys and gestures</h3>
+        <h2>Keys and gestures</h2>
         <dl>
           {keys.map(([key, meaning]) => (
             <>
@@ -24,8 +30,8 @@ export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
             </>
           ))}
         </dl>
-        <p><button class="button" ref={close} onClick={leave}>Close</button></p>
+        <p><button class="button" onClick={leave}>Close</button></p>
       </div>
-    </div>
+    </dialog>
   );
 }

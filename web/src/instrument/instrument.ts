@@ -116,6 +116,10 @@ export class Instrument implements Mounted {
   set(change: Partial<State>): void {
     this.store.set(change);
   }
+  picture(): Record<string, unknown> | null {
+    const drawn = this.view?.picture?.();
+    return drawn ? { view: this.state.view, ...drawn } : null;
+  }
   painted(): Promise<void> {
     return this.painting.painted();
   }
@@ -169,7 +173,7 @@ export class Instrument implements Mounted {
   }
 
   copy(): void {
-    const text = this.tooltip.copy() ?? this.view?.copy?.() ?? this.notice.status;
+    const text = this.view?.copy?.() ?? this.tooltip.copy() ?? this.notice.status;
     void copyText(text).then(() => this.context.announce("Copied."));
     this.say({ status: "Copied to the clipboard." });
   }

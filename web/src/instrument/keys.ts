@@ -13,7 +13,7 @@ export const keyList: [string, string][] = [
   ["n  p", "next, previous token"],
   ["+ − 0", "matrix: zoom in, out, show the whole"],
   ["c", "copy the numbers in hand"],
-  ["Tab", "into the tokens; there ↑ ↓ move and Enter pins"],
+  ["Tab", "into the picture: arrows move from token to token or cell to cell and say it, Enter pins"],
   ["?", "this list"],
 ];
 
@@ -46,6 +46,7 @@ function handle(instrument: Instrument, event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.composedPath()[0] as HTMLElement;
   const typing = target.tagName === "TEXTAREA" || (target.tagName === "INPUT" && ["text", "search"].includes((target as HTMLInputElement).type));
+  if (instrument.notice.help) return;
   if (event.key === "Escape") {
     instrument.clear();
     if (typing) target.blur();

@@ -264,6 +264,8 @@ export interface Mounted {
   readonly paints: number;
   /** Resolves when nothing is waiting to be drawn: the state now set is on screen. */
   painted(): Promise<void>;
+  /** What is drawn, as data: view, heads, tokens and their strongest numbers. */
+  picture(): Record<string, unknown> | null;
   /** What the line under the picture says, e.g. "showing 1,240 of 262,144 lines, 93 % of the mass". */
   readonly status: string;
   unmount(): void;

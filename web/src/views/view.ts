@@ -45,6 +45,8 @@ export interface View {
   update(state: State, before: State | null): void;
   /** Size or theme changed. */
   redraw(): void;
+  /** What is drawn, as data: the same entries a figure of this state carries in its metadata. */
+  picture?(): Record<string, unknown> | null;
   /** The token or value in hand as a line of text to copy, or null. */
   copy?(): string | null;
   /** A key only this view knows; true when it was used. */

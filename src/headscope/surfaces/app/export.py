@@ -16,6 +16,7 @@ from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
 from headscope.views.address import state_of
 from headscope.views.labels import as_labels
+from headscope.views.state import choices, free
 
 TYPES = {
     "html": "text/html; charset=utf-8",
@@ -71,5 +72,7 @@ def _data(kept: Kept, name: str, query: Mapping[str, str], other: Kept | None) -
     if other is not None and "other" in discover()[name].build.__annotations__:
         compared = {"other": other.reading}
     built = discover()[name].build(kept.reading, sending=sending, kind=state["kind"], **compared)
-    header = {**built.header, "state": {**built.header["state"], **state}}
-    return ViewData(header, built.buffers)
+    # what an address leaves out is the page's default, not what a new view would open on
+    open_on = {**choices(), **free(), "query": 0, "key": 0, "columns": 0}
+    opened = {name: value for name, value in built.header["state"].items() if name not in open_on}
+    return ViewData({**built.header, "state": {**opened, **state}}, built.buffers)

@@ -1,7 +1,7 @@
 /** The app's top line: model, one or two sentences, read, theme, link, export. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ExportFormat } from "../../protocol/app";
+import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
 import { copyText, number } from "../../render/dom";
 import { Against } from "./against";
 import { WriteButton } from "./writing";
@@ -143,6 +143,7 @@ export function Examples({ session }: { session: Session }): JSX.Element | null 
 
 function Export({ session }: { session: Session }): JSX.Element {
   const { reading } = session;
+  const compared = reading?.other ? `&other=${encodeURIComponent((reading.other.source.header as AppReadingHeader).id)}` : "";
   // What is on screen is asked for when the menu opens, not when the header was drawn.
   const [, opened] = useState(0);
   return (
@@ -153,7 +154,7 @@ function Export({ session }: { session: Session }): JSX.Element {
           data-format={format}
           aria-disabled={!reading}
           download
-          href={reading ? `api/reading/${encodeURIComponent(reading.id)}/export?format=${format}&${session.stateQuery().toString()}` : undefined}
+          href={reading ? `api/reading/${encodeURIComponent(reading.id)}/export?format=${format}${compared}&${session.stateQuery().toString()}` : undefined}
         >
           {title}
         </a>

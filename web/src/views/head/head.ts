@@ -80,15 +80,46 @@ export class HeadView implements View {
     this.draw();
   }
 
+  /** The pair in hand, or the token's whole row (a key's: column), a line a token and a column a head. */
   copy(): string | null {
     const hand = this.hand();
     const { state } = this.context.store;
     if (!hand || !this.matrices.length) return null;
-    const content =
-      hand.partner >= 0
-        ? pairContent(this.scene(), ...this.pair(hand))
-        : tokenContent(this.scene(), hand.side, hand.unit);
-    return [`${content.title} (${state.kind}, layer ${state.layer})`, ...(content.rows ?? []).map((row) => `${row.text}\t${row.value}`)].join("\n");
+    const place = `${state.kind}, layer ${state.layer}`;
+    if (hand.partner >= 0) {
+      const content = pairContent(this.scene(), ...this.pair(hand));
+      return [`${content.title} (${place})`, ...(content.rows ?? []).map((row) => `${row.text}\t${row.value}`)].join("\n");
+    }
+    const scene = this.scene();
+    const here = this.units[hand.side][hand.unit];
+    const heads = this.matrices.map(({ head }) => `head ${head}`);
+    const lines = this.units[otherSide(hand.side)].map((unit, j) => {
+      const [query, key] = hand.side === "query" ? [hand.unit, j] : [j, hand.unit];
+      return [unit.text, ...this.matrices.map(({ matrix }) => weightAt(scene, matrix, query, key).toFixed(4))].join("\t");
+    });
+    return [`${here.text} ${hand.side === "query" ? "attends to" : "is attended to by"} (${place})\t${heads.join("\t")}`, ...lines].join("\n");
+  }
+
+  picture(): Record<string, unknown> | null {
+    const { drawn } = this;
+    if (!drawn) return null;
+    const { state } = this.context.store;
+    const { query, key } = this.units;
+    const [pinnedQuery, pinnedKey] = [unitOf(query, state.query), unitOf(key, state.key)];
+    const last = Array.from({ length: Math.min(8, drawn.count) }, (_, i) => drawn.count - 1 - i);
+    return {
+      kind: state.kind,
+      layer: state.layer,
+      heads: this.matrices.map(({ head }) => head),
+      query: pinnedQuery < 0 ? null : query[pinnedQuery].start,
+      key: pinnedKey < 0 ? null : key[pinnedKey].start,
+      filter: state.filter,
+      scale: state.scale,
+      lines: drawn.count,
+      possible: drawn.possible,
+      mass: drawn.mass,
+      strongest: last.map((i) => [drawn.head[i], query[drawn.query[i]].start, key[drawn.key[i]].start, drawn.weight[i]]),
+    };
   }
 
   step(by: number): void {

@@ -10,6 +10,7 @@ export class HeadMapView implements View {
   private ticket = 0;
   private values: Float32Array | null = null;
   private column: TableColumn | null = null;
+  private range: [number, number] = [0, 1];
 
   constructor(private readonly context: Context) {
     this.element.addEventListener("click", (event) => this.open(event));
@@ -43,7 +44,12 @@ export class HeadMapView implements View {
           label: (layer, head) => this.label(layer, head),
         });
         markOpen(grid, state.layer, state.head);
+        const focused = (this.element.getRootNode() as ShadowRoot).activeElement;
+        const held = focused !== null && this.element.contains(focused);
+        this.range = range;
         this.element.replaceChildren(grid, make("p", { class: "hm-note" }, column.note ?? ""));
+        // Arrows move the open head; the keyboard goes with it, though the grid is made anew.
+        if (held) grid.querySelector<HTMLElement>(".open")?.focus();
         const name = column.title ?? column.name.replaceAll("_", " ");
         this.context.status(`${table.layers.length * table.heads} heads, layers down, heads across; a dot: labelled`, {
           kind: "ramp",
@@ -59,6 +65,19 @@ export class HeadMapView implements View {
 
   redraw(): void {
     this.update(this.context.store.state);
+  }
+
+  picture(): Record<string, unknown> | null {
+    const { table } = this.context.reading;
+    if (!table || !this.values || !this.column) return null;
+    return {
+      kind: table.kind,
+      column: this.column.name,
+      range: this.range,
+      layers: table.layers,
+      heads: table.heads,
+      values: [...this.values].map((value) => (Number.isFinite(value) ? value : null)),
+    };
   }
 
   destroy(): void {

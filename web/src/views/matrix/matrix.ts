@@ -13,7 +13,7 @@ import type { Window } from "./window";
 
 export class MatrixView implements View {
   readonly element = make("div", { class: "xv" });
-  private readonly canvas = make("canvas", { role: "img" });
+  private readonly canvas = make("canvas", { role: "application", "aria-roledescription": "attention map", tabindex: 0 });
   private query: Unit[] = [];
   private key: Unit[] = [];
   private values: Float32Array | null = null;
@@ -41,7 +41,7 @@ export class MatrixView implements View {
     this.listen();
   }
 
-  update(state: State): void {
+  update(state: State, before: State | null): void {
     const end = this.context.painting.begin();
     const ticket = ++this.ticket;
     const { reading, other } = this.context;
@@ -68,6 +68,7 @@ export class MatrixView implements View {
         const [a, b] = [mine ? units(mine) : null, theirs ? units(theirs) : null];
         this.values = a && b ? a.map((value, i) => value - b[i]) : (a ?? b);
         this.largest = this.values!.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+        if (before && (before.query !== state.query || before.key !== state.key)) this.reveal(state);
         this.draw();
       })
       .catch((error: unknown) => {
@@ -93,6 +94,27 @@ export class MatrixView implements View {
     const [i, j] = this.hover ?? [unitOf(this.query, state.query), unitOf(this.key, state.key)];
     if (i < 0 || j < 0 || !this.values) return null;
     return `head ${state.layer}-${state.head}\t${this.query[i].text} → ${this.key[j].text}\t${this.text(this.values[i * this.key.length + j])}`;
+  }
+
+  picture(): Record<string, unknown> | null {
+    const { values, query, key } = this;
+    if (!values) return null;
+    const { state } = this.context.store;
+    const [i, j] = [unitOf(query, state.query), unitOf(key, state.key)];
+    const order = Array.from(values, (_, at) => at).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b);
+    return {
+      kind: state.kind,
+      layer: state.layer,
+      head: state.head,
+      reading: this.context.other ? state.reading : "this",
+      scale: this.signed ? "linear" : state.scale,
+      rows: query.length,
+      columns: key.length,
+      query: i < 0 ? null : query[i].start,
+      key: j < 0 ? null : key[j].start,
+      largest: this.largest,
+      strongest: order.slice(0, 8).map((at) => [query[Math.floor(at / key.length)].start, key[at % key.length].start, values[at]]),
+    };
   }
 
   press(key: string): boolean {
@@ -214,7 +236,18 @@ export class MatrixView implements View {
     return outside ? null : [Math.floor(i), Math.floor(j)];
   }
 
+  /** What was found or stepped to is brought into the part that is in sight. */
+  private reveal(state: State): void {
+    const { window } = this;
+    const [i, j] = [unitOf(this.query, state.query), unitOf(this.key, state.key)];
+    const into = (at: number, from: number, size: number) => (at < 0 || (at >= from && at + 1 <= from + size) ? from : at + 0.5 - size / 2);
+    const moved = { ...window, x: into(j, window.x, window.width), y: into(i, window.y, window.height) };
+    this.window = inside(moved, this.key.length, this.query.length);
+  }
+
   private zoom(factor: number, atX = 0.5, atY = 0.5): void {
+    this.hover = null;
+    this.context.tooltip.hide();
     this.window = zoomed(this.window, factor, atX, atY, this.key.length, this.query.length);
     const end = this.context.painting.begin();
     this.draw();
@@ -258,6 +291,12 @@ export class MatrixView implements View {
       this.draw();
     });
     canvas.addEventListener("dblclick", () => this.zoom(1e9));
+    canvas.addEventListener("keydown", (event) => this.walk(event));
+    canvas.addEventListener("blur", () => {
+      this.hover = null;
+      this.context.tooltip.hide();
+      this.draw();
+    });
     canvas.addEventListener(
       "wheel",
       (event) => {
@@ -303,6 +342,26 @@ export class MatrixView implements View {
       event.clientX,
       event.clientY,
     );
+  }
+
+  /** Arrows go from cell to cell while the map has the focus, Enter pins the cell; each is spoken. */
+  private walk(event: KeyboardEvent): void {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const { state } = this.context.store;
+    const [i, j] = this.hover ?? [Math.max(0, unitOf(this.query, state.query)), Math.max(0, unitOf(this.key, state.key))];
+    if (step && this.values) {
+      const first = this.hover === null;
+      const clamp = (at: number, count: number) => Math.max(0, Math.min(count - 1, at));
+      this.hover = first ? [i, j] : [clamp(i + step[0], this.query.length), clamp(j + step[1], this.key.length)];
+      const [query, key] = [this.query[this.hover[0]], this.key[this.hover[1]]];
+      this.reveal({ ...state, query: query.start, key: key.start });
+      this.draw();
+      const value = this.values[this.hover[0] * this.key.length + this.hover[1]];
+      this.context.announce(`${query.text} to ${key.text}: ${this.text(value)}`);
+    } else if ((event.key === "Enter" || event.key === " ") && this.hover) this.pin(this.hover);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   private pin([i, j]: [number, number]): void {

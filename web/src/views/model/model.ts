@@ -24,6 +24,7 @@ export class ModelView implements View {
   readonly element = make("div", { class: "mv-scroll" });
   private ticket = 0;
   private drawnFor = "";
+  private pooled: (Thumbnails | null)[] = [];
 
   constructor(private readonly context: Context) {
     this.element.addEventListener("click", (event) => this.open(event));
@@ -36,6 +37,7 @@ export class ModelView implements View {
     const key = [state.thumbnails, state.order, state.find, state.columns, this.context.shade(), this.element.clientWidth].join("|");
     if (before && key === this.drawnFor) {
       this.mark(state);
+      this.reveal();
       end();
       return;
     }
@@ -45,6 +47,7 @@ export class ModelView implements View {
       .then((pooled) => {
         if (ticket !== this.ticket) return;
         this.drawnFor = key;
+        this.pooled = pooled;
         const scroll = this.element.scrollTop;
         this.element.style.maxHeight = `${this.context.height()}px`;
         this.element.replaceChildren(...parts.flatMap((part, i) => this.grid(part, pooled[i], parts.length > 1)));
@@ -63,6 +66,40 @@ export class ModelView implements View {
 
   destroy(): void {
     this.ticket++;
+  }
+
+  picture(): Record<string, unknown> {
+    const { parts } = this.context.reading;
+    const rows = parts.flatMap((part, i) => {
+      const cells = this.cells(part);
+      return part.layers.map((layer, row) => ({ part, pooled: this.pooled[i] ?? null, layer, cells: cells.filter((cell) => cell.row === row) }));
+    });
+    const sum = (pooled: Thumbnails | null, at: number) => {
+      if (!pooled) return 0;
+      const size = pooled.rows * pooled.columns;
+      return pooled.codes.subarray(at * size, (at + 1) * size).reduce((total, code) => total + code, 0) / 255;
+    };
+    return {
+      thumbnails: this.context.store.state.thumbnails,
+      layers: rows.map(({ part, layer }) => [part.kind, layer]),
+      heads: rows.map(({ cells }) => cells.map((cell) => cell.head)),
+      faded: rows.reduce((count, { cells }) => count + cells.filter((cell) => !cell.matches).length, 0),
+      sums: rows.map(({ pooled, cells }) => cells.map((cell) => sum(pooled, cell.at))),
+    };
+  }
+
+  /** The open head stays in sight when arrows move it. */
+  private reveal(): void {
+    const { element } = this;
+    const cell = element.querySelector<HTMLElement>(".mv-cell.open");
+    if (!cell) return;
+    const [frame, box] = [element.getBoundingClientRect(), cell.getBoundingClientRect()];
+    const [up, down] = [box.top - frame.top - 24, box.bottom - frame.bottom + 24];
+    if (up < 0) element.scrollTop += up;
+    else if (down > 0) element.scrollTop += down;
+    const [left, right] = [box.left - frame.left - 24, box.right - frame.right + 24];
+    if (left < 0) element.scrollLeft += left;
+    else if (right > 0) element.scrollLeft += right;
   }
 
   /** The heads a model view was made for; all of them, unless some were named. */

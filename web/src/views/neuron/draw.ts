@@ -67,7 +67,7 @@ export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first:
     const height = columns.row - 5;
     strip(context, scene, columns.k.x, top + 2, height, (n) => k[token * dim + n], limits.k);
     strip(context, scene, columns.product.x, top + 2, height, (n) => q[query * dim + n] * k[token * dim + n], limits.product);
-    for (const column of columns.bars) if (column.name !== "weight") bar(context, scene, column, token, middle, ink, quiet, font);
+    for (const column of columns.bars) if (column.name !== "weight" && !covered(scene, column)) bar(context, scene, column, token, middle, ink, quiet, font);
     context.globalAlpha = 1;
   }
   weights(context, scene, first, last, scroll, ink, font);
@@ -109,8 +109,13 @@ function sinkRow(context: CanvasRenderingContext2D, scene: Scene, mass: number, 
   context.textAlign = "right";
   context.font = `11px ${font}`;
   context.fillText("sink, no key", columns.key.x + columns.key.width - 4, middle);
-  context.fillText(valueText(inputs.sink ?? 0), scaled.x + scaled.width, middle);
+  if (!covered(scene, scaled)) context.fillText(valueText(inputs.sink ?? 0), scaled.x + scaled.width, middle);
   context.fillText(weightText(mass), weightX + width, middle);
+}
+
+/** A column that the weights lie over, even in part: a number cut at its end would look like another number. */
+function covered(scene: Scene, column: BarColumn): boolean {
+  return column.x + column.width > scene.weightX - 6;
 }
 
 function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn, token: number, middle: number, ink: string, quiet: string, font: string): void {
@@ -169,6 +174,7 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
       context.fillRect(scene.weightX - 8, 0, columns.width, base);
       context.fillStyle = quiet;
     }
+    if (column.name !== "weight" && covered(scene, column)) continue;
     context.fillText(column.title, column.name === "weight" ? scene.weightX : column.x, base - 8);
   }
   context.fillStyle = line;

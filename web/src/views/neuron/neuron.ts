@@ -17,7 +17,7 @@ import { NeuronRows } from "./rows";
 export class NeuronView implements View {
   readonly element = make("div", { class: "nv" });
   private readonly content = make("div", { class: "nv-content" });
-  private readonly picture = make("canvas", { class: "nv-picture", "aria-hidden": "true" });
+  private readonly canvas = make("canvas", { class: "nv-picture", "aria-hidden": "true" });
   private readonly rows: NeuronRows;
   private scene: Scene | null = null;
   private ticket = 0;
@@ -30,8 +30,9 @@ export class NeuronView implements View {
       look: (query) => this.look(query),
       pin: (query) => context.store.set({ query: context.store.state.query === query ? null : query, marked: context.store.state.marked }),
       point: (row, x, event) => this.point(row, x, event),
+      walk: (row, neuron) => this.walk(row, neuron),
     });
-    this.content.append(this.picture, this.rows.element);
+    this.content.append(this.canvas, this.rows.element);
     this.element.append(this.content);
     this.element.addEventListener("scroll", () => this.paint());
   }
@@ -79,13 +80,30 @@ export class NeuronView implements View {
     this.stopMotion?.();
   }
 
-  /** The token looked at, else the one pinned, else the first word. */
+  picture(): Record<string, unknown> | null {
+    const { scene } = this;
+    if (!scene) return null;
+    const { state } = this.context.store;
+    const { row, units, groups, order } = scene;
+    const keys = units.key.slice(0, 8).map((unit) => unit.start);
+    return {
+      kind: state.kind,
+      layer: state.layer,
+      head: state.head,
+      query: scene.query,
+      neurons: (state.sort === "contribution" ? order.flatMap((group) => groups[group]) : groups.flat().sort((a, b) => a - b)).slice(0, 8),
+      dot: keys.map((key) => row.dot[key]),
+      scaled: keys.map((key) => row.scaled[key]),
+      weight: keys.map((key) => row.weight[key]),
+    };
+  }
+
+  /** The token looked at, else the one pinned, else the middle one of the words. */
   private queryNow(): number {
     const { state } = this.context.store;
     if (this.looked !== null) return this.looked;
     if (state.query !== null) return state.query;
-    const { query } = this.context.reading.tokens(state.kind);
-    return Math.max(0, query.class.findIndex((each) => each === 4));
+    return middleWord(this.context.reading.tokens(state.kind).query.class);
   }
 
   private refuse(sentence: string): void {
@@ -169,10 +187,10 @@ export class NeuronView implements View {
     const { columns } = scene;
     const width = Math.max(columns.width, element.clientWidth - 16);
     const height = Math.min(element.clientHeight || 600, contentHeight(scene));
-    const context = fit(this.picture, width, height);
-    this.picture.style.marginBottom = `${-height}px`;
+    const context = fit(this.canvas, width, height);
+    this.canvas.style.marginBottom = `${-height}px`;
     // The picture sticks to the top only; sideways it moves with the content.
-    this.picture.style.left = "auto";
+    this.canvas.style.left = "auto";
     context.clearRect(0, 0, width, height);
     const scroll = element.scrollTop - columns.top;
     const first = Math.max(0, Math.floor(element.scrollTop / columns.row));
@@ -236,12 +254,33 @@ export class NeuronView implements View {
     );
   }
 
+  /** One key's row, or one neuron of it, in hand by keyboard: marked, brought into sight and spoken. */
+  private walk(row: number, neuron: number): void {
+    const { scene, element } = this;
+    if (!scene) return;
+    scene.hover = { row, neuron };
+    const { columns, inputs, query, row: scores, units } = scene;
+    const top = columns.top + row * columns.row;
+    if (top < element.scrollTop + columns.top) element.scrollTop = top - columns.top;
+    else if (top + columns.row > element.scrollTop + element.clientHeight) element.scrollTop = top + columns.row - element.clientHeight;
+    this.paint();
+    const unit = units.key[row];
+    const [q, k] = [inputs.q[query * inputs.dim + neuron], inputs.k[unit.start * inputs.dim + neuron]];
+    this.context.announce(
+      neuron < 0
+        ? `key ${unit.text}: q·k ${valueText(scores.dot[unit.start])}, scaled ${valueText(scores.scaled[unit.start])}, weight ${weightText(scores.weight[unit.start])}`
+        : `neuron ${neuron} of key ${unit.text}: q ${valueText(q)}, k ${valueText(k)}, q times k ${valueText(q * k)}`,
+    );
+  }
+
   private report(part: Part, scene: Scene): void {
     const best = byContribution(scene.sums);
     const share = cumulativeShare(scene.sums, best);
     const most = share.findIndex((each) => each >= 0.8) + 1;
     const unit = scene.groups[0].length > 1 ? "pairs" : "neurons";
-    const notes = [`${most} of ${scene.groups.length} ${unit} carry 80 % of what lifts the attended keys over the rest`];
+    const seen = scene.row.visible.filter((each) => each).length;
+    const notes = share[share.length - 1] > 0 ? [`${most} of ${scene.groups.length} ${unit} carry 80 % of what lifts the attended keys over the rest`]
+      : [seen === 1 ? "this query may look at one key only, so no neuron decides" : "the keys are attended to alike: no neuron lifts one over the rest"];
     if (part.groups < part.heads) {
       const size = part.heads / part.groups;
       const group = Math.floor(this.context.store.state.head / size);
@@ -256,6 +295,12 @@ export class NeuronView implements View {
       high: "+",
     });
   }
+}
+
+/** The token the view opens on where none is pinned: the rule of views/neuron.py. */
+export function middleWord(classes: number[]): number {
+  const words = classes.flatMap((each, i) => (each === 4 ? [i] : []));
+  return words[Math.floor(words.length / 2)] ?? 0;
 }
 
 /** Keys that are masked have no part in the picture's scale. */

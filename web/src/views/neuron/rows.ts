@@ -7,18 +7,38 @@ interface Events {
   pin(query: number): void;
   /** Pointer over a key's row at content x; row -1: gone. */
   point(row: number, x: number, event: MouseEvent | null): void;
+  /** The keyboard is on a key's row; neuron -1: on the row as a whole. */
+  walk(row: number, neuron: number): void;
 }
 
 export class NeuronRows {
   readonly element = make("div", { class: "nv-rows", role: "group" });
-  private readonly keys = make("div", { role: "list", "aria-label": "From q and k to the weight, key by key" });
+  private readonly keys = make("div", { role: "listbox", tabindex: 0, "aria-label": "From q and k to the weight, key by key" });
   private readonly queries = make("div", { role: "listbox", "aria-label": "Query tokens", tabindex: 0 });
   private length = 0;
   private scene: Scene | null = null;
   private shown = "";
 
   constructor(events: Events) {
-    this.element.append(this.keys, this.queries);
+    this.element.append(this.queries, this.keys);
+    let at = { row: -1, neuron: -1 };
+    this.keys.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+      if (!step || !this.scene) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const { units, inputs } = this.scene;
+      at = {
+        row: Math.max(0, Math.min(units.key.length - 1, at.row + step[0])),
+        neuron: Math.max(-1, Math.min(inputs.dim - 1, at.neuron + step[1])),
+      };
+      events.walk(at.row, at.neuron);
+      this.keys.setAttribute("aria-activedescendant", `nv-key-${at.row}`);
+    });
+    this.keys.addEventListener("blur", () => {
+      this.keys.removeAttribute("aria-activedescendant");
+      events.point(-1, 0, null);
+    });
     this.queries.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step === undefined || !this.scene) return;
@@ -78,7 +98,8 @@ export class NeuronRows {
     const unit = units.key[i];
     const element = make("div", {
       class: "nv-row",
-      role: "listitem",
+      role: "option",
+      id: `nv-key-${i}`,
       "data-row": unit.start,
       "data-dot": row.dot[unit.start],
       "data-score": row.scaled[unit.start],

@@ -80,7 +80,7 @@ export class TextView implements View {
   redraw(): void {
     this.placedFor = "";
     this.place(this.state);
-    this.paint();
+    this.shade(this.state);
   }
 
   copy(): string | null {
@@ -90,6 +90,24 @@ export class TextView implements View {
     const far = this.units[otherSide(this.hand().side)];
     const rows = Array.from(shading.weights, (weight, i) => `${far[i].text}\t${weight.toFixed(4)}`);
     return [`${this.sentence()} (${state.kind}, layer ${state.layer}, ${this.headsText()})`, ...rows].join("\n");
+  }
+
+  picture(): Record<string, unknown> | null {
+    const { state, shading } = this;
+    if (!shading) return null;
+    const hand = this.hand();
+    const far = this.units[otherSide(hand.side)];
+    return {
+      kind: state.kind,
+      layer: state.layer,
+      heads: headsOn(state, this.context.reading.part(state.kind)),
+      side: hand.side,
+      hand: hand.units.map((unit) => this.units[hand.side][unit].start),
+      filter: state.filter,
+      scale: state.scale,
+      weights: Array.from(shading.weights.subarray(0, 24)),
+      starts: far.slice(0, 24).map((unit) => unit.start),
+    };
   }
 
   step(by: number): void {

@@ -1,0 +1,54 @@
+"""States to look at, made by chance but always the same: what a person may have on screen."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from headscope.reading import Reading
+from headscope.views import discover
+from headscope.views.table import table_of
+
+SHARED: dict[str, list[Any]] = {
+    "filter": ["all", "all", "aa", "ab", "ba"],
+    "specials": ["shown", "shown", "hidden", "renormalised"],
+    "unit": ["tokens", "tokens", "words"],
+    "scale": ["linear", "sqrt"],
+    "layout": ["vertical", "vertical", "horizontal"],
+    "minimum": [0, 0, 0.1, 0.35],
+    "thumbnails": ["maps", "maps", "lines"],
+    "order": ["number", "label"],
+    "find": ["", "", "token"],
+    "sort": ["number", "contribution"],
+    "theme": ["light", "dark"],
+}
+
+
+def views_of_a_reading() -> list[str]:
+    return list(discover())
+
+
+def states(reading: Reading, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """Each view in turn, everything else by chance."""
+    chance = random.Random(seed)
+    names = views_of_a_reading()
+    for number in range(count):
+        part = chance.choice(list(reading.parts.values()))
+        head = chance.randrange(part.heads)
+        heads = chance.choice([[head], [head], sorted(chance.sample(range(part.heads), 2)), None])
+        state: dict[str, Any] = {name: chance.choice(values) for name, values in SHARED.items()}
+        view = names[number % len(names)]
+        for name, allowed in getattr(discover()[view], "OPTIONS", {}).items():
+            if isinstance(allowed, tuple):
+                state[name] = chance.choice(allowed)
+        yield state | {
+            "view": view,
+            "kind": part.kind,
+            "layer": chance.choice(part.numbers),
+            "head": head,
+            "heads": heads,
+            "query": chance.choice([None, None, chance.randrange(len(part.query))]),
+            "key": chance.choice([None, None, None, chance.randrange(len(part.key))]),
+            "column": chance.choice(list(table_of(reading).columns)),
+        }

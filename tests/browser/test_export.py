@@ -1,0 +1,105 @@
+"""What is exported is what is on screen: one state, drawn twice, compared by its data."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser.states import states, views_of_a_reading
+from tests.browser.test_app import address
+
+__all__ = ["address"]
+pytestmark = pytest.mark.browser
+PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+TEXTS = f"text={PAIR[0].replace(' ', '+')}&pair={PAIR[1].replace(' ', '+')}"
+DESCRIPTION = re.compile(r"<dc:description>(.*?)</dc:description>", re.S)
+# The page sets a state, paints it, and gives its own data and the address its export menu has.
+LOOK = """async state => {
+  const app = document.querySelector('[data-headscope-app]').shadowRoot;
+  const host = app.querySelector('.app-view').headscope;
+  host.set(state);
+  await host.painted();
+  await new Promise(resolve => setTimeout(resolve, 30));
+  await host.painted();
+  const menu = app.querySelector('[data-control="export"]');
+  menu.open = true;
+  await new Promise(resolve => setTimeout(resolve, 30));
+  const link = menu.querySelector('[data-format="svg"]').getAttribute('href');
+  menu.open = false;
+  const answer = await fetch(link);
+  return {picture: host.picture(), status: answer.status, text: await answer.text()};
+}"""
+
+
+def opened(new_page, address: str, more: str):
+    page = new_page()
+    page.goto(f"{address}/?{TEXTS}&{more}")
+    page.locator(".app-view.hs-ready").wait_for()
+    return page
+
+
+def look(page, state: dict[str, Any]) -> tuple[dict, dict]:
+    found = page.evaluate(LOOK, state)
+    assert found["status"] == 200, found["text"]
+    return found["picture"], json.loads(html.unescape(DESCRIPTION.search(found["text"])[1]))
+
+
+def same(page: Any, figure: Any, where: str, share: bool = False) -> None:
+    """Equal, numbers to a thousandth: the page's weights are rounded to that."""
+    if isinstance(figure, dict):
+        assert page.keys() == figure.keys(), where
+        for name in figure:
+            same(page[name], figure[name], f"{where}.{name}", name in ("lines", "possible"))
+    elif isinstance(figure, list) and where.endswith(".strongest"):
+        # what is equally strong may stand in either order
+        assert [row[-1] for row in page] == pytest.approx([row[-1] for row in figure], abs=2e-3)
+        first = figure[0][-1] - figure[1][-1] if len(figure) > 1 else 1
+        if figure and abs(first) > 3e-3:
+            assert page[0][:-1] == figure[0][:-1], where
+    elif isinstance(figure, list):
+        assert len(page) == len(figure), where
+        for at, (one, two) in enumerate(zip(page, figure, strict=True)):
+            same(one, two, f"{where}[{at}]")
+    elif isinstance(figure, float) or share:
+        near = math.isclose(
+            page, figure, rel_tol=0.03 if share else 4e-3, abs_tol=3 if share else 4e-3
+        )
+        assert near, f"{where}: {page} on screen, {figure} in the figure"
+    else:
+        assert page == figure, where
+
+
+@pytest.mark.parametrize(("model", "count"), [("tiny", 24), ("writer", 16)])
+def test_the_exported_figure_shows_the_data_of_the_screen(
+    new_page, address, tiny_bert, tiny_llama, model, count
+):
+    reading = (tiny_bert if model == "tiny" else tiny_llama).read(*PAIR)
+    page = opened(new_page, address, f"model={model}")
+    seen = set()
+    for state in states(reading, count, seed=count):
+        picture, figure = look(page, state)
+        assert picture is not None, f"the {state['view']} view says nothing of what it draws"
+        same(picture, figure, f"{state}\n")
+        seen.add(state["view"])
+    assert seen == set(views_of_a_reading())
+
+
+def test_a_difference_is_exported_as_a_difference(new_page, address):
+    page = opened(new_page, address, "model=tiny&against=all-on&off=encoder.1.0")
+    page.locator(".app-other.hs-ready").wait_for()
+    for reading in ("difference", "other", "this"):
+        state = {"view": "matrix", "layer": 1, "head": 0, "reading": reading}
+        picture, figure = look(page, state)
+        assert figure["reading"] == reading
+        same(picture, figure, reading)
+
+
+def test_all_columns_of_the_model_view_are_exported_whatever_head_is_open(new_page, address):
+    page = opened(new_page, address, "model=tiny")
+    _, figure = look(page, {"view": "model", "heads": [2], "head": 2})
+    assert figure["heads"] == [[0, 1, 2, 3], [0, 1, 2, 3]]
