@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import contextlib
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     import socket
 
 LOOPBACK = "127.0.0.1"
+LOCAL = frozenset({LOOPBACK, "localhost", "::1"})
+EVERYWHERE = ("0.0.0.0", "::")
 PORT = 8311
 
 
@@ -47,41 +51,90 @@ def open_app(
       headscope app --model bert-base-uncased --port 8400
     """
     listening = _listen(host, port)
-    where = f"http://{'localhost' if host == LOOPBACK else host}:{listening.getsockname()[1]}"
-    err.print(f"headscope is starting at {where}  (Ctrl-C stops it)", highlight=False)
-    serve(listening, host, model or [], allow_host or [], device, where if browser else None)
+    token = None if host in LOCAL else secrets.token_urlsafe(16)
+    where = _address(host, listening.getsockname()[1], token)
+    err.print(
+        f"headscope is starting at {where}  (Ctrl-C stops it)", highlight=False, soft_wrap=True
+    )
+    hosts = {*LOCAL, host, *_own_names(host), *(allow_host or [])} - set(EVERYWHERE)
+    serve(listening, hosts, model or [], device, token, where if browser else None)
 
 
 def serve(
     listening: socket.socket,
-    host: str,
+    hosts: set[str],
     models: list[str],
-    allowed: list[str],
     device: str | None,
+    token: str | None,
     open_at: str | None,
 ) -> None:
+    """The page answers at once; torch is imported and models are opened behind it."""
     import threading
 
     import uvicorn
 
-    from headscope.surfaces.app import Models, create_app
-    from headscope.surfaces.app.guard import LOOPBACK as LOCAL_NAMES
+    from headscope.surfaces.app.front import HEADERS, Front, Stage
+    from headscope.surfaces.app.guard import Application, Guard
 
-    known = Models(models, device)
-    threading.Thread(target=known.open_all, daemon=True).start()
-    hosts = {*LOCAL_NAMES, host, *allowed} - {"0.0.0.0", "::"}
-    config = uvicorn.Config(create_app(known, hosts), log_level="warning", access_log=False)
+    def make(stage: Stage) -> Application:
+        from headscope.surfaces.app.models import Models
+        from headscope.surfaces.app.server import routes_over
+
+        known = Models(models, device)
+        stage.doing = f"opening {known.default}"
+        known.open(known.default)
+        stage.doing = None
+        threading.Thread(target=known.open_all, daemon=True).start()
+        return routes_over(known)
+
+    app = Guard(Front(make), hosts, HEADERS, token)
+    config = uvicorn.Config(app, **settings())
     if open_at is not None:
         import webbrowser
 
-        threading.Timer(0.5, webbrowser.open, [open_at]).start()
+        threading.Timer(0.1, webbrowser.open, [open_at]).start()
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def settings() -> dict[str, Any]:
+    """How uvicorn serves the app; a half-sent request must not hold up Ctrl-C."""
+    return {
+        "log_level": "warning",
+        "access_log": False,
+        "lifespan": "off",
+        "timeout_graceful_shutdown": 2,
+        "timeout_keep_alive": 15,
+    }
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    """What to open: an address that this machine has, with the token where one is asked for."""
+    import socket
+
+    name = "localhost" if host == LOOPBACK else socket.gethostname() if host in EVERYWHERE else host
+    shown = f"[{name}]" if ":" in name else name
+    return f"http://{shown}:{port}" + ("" if token is None else f"/?token={token}")
+
+
+def _own_names(host: str) -> set[str]:
+    """The names and addresses by which others reach this machine when it listens everywhere."""
+    import socket
+
+    if host not in EVERYWHERE:
+        return set()
+    name = socket.gethostname()
+    found = {name.lower()}
+    with contextlib.suppress(OSError):  # where its own name leads nowhere, --allow-host names it
+        found |= {str(entry[4][0]).split("%")[0] for entry in socket.getaddrinfo(name, None)}
+    return found
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port now, so that a taken one is said in a sentence."""
     import socket
 
+    if not host.strip():
+        raise BadInput("--host is an address to listen on, such as 127.0.0.1 or 0.0.0.0.")
     if not 0 <= port <= 65535:
         raise BadInput(f"A port is a number from 0 to 65535, not {port}.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -89,8 +142,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise HeadscopeError(
             f"{host}:{port} cannot be used ({reason}); choose another with --port."
         ) from error

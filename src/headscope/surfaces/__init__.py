@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headscope.surfaces.view import View
 from headscope.view_names import view_functions
+
+if TYPE_CHECKING:
+    from headscope.surfaces.view import View as View
 
 __all__ = ["View"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "View":
+        from headscope.surfaces.view import View
+
+        return View
     if name not in view_functions().values():
         raise AttributeError(f"module 'headscope.surfaces' has no attribute {name!r}")
     from headscope.surfaces.functions import functions

@@ -5,6 +5,22 @@ import type { Header, Kind, ViewName } from "./types";
 /** A head switched off. */
 export type OffHead = [kind: Kind, layer: number, head: number];
 
+/** GET /api/start: what the server is busy with until it can answer; null: nothing. */
+export interface StartReply {
+  doing: string | null;
+  failed: string | null;
+  seconds: number;
+}
+
+/** POST /api/tokens, with a ReadRequest: counted while it is typed; null while the model is busy. */
+export interface TokensReply {
+  tokens: number | null;
+  /** null: the model has no limit. */
+  limit: number | null;
+  /** Tokens that stand for something the model has no word for. */
+  unknown: number;
+}
+
 /** GET /api/models */
 export interface ModelsReply {
   models: ModelEntry[];

@@ -1,6 +1,24 @@
 """The app: a local server that reads what you type and shows it, on your own machine."""
 
-from headscope.surfaces.app.models import Models
-from headscope.surfaces.app.server import create_app
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.surfaces.app.models import Models as Models
+    from headscope.surfaces.app.server import create_app as create_app
 
 __all__ = ["Models", "create_app"]
+
+
+def __getattr__(name: str) -> Any:
+    """Made when asked for: the page itself needs neither, and is up before torch is."""
+    if name == "Models":
+        from headscope.surfaces.app.models import Models
+
+        return Models
+    if name == "create_app":
+        from headscope.surfaces.app.server import create_app
+
+        return create_app
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,64 +1,115 @@
 """Who may talk to the app: this machine's own pages, in requests of a reasonable size.
 
 A page from elsewhere, open in the same browser, can send requests to loopback addresses. It cannot
-choose the Host its browser sends after a DNS trick, nor hide its Origin: both are checked.
+choose the Host its browser sends after a DNS trick, nor hide its Origin: both are checked. Beyond
+loopback everyone on the network could ask, so there a token is asked for too.
+
+Nothing here needs more than the standard library: the page is up before anything heavy is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from urllib.parse import urlsplit
+import asyncio
+import hmac
+import json
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+Scope = Any
+Message = Any
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MOST_BYTES = 1_048_576  # of one request
+PATIENCE = 20.0  # seconds for a request's body to arrive
+COOKIE = "headscope-token"
 TOO_LARGE = f"A request may hold at most {MOST_BYTES:,} bytes; shorten the text."
+_HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::[0-9]{1,5})?", re.I)
 
 
 class Guard:
-    """ASGI middleware: checks Host and Origin, limits the body, sets protective headers."""
+    """ASGI middleware: checks Host, Origin and token, limits the body, sets protective headers."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str], headers: dict[str, str]) -> None:
+    def __init__(
+        self,
+        app: Application,
+        hosts: Collection[str],
+        headers: Mapping[str, str],
+        token: str | None = None,
+    ) -> None:
         self._app = app
-        self._hosts = {host.lower() for host in hosts}
+        self._hosts = {bracketed(host.lower()) for host in hosts}
         self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        added = list(self._headers)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *self._headers]
+                message["headers"] = [*message.get("headers", []), *added]
             await send(message)
 
-        refusal = self._refusal(dict(scope["headers"]))
-        if refusal is not None:
-            await refusal(scope, receive, send_with_headers)
-            return
-        body = await _body(receive)
-        if body is None:
-            await _refuse(413, TOO_LARGE)(scope, receive, send_with_headers)
-            return
-        await self._app(scope, _once(body, receive), send_with_headers)
+        headers = dict(scope["headers"])
+        refusal = self._refusal(headers)
+        if refusal is None and self._token is not None:
+            refusal = self._without_token(scope, headers, added)
+        if refusal is None:
+            try:
+                body = await asyncio.wait_for(_body(receive), PATIENCE)
+            except TimeoutError:
+                refusal = 408, f"The request did not arrive within {PATIENCE:.0f} seconds."
+            else:
+                if body is not None:
+                    await self._app(scope, _once(body, receive), send_with_headers)
+                    return
+                refusal = 413, TOO_LARGE
+        await answer(send_with_headers, refusal[0], {"error": refusal[1]})
 
-    def _refusal(self, headers: dict[bytes, bytes]) -> JSONResponse | None:
+    def _refusal(self, headers: Mapping[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if _name(host) not in self._hosts:
-            return _refuse(
-                400,
-                "The app answers only to the address it was started on; see app --host.",
-            )
+            return 400, "The app answers only to the address it was started on; see app --host."
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin.decode("latin-1")).netloc != host:
-            return _refuse(403, "Requests from other pages are not answered.")
+        if origin is not None and _origin(origin) != host.lower():
+            return 403, "Requests from other pages are not answered."
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > MOST_BYTES:
-            return _refuse(413, TOO_LARGE)
+        if not re.fullmatch(rb"[0-9]{1,12}", length) or int(length) > MOST_BYTES:
+            return 413, TOO_LARGE
         return None
+
+    def _without_token(
+        self, scope: Scope, headers: Mapping[bytes, bytes], added: list[tuple[bytes, bytes]]
+    ) -> tuple[int, str] | None:
+        """The address that was printed carries the token once; then a cookie does."""
+        assert self._token is not None
+        asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        if _same(asked, self._token):
+            cookie = f"{COOKIE}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+            added.append((b"set-cookie", cookie.encode()))
+            return None
+        if _same(_cookie(headers), self._token):
+            return None
+        return 401, "Open the address that the app printed when it started: it carries a token."
+
+
+async def answer(send: Send, status: int, body: Any) -> None:
+    """JSON, with nothing but the standard library."""
+    content = json.dumps(body).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
 
 
 async def _body(receive: Receive) -> bytes | None:
@@ -87,12 +138,31 @@ def _once(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _name(host: str) -> str:
-    """The host without its port."""
-    if host.startswith("["):
-        return host[: host.find("]") + 1].lower()
-    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
+def bracketed(host: str) -> str:
+    """An IPv6 address as it stands in a URL."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _refuse(status: int, sentence: str) -> JSONResponse:
-    return JSONResponse({"error": sentence}, status_code=status)
+def _name(host: str) -> str | None:
+    """The host without its port; None for what is no host at all."""
+    found = _HOST.fullmatch(host)
+    return found[1].lower() if found else None
+
+
+def _origin(header: bytes) -> str | None:
+    try:
+        return urlsplit(header.decode("latin-1")).netloc.lower()
+    except ValueError:
+        return None
+
+
+def _cookie(headers: Mapping[bytes, bytes]) -> str:
+    try:
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def _same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode(), token.encode())

@@ -47,11 +47,14 @@ class Models:
             )
         return name
 
+    def open(self, name: str) -> None:
+        """Open a model ahead of its use; one that cannot be opened says so when it is used."""
+        with contextlib.suppress(HeadscopeError, OSError):
+            self.scope(name)
+
     def open_all(self) -> None:
-        """Open every model ahead of its first use; one that cannot be opened says so when used."""
         for name in [self.default, *self._sources]:
-            with contextlib.suppress(HeadscopeError, OSError):
-                self.scope(name)
+            self.open(name)
 
     def entry(self, name: str) -> dict[str, Any]:
         """What the page needs to know of a model; little is known of one not opened yet."""

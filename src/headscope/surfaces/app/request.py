@@ -94,10 +94,16 @@ def _text(found: Mapping[str, Any], name: str) -> str:
             f"The app reads texts of up to {MOST_CHARACTERS:,} characters; this one has "
             f"{len(value):,}. Use headscope view for longer ones."
         )
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"{name!r} holds half of a surrogate pair, which is no character."
+        ) from error
     return value
 
 
 def _number(value: Any, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**9:
         raise BadInput(f"{name} is a whole number.")
     return value

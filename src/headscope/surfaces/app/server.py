@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
+import math
 from collections.abc import Callable, Collection
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.surfaces.app.export import export
-from headscope.surfaces.app.guard import LOOPBACK, Guard
+from headscope.surfaces.app.front import HEADERS, Front, Stage
+from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.readings import ReadingGoneError
 from headscope.surfaces.app.request import (
@@ -28,80 +27,65 @@ from headscope.surfaces.app.request import (
 )
 from headscope.surfaces.app.session import Session, TooLongError
 from headscope.surfaces.app.writing import WritingGoneError
-from headscope.surfaces.bundle import bundle
 from headscope.views import ViewData
-
-_STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
-_PAGE = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>headscope</title>
-<link rel="icon" href="data:,">
-<style>{_STYLE}</style>
-</head>
-<body>
-<div data-headscope-app></div>
-<noscript>The app is drawn by a script of its own; allow it to run.</noscript>
-<script type="module" src="/static/headscope.js"></script>
-</body>
-</html>
-"""
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-HEADERS = {
-    "Content-Security-Policy": (
-        f"default-src 'none'; script-src 'self'; style-src 'sha256-{_STYLE_HASH}'; "
-        "connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+from headscope.views.address import whole
 
 
-def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
+def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application:
     """The app over these models, answering to these hosts only."""
+
+    def make(stage: Stage) -> Application:
+        stage.doing = None
+        return routes_over(models)
+
+    return Guard(Front(make), hosts=hosts, headers=HEADERS)
+
+
+def routes_over(models: Models) -> Starlette:
+    """Everything that needs a model."""
     session = Session(models)
 
     async def read(request: Request) -> Response:
         asked = read_request(await request.body())
         return _container(await run_in_threadpool(session.read, asked))
 
+    async def tokens(request: Request) -> Response:
+        asked = read_request(await request.body())
+        return _json(await run_in_threadpool(session.tokens, asked))
+
     async def predict(request: Request) -> Response:
         found = fields(await request.body())
         asked = reading_id(found), off_heads(found)
-        return JSONResponse(await run_in_threadpool(session.predict, *asked))
+        return _json(await run_in_threadpool(session.predict, *asked))
 
     async def importance(request: Request) -> Response:
         found = fields(await request.body())
         asked = reading_id(found), off_heads(found)
-        return JSONResponse(await run_in_threadpool(session.importance, *asked))
+        return _json(await run_in_threadpool(session.importance, *asked))
 
     async def write(request: Request) -> Response:
         asked = write_request(await request.body())
-        return JSONResponse(await run_in_threadpool(session.write, asked))
+        return _json(await run_in_threadpool(session.write, asked))
 
     async def compare(request: Request) -> Response:
         found = fields(await request.body())
         asked = reading_id(found), reading_id(found, "other")
-        return JSONResponse(await run_in_threadpool(session.compare, *asked))
+        return _json(await run_in_threadpool(session.compare, *asked))
 
     def welcome(request: Request) -> Response:
-        return JSONResponse(session.welcome())
+        return _json(session.welcome())
 
     def layer(request: Request) -> Response:
         place = request.path_params
-        head = request.query_params.get("head", "")
-        asked = int(head) if head.isdecimal() else None
-        return _container(session.layer(place["id"], place["kind"], place["layer"], asked))
+        head = request.query_params.get("head")
+        asked = None if head is None else whole(head, "head")
+        number = whole(place["layer"], "layer")
+        return _container(session.layer(place["id"], place["kind"], number, asked))
 
     def head(request: Request) -> Response:
         place = request.path_params
-        return JSONResponse(session.head(place["id"], place["kind"], place["layer"], place["head"]))
+        layer, head = whole(place["layer"], "layer"), whole(place["head"], "head")
+        return _json(session.head(place["id"], place["kind"], layer, head))
 
     def export_reading(request: Request) -> Response:
         asked = dict(request.query_params)
@@ -113,12 +97,11 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
 
     reading = "/api/reading/{id:str}"
     routes = [
-        Route("/", lambda request: HTMLResponse(_PAGE)),
-        Route("/static/headscope.js", _script),
         Route("/api/models", welcome),
         Route("/api/read", read, methods=["POST"]),
-        Route(reading + "/layer/{kind:str}/{layer:int}", layer),
-        Route(reading + "/head/{kind:str}/{layer:int}/{head:int}", head),
+        Route("/api/tokens", tokens, methods=["POST"]),
+        Route(reading + "/layer/{kind:str}/{layer:str}", layer),
+        Route(reading + "/head/{kind:str}/{layer:str}/{head:str}", head),
         Route(reading + "/export", export_reading),
         Route("/api/predict", predict, methods=["POST"]),
         Route("/api/importance", importance, methods=["POST"]),
@@ -127,7 +110,6 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Starlette:
     ]
     return Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, hosts=hosts, headers=HEADERS)],
         exception_handlers={TooLongError: _too_long, **_sentences()},
     )
 
@@ -136,8 +118,19 @@ def _container(data: ViewData) -> Response:
     return Response(data.container(), media_type="application/octet-stream")
 
 
-def _script(request: Request) -> Response:
-    return Response(bundle(), media_type="text/javascript; charset=utf-8")
+def _json(body: Any) -> Response:
+    return JSONResponse(_finite(body))
+
+
+def _finite(body: Any) -> Any:
+    """JSON knows no such number as NaN: what could not be measured is null."""
+    if isinstance(body, float):
+        return body if math.isfinite(body) else None
+    if isinstance(body, dict):
+        return {key: _finite(value) for key, value in body.items()}
+    if isinstance(body, list | tuple):
+        return [_finite(value) for value in body]
+    return body
 
 
 def _too_long(request: Request, error: Exception) -> Response:
@@ -161,7 +154,7 @@ def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
         ReadingGoneError: answer(404),
         WritingGoneError: answer(404),
         BadInput: answer(400),
-        HeadscopeError: answer(500),
+        HeadscopeError: answer(422),
         404: answer(404, "There is nothing at this address."),
         405: answer(405, "This address does not take such requests."),
         Exception: answer(500, "Something went wrong in the app; its terminal says what."),

@@ -23,6 +23,8 @@ from headscope.views import ViewData
 from headscope.views.default_labels import scores_for
 from headscope.views.wire.layer import layer_data
 
+WAIT = 1.0  # seconds for a model that is busy, before a count is given up
+
 
 @dataclass
 class TooLongError(BadInput):
@@ -84,6 +86,16 @@ class Session:
     def compare(self, name: str, other: str) -> dict[str, Any]:
         return comparison(self.readings.get(name), self.readings.get(other))
 
+    def tokens(self, request: ReadRequest) -> dict[str, Any]:
+        """How many tokens a text has, against what is read at most; asked while it is typed."""
+        lock = self.models.lock(request.model)
+        if not lock.acquire(timeout=WAIT):
+            return {"tokens": None, "limit": None, "unknown": 0}
+        try:
+            return counted(self.models.scope(request.model), request.text, request.text_pair)
+        finally:
+            lock.release()
+
     def layer(self, name: str, kind: Kind, layer: int, head: int | None = None) -> ViewData:
         return layer_data(self.readings.get(name).reading, kind, layer, head)
 
@@ -121,6 +133,17 @@ def _texts(reading: Reading) -> tuple[str, str | None]:
         part = reading.part("cross")
         return "".join(part.key.texts), "".join(part.query.texts)
     return "".join(reading.texts), None
+
+
+def counted(scope: Scope, text: str, text_pair: str | None) -> dict[str, Any]:
+    second = None if scope.encoder_decoder else text_pair
+    ids = scope.tokenizer(text, second, verbose=False)["input_ids"]
+    unknown = getattr(scope.tokenizer, "unk_token_id", None)
+    return {
+        "tokens": len(ids),
+        "limit": scope.max_length,
+        "unknown": 0 if unknown is None else ids.count(unknown),
+    }
 
 
 def token_count(scope: Scope, text: str, text_pair: str | None) -> int:

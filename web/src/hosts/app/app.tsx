@@ -48,13 +48,14 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     if (reading) history.replaceState(null, "", session.address());
     return () => system.removeEventListener("change", apply);
   }, [theme, instrument]);
-  const current = instrument && instrument.source === reading?.source ? instrument : null;
   const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);
+  // Beside an error the numbers of the text before would look like those of this one.
+  const current = instrument && instrument.source === reading?.source && !covered ? instrument : null;
   return (
     <>
       <AppHeader session={session} fold={(side) => setFolded(folded === side ? null : side)} />
       <div class={`app-main${folded ? ` show-${folded}` : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
-        {current ? <Left session={session} instrument={current} /> : <aside class="side left" />}
+        {current ? <Left session={session} instrument={current} /> : <aside class="side left" aria-label="Head map" />}
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
           <Growing session={session} />
@@ -71,7 +72,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
           {!covered && reading && <FirstHint />}
           {covered && <Cover session={session} />}
         </main>
-        {current ? <Right session={session} instrument={current} /> : <aside class="side right" />}
+        {current ? <Right session={session} instrument={current} /> : <aside class="side right" aria-label="This head" />}
       </div>
     </>
   );
@@ -94,7 +95,7 @@ function Cover({ session }: { session: Session }): JSX.Element {
     return (
       <div class="message busy" role="status">
         <strong>{phase === "starting" ? "Starting…" : "Reading…"}</strong>
-        <p>{phase === "loading" ? "The first reading of a model also loads it." : ""}</p>
+        <p>{phase === "loading" ? "The first reading of a model also loads it." : session.message && `${session.message}…`}</p>
       </div>
     );
   }
@@ -103,7 +104,7 @@ function Cover({ session }: { session: Session }): JSX.Element {
       <div class="message" role="alert">
         <strong>This text has {number(tooLong.tokens)} tokens; the model reads at most {number(tooLong.limit)}.</strong>
         <p>Shorten it, choose a model that reads more, or read its beginning.</p>
-        <button class="button primary" data-control="truncate" onClick={() => void session.read(true)}>read the first {number(tooLong.limit)} tokens</button>
+        <button class="button primary" data-control="truncate" onClick={() => void session.read(true, true)}>read the first {number(tooLong.limit)} tokens</button>
       </div>
     );
   }

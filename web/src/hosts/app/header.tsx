@@ -2,8 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
-import { copyText, number } from "../../render/dom";
+import { copyText } from "../../render/dom";
 import { Against } from "./against";
+import { Boxes } from "./boxes";
 import { WriteButton } from "./writing";
 import type { Session } from "./session";
 
@@ -17,11 +18,7 @@ const formats: [ExportFormat, string][] = [
 
 export function AppHeader({ session, fold }: { session: Session; fold: (side: "left" | "right") => void }): JSX.Element {
   const { models } = session;
-  const entry = models?.models.find((each) => each.id === session.model);
-  const read = () => {
-    session.forget();
-    void session.read();
-  };
+  const read = () => void session.readTyped();
   return (
     <header class="app-head">
       <h1 class="brand">headscope</h1>
@@ -33,18 +30,16 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
           value={session.model}
           onChange={(event) => {
             session.model = event.currentTarget.value;
-            read();
+            session.forget();
+            void session.read();
           }}
         >
           {models?.models.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
         </select>
       </label>
       <Against session={session} />
-      <div class="texts">
-        <TextBox session={session} which="text" label="Sentence A" limit={models?.max_characters} onRead={read} />
-        <TextBox session={session} which="pair" label={entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)"} limit={models?.max_characters} onRead={read} />
-      </div>
-      <button class="button primary" data-control="read" disabled={session.phase === "loading"} onClick={read}>read</button>
+      <Boxes session={session} onRead={read} />
+      <button class="button primary" data-control="read" disabled={session.phase === "loading" || session.tooMany > 0} onClick={read}>read</button>
       <WriteButton session={session} />
       <Examples session={session} />
       <span class="spring" />
@@ -53,40 +48,6 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
       <Export session={session} />
       <button class="icon fold" aria-label="This head" onClick={() => fold("right")}>☰</button>
     </header>
-  );
-}
-
-interface BoxProps {
-  session: Session;
-  which: "text" | "pair";
-  label: string;
-  limit?: number;
-  onRead: () => void;
-}
-
-function TextBox({ session, which, label, limit, onRead }: BoxProps): JSX.Element {
-  const box = useRef<HTMLTextAreaElement>(null);
-  const value = session[which];
-  useEffect(() => {
-    if (box.current && box.current.value !== value) box.current.value = value;
-  }, [value]);
-  return (
-    <textarea
-      ref={box}
-      rows={1}
-      data-control={which === "text" ? "text" : "text-pair"}
-      placeholder={label}
-      aria-label={label}
-      maxLength={limit}
-      title={limit ? `${label}: up to ${number(limit)} characters; Enter reads, Shift+Enter starts a new line` : label}
-      onInput={(event) => (session[which] = event.currentTarget.value)}
-      onKeyDown={(event) => {
-        event.stopPropagation();
-        if (event.key !== "Enter" || event.shiftKey) return;
-        event.preventDefault();
-        onRead();
-      }}
-    />
   );
 }
 

@@ -211,14 +211,17 @@ function PredictionCell({ prediction, changed }: { prediction: Prediction | unde
 
 function Importance({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const { id } = session.reading!;
-  const [wanted, setWanted] = useState<string | null>(null);
+  const [wanted, setWanted] = useState<string | null>(session.ranked ? id : null);
   const question = wanted === null ? null : `${id} ${JSON.stringify(session.off)}`;
   const answer = useAnswer(question, () => postJson<ImportanceReply>("api/importance", { id, off: session.off }), 200);
   const most = answer?.reply?.heads[0]?.importance || 1;
   return (
     <section data-panel="importance" aria-busy={question !== null && answer?.for !== question}>
       <h3>Most important heads for this input</h3>
-      {wanted === null && <button class="button" data-control="rank" onClick={() => setWanted(id)}>rank the heads</button>}
+      {wanted === null && <button class="button" data-control="rank" onClick={() => {
+            session.ranked = true;
+            setWanted(id);
+          }}>rank the heads</button>}
       {wanted !== null && !answer && <p class="quiet">ranking every head…</p>}
       {answer?.error && <p class="quiet">{answer.error}</p>}
       <ol class="meters">

@@ -1,6 +1,6 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
 import { openContainer } from "../../protocol/container";
-import type { AppHeader, Comparison, Example, Lesson, ModelsReply, OffHead, ReadRequest, Writing } from "../../protocol/app";
+import type { AppHeader, Comparison, Example, Lesson, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State, Theme } from "../../protocol/types";
 import { fromQuery, toQuery } from "../../state/url";
 import { ApiError, getBytes, getJson, postBytes, postJson } from "./api";
@@ -28,8 +28,12 @@ export class Session {
   tooLong: { tokens: number; limit: number } | null = null;
   models: ModelsReply | null = null;
   model = "";
+  /** What stands in the boxes, and what of it was read last. */
   text = "";
   pair = "";
+  wasRead = { text: "", pair: "" };
+  /** The ranking of heads is asked for again after each reading, once it was asked for. */
+  ranked = false;
   off: OffHead[] = [];
   /** A model's id, or allOn, or anotherText, or nothing. */
   against = "";
@@ -71,16 +75,22 @@ export class Session {
   }
 
   async start(): Promise<void> {
+    this.settle("starting");
+    const watch = setInterval(() => void this.watchStart(), 250);
+    void this.watchStart();
     try {
       this.models = await getJson<ModelsReply>("api/models");
     } catch (error) {
       return this.fail(error);
+    } finally {
+      clearInterval(watch);
+      this.message = "";
     }
     const known = this.models.models.some((each) => each.id === this.model);
     if (!known) this.model = this.models.default;
     const first = this.examples()[0];
     if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
-    if (this.text) await this.read();
+    if (this.text) await this.read(false, true);
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
@@ -100,6 +110,31 @@ export class Session {
     return (this.models?.examples ?? []).filter((example) => able[example.needs]);
   }
 
+  /** What the server is busy with, while it starts. */
+  private async watchStart(): Promise<void> {
+    const reply = await getJson<StartReply>("api/start").catch(() => null);
+    if (!reply || this.phase !== "starting") return;
+    this.message = reply.doing ?? "";
+    this.tell();
+  }
+
+  /** Another text than the one on screen stands in the boxes. */
+  get changed(): boolean {
+    return this.text !== this.wasRead.text || this.pair.trim() !== this.wasRead.pair.trim();
+  }
+
+  /** What is longer than the server takes is said, never cut. */
+  get tooMany(): number {
+    return Math.max(0, Math.max(this.text.length, this.pair.length) - (this.models?.max_characters ?? Infinity));
+  }
+
+  /** Reads what stands in the boxes: heads and tokens of the old text mean nothing there. */
+  async readTyped(): Promise<void> {
+    if (this.tooMany) return;
+    this.forget();
+    await this.read(false, true);
+  }
+
   async useExample(example: Example): Promise<void> {
     this.text = example.text;
     this.pair = example.text_pair ?? "";
@@ -107,19 +142,20 @@ export class Session {
     this.writing = null;
     this.state = kept(this.state, ["theme"]);
     if (example.writes) await this.write();
-    else await this.read();
+    else await this.read(false, true);
   }
 
   /** The model goes on from the text, or from what it wrote so far, until it is stopped or has written enough. */
   async write(): Promise<void> {
     const ticket = ++this.ticket;
-    if (!this.text.trim()) return this.settle("empty");
+    if (!this.writing) this.wasRead = { text: this.text, pair: "" };
+    if (!this.wasRead.text.trim()) return this.settle("empty");
     const already = this.writing?.steps.length ?? 0;
     this.isWriting = true;
     this.settle("loading");
     try {
       while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) {
-        const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.text, off: this.off };
+        const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.wasRead.text, off: this.off };
         const writing = await postJson<Writing>("api/write", { ...from, count: atOnce });
         if (ticket !== this.ticket) return;
         this.writing = writing;
@@ -140,10 +176,11 @@ export class Session {
     this.tell();
   }
 
-  /** Reads the text as it stands; what was on screen stays until the new reading is here. */
-  async read(truncate = false): Promise<void> {
+  /** Reads again the text that was read last, or, `typed`, the one in the boxes; what was on screen stays until the new reading is here. */
+  async read(truncate = false, typed = false): Promise<void> {
     const ticket = ++this.ticket;
-    if (!this.text.trim()) return this.settle("empty");
+    if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
+    if (!this.wasRead.text.trim()) return this.settle("empty");
     this.settle("loading");
     try {
       const source = await this.ask(this.model, this.off, truncate);
@@ -207,8 +244,8 @@ export class Session {
     const own = text === undefined;
     const request: ReadRequest = {
       model,
-      text: own ? this.text : text,
-      text_pair: own && this.pair.trim() ? this.pair : null,
+      text: own ? this.wasRead.text : text,
+      text_pair: own && this.wasRead.pair.trim() ? this.wasRead.pair : null,
       // What one model wrote is read token by token by it alone; another reads the same words.
       ...(own && model === this.model && this.writing ? { writing: this.writing.id } : {}),
       off,
@@ -255,8 +292,8 @@ export class Session {
   }
 
   address(): string {
-    const query = new URLSearchParams({ model: this.model, text: this.text });
-    if (this.pair.trim()) query.set("pair", this.pair);
+    const query = new URLSearchParams({ model: this.model, text: this.wasRead.text });
+    if (this.wasRead.pair.trim()) query.set("pair", this.wasRead.pair);
     if (this.against) query.set("against", this.against);
     if (this.against === anotherText) query.set("against_text", this.againstText);
     if (this.pairing === "likeness") query.set("pairing", "likeness");

@@ -1,0 +1,104 @@
+/** Where texts are typed: boxes that grow, and under them how much of what the model reads they hold. */
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { TokensReply } from "../../protocol/app";
+import { number } from "../../render/dom";
+import { postJson } from "./api";
+import type { Session } from "./session";
+
+export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
+  const entry = session.models?.models.find((each) => each.id === session.model);
+  const second = entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)";
+  return (
+    <div class="texts">
+      <TextBox session={session} which="text" label="Sentence A" onRead={onRead} />
+      <TextBox session={session} which="pair" label={second} onRead={onRead} />
+      <Count session={session} />
+    </div>
+  );
+}
+
+interface BoxProps {
+  session: Session;
+  which: "text" | "pair";
+  label: string;
+  onRead: () => void;
+}
+
+function TextBox({ session, which, label, onRead }: BoxProps): JSX.Element {
+  const box = useRef<HTMLTextAreaElement>(null);
+  const value = session[which];
+  useLayoutEffect(() => {
+    if (box.current && box.current.value !== value) box.current.value = value;
+  }, [value]);
+  return (
+    <textarea
+      ref={box}
+      rows={1}
+      data-control={which === "text" ? "text" : "text-pair"}
+      placeholder={label}
+      aria-label={label}
+      aria-describedby="count"
+      title={`${label}: Enter reads, Shift+Enter starts a new line`}
+      onInput={(event) => {
+        session[which] = event.currentTarget.value;
+        session.tell();
+      }}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key !== "Enter" || event.shiftKey) return;
+        event.preventDefault();
+        onRead();
+      }}
+    />
+  );
+}
+
+/** Tokens against the limit while one types, and whether what stands there is what is on screen. */
+function Count({ session }: { session: Session }): JSX.Element {
+  const { model, text, pair, models, tooMany } = session;
+  const [counted, setCounted] = useState<(TokensReply & { of: string }) | null>(null);
+  const of = JSON.stringify([model, text, pair]);
+  useEffect(() => {
+    if (!models || tooMany || !text.trim()) return;
+    let current = true;
+    const timer = setTimeout(() => {
+      const request = { model, text, text_pair: pair.trim() ? pair : null, off: [] };
+      void postJson<TokensReply>("api/tokens", request).then(
+        (reply) => current && setCounted({ ...reply, of }),
+        () => current && setCounted(null),
+      );
+    }, 250);
+    return () => {
+      current = false;
+      clearTimeout(timer);
+    };
+  }, [of, models === null, tooMany > 0]);
+  const limit = models?.max_characters ?? 0;
+  if (tooMany) {
+    return (
+      <p class="count warn" id="count" role="status">
+        {number(tooMany)} characters more than the {number(limit)} that are read here: shorten the text, or use headscope view for long ones
+      </p>
+    );
+  }
+  const notes: JSX.Element[] = [];
+  if (counted?.tokens && text.trim()) {
+    const over = counted.limit !== null && counted.tokens > counted.limit;
+    notes.push(
+      <span key="tokens" class={over ? "warn" : ""} data-tokens={counted.tokens}>
+        {number(counted.tokens)}{counted.limit === null ? "" : ` of ${number(counted.limit)}`} tokens{over ? ": too long" : ""}
+      </span>,
+    );
+    if (counted.unknown) {
+      const many = counted.unknown * 4 >= counted.tokens;
+      notes.push(
+        <span key="unknown" class={many ? "warn" : ""}>
+          {number(counted.unknown)} unknown to the model{many ? ": this text is not in its language" : ""}
+        </span>,
+      );
+    }
+  }
+  if (session.changed && text.trim() && session.reading) notes.push(<b key="changed">changed: press read</b>);
+  return <p class="count" id="count" role="status">{notes}</p>;
+}
