@@ -40,10 +40,10 @@ def test_a_model_is_no_different_from_itself_and_differs_with_a_head_off(new_pag
     page = open_against(new_page, address, "bundled", view)
     legend = page.locator(".app-view .legend").first
     assert "this − other" in legend.inner_text()
-    same = page.locator(".app-view canvas[role=img]").evaluate(PIXELS)
+    same = page.locator(".app-view .xv canvas").evaluate(PIXELS)
     assert same == 1, "the same model reads the same text alike: one colour everywhere"
     page = open_against(new_page, address, "all-on", f"{view}&off=encoder.1.0")
-    differs = page.locator(".app-view canvas[role=img]").evaluate(PIXELS)
+    differs = page.locator(".app-view .xv canvas").evaluate(PIXELS)
     assert differs > 1
     assert "every head on" in page.locator(".pair").inner_text()
 

@@ -44,7 +44,7 @@ def opened(kept: Kept, layer: int | None) -> ViewData:
 
 def _column(kept: Kept, table: Table, kind: str, at: tuple[int, int]) -> str:
     """What the head map is coloured by at first: what the head in hand is labelled for."""
-    if kept.scores is not None:
+    if kept.scores is not None and not kept.scores.empty:
         scores: Any = kept.scores[kept.scores["labelled"]]
         here = (scores["kind"] == kind) & (scores["layer"] == at[0]) & (scores["head"] == at[1])
         for name in scores[here].sort_values("score", ascending=False)["pattern"]:
