@@ -4,6 +4,8 @@ import { openContainer } from "./container";
 import { decode, toFloats } from "./decode";
 import { decodeLayer, headMap, isHere } from "./layer";
 import type { LayerData } from "./layer";
+import { bitmapOf, placesOf } from "./places";
+import type { Places } from "./places";
 import type { Header, HeadTable, Kind, Label, Part, Source, TableColumn, Tokens } from "./types";
 
 const MB = 2 ** 20;
@@ -20,6 +22,8 @@ export class Reading {
   private readonly maps = new Cache<Float32Array>(384 * MB, (map) => map.byteLength);
   private readonly pooled = new Cache<Thumbnails | null>(64 * MB, (pooled) => pooled?.codes.byteLength ?? 0);
   private readonly columns = new Cache<Float32Array>(8 * MB, (values) => values.byteLength);
+  private readonly placed = new Cache<Places>(32 * MB, (places) => places.rectangles.byteLength);
+  private readonly bitmaps = new Cache<ImageBitmap>(128 * MB, (bitmap) => 4 * bitmap.width * bitmap.height);
   readonly header: Header;
 
   /** `which` picks the second reading of a container that holds two. */
@@ -94,6 +98,16 @@ export class Reading {
   /** The map if it has been computed already. */
   peek(kind: Kind, layer: number, head: number): Float32Array | null {
     return this.maps.peek(`${kind} ${layer} ${head}`);
+  }
+
+  /** Where the positions of one side lie; null for words. */
+  async places(kind: Kind, side: "query" | "key"): Promise<Places | null> {
+    const header = this.tokens(kind)[side].places;
+    return header ? this.placed.get(header.kinds.buffer, () => placesOf(this.source, header)) : null;
+  }
+
+  picture(at: number): Promise<ImageBitmap> {
+    return this.bitmaps.get(String(at), () => bitmapOf(this.source, this.header.pictures![at]));
   }
 
   thumbnails(kind: Kind): Promise<Thumbnails | null> {

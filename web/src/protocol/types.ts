@@ -16,13 +16,15 @@
  * The app's page is <div data-headscope-app></div> and the same bundle.
  */
 
+import type { MediaHeader, PlacedTokens } from "./media";
+
 export type Kind = "encoder" | "decoder" | "cross";
 /** The name of a folder of src/views, and of a file of views/ in Python. */
 export type ViewName = string;
 export type Theme = "auto" | "light" | "dark";
 
 /** Layers and heads are 0-indexed everywhere. */
-export interface Header {
+export interface Header extends MediaHeader {
   version: 1;
   view: ViewName;
   /** Tabs offered beside `view`; absent: every view the data can fill. */
@@ -124,7 +126,7 @@ export interface Bias {
 }
 
 /** All arrays have one entry a token. */
-export interface Tokens {
+export interface Tokens extends PlacedTokens {
   text: string[];
   /** 0 CLS, 1 SEP, 2 other special, 3 punctuation, 4 word. */
   class: number[];

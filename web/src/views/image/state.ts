@@ -1,0 +1,12 @@
+/** What the image view keeps in the state beside what all views share. */
+import type { TextState } from "../text/state";
+import type { State } from "../../protocol/types";
+
+export interface ImageState extends TextState {
+  /** How shading goes over from patch to patch, for the eye alone. */
+  smoothing: "nearest" | "smooth";
+  /** Of the strongest patch. */
+  opacity: string;
+}
+
+export const ofImage = (state: State) => state as ImageState;
