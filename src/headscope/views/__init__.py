@@ -22,7 +22,7 @@ from headscope.views.wire.frame import Sending
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw"]
+__all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw", "of_text"]
 
 
 class ViewModule(Protocol):
@@ -49,6 +49,11 @@ def discover() -> Mapping[str, ViewModule]:
             raise ValueError(f"two views are called {name!r}")
         found[name] = cast("ViewModule", module)
     return found
+
+
+def of_text() -> tuple[str, ...]:
+    """Views that any reading of a text fills; the others say in `NEEDS` what else they need."""
+    return tuple(name for name, view in discover().items() if not hasattr(view, "NEEDS"))
 
 
 def draw(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "image"
+NEEDS = "picture"
 SHOWS = "the picture, shaded by what the patch or word in hand looks at, or who looks there"
 OPTIONS = {
     "side": ("query", "key"),

@@ -1,0 +1,52 @@
+"""The image view shades the picture by the reading's own numbers."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.errors import BadInput
+from headscope.figures.style import description
+from headscope.views import discover
+from tests.reading.media import vision_models as models
+from tests.reading.media.vision_models import IMAGE
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (60, 100, 3), dtype=np.uint8)
+
+
+def test_the_header_carries_the_picture_and_where_positions_lie() -> None:
+    data = discover()["image"].build(models.vit().read(image=PICTURE))
+    header = json.loads(data.header_json())
+    assert header["pictures"][0] | {"buffer": "picture0"} == header["pictures"][0]
+    assert (header["pictures"][0]["width"], header["pictures"][0]["height"]) == (100, 60)
+    assert header["state"]["query"] == 0  # the class token
+    assert set(header["parts"][0]["query"]["places"]) >= {"kinds", "rectangles"}
+
+
+@pytest.mark.parametrize("side", ["query", "key"])
+def test_a_figure_shows_what_the_position_in_hand_gives_every_patch(side: str) -> None:
+    reading = models.vit().read(image=PICTURE)
+    view = hs.image_view(reading, layer=1, heads=[2, 3], **{side: 5})
+    told = description(view.figure())
+    assert told is not None
+    for head in (2, 3):
+        own = reading.attention.sel(layer=1, head=head)
+        expected = own[5] if side == "query" else own[:, 5]
+        assert np.allclose(told["panels"][f"head 1-{head}"], expected, atol=1e-6)
+    places = reading.part().query.places
+    assert places is not None
+    assert np.allclose(told["in_hand"][0], places.rectangles[5])
+
+
+def test_a_text_about_a_picture_opens_on_its_last_word() -> None:
+    reading = models.llava().read(f"{IMAGE} a red cat", image=PICTURE)
+    state = discover()["image"].build(reading).header["state"]
+    assert reading.part("decoder").query.labels[state["query"]] == "cat"
+
+
+def test_a_reading_without_a_picture_says_how_to_make_one(tiny_bert: hs.Scope) -> None:
+    with pytest.raises(BadInput, match="image="):
+        hs.image_view(tiny_bert.read("a cat")).figure()
