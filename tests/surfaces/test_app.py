@@ -300,3 +300,10 @@ def test_a_model_id_is_a_name_and_never_a_path(tmp_path):
     assert list(known) == ["bundled", "my-model", "bert-base-uncased"]
     with pytest.raises(BadInput, match="may not open"):
         known.scope(str(folder))
+
+
+def test_a_request_has_a_place_in_the_queue_and_can_be_taken_back(client: TestClient) -> None:
+    assert client.get("/api/queue/none-of-ours").json() == {"before": None}
+    taken = client.post("/api/cancel", json={"ticket": "none-of-ours"})
+    assert taken.json() == {"cancelled": False}
+    assert client.post("/api/cancel", json={"ticket": "x"}).status_code == 400

@@ -98,6 +98,8 @@ export interface ReadRequest {
   truncate?: boolean;
   /** A text the model wrote, by its id, in place of the text. */
   writing?: string | null;
+  /** By which the page asks for its place in the queue, or takes the request back. */
+  ticket?: string;
 }
 export interface AppHeader extends Header {
   id: string;

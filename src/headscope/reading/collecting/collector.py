@@ -11,6 +11,7 @@ from torch import Tensor
 from headscope.capture.call import Call, Kind
 from headscope.capture.softmax import attention_weights
 from headscope.errors import BadInput
+from headscope.reading import interrupting
 from headscope.reading.collecting.keeping import Keep, Keeping, Layer
 from headscope.reading.collecting.positional import Positional
 from headscope.reading.collecting.to_host import ToHost
@@ -60,6 +61,7 @@ class Collector:
         self._bytes = 0
 
     def __call__(self, call: Call) -> None:
+        interrupting.check()
         self._causal[call.kind] = call.causal
         self._rotary.setdefault(call.kind, _is_rotary(call))
         if call.q is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope, load
+from headscope.surfaces.app.turns import Turns
 from headscope.surfaces.app.writing import can_write
 
 BUNDLED = "bundled"
@@ -25,14 +25,23 @@ class Models:
             self._sources.setdefault(_identifier(name, self._sources), name)
         self.default = next(reversed(self._sources)) if names else BUNDLED
         self._scopes: dict[str, Scope] = {}
-        self._locks = {name: threading.RLock() for name in self._sources}
+        self._turns = {name: Turns() for name in self._sources}
 
     def __iter__(self) -> Any:
         return iter(self._sources)
 
-    def lock(self, name: str) -> threading.RLock:
-        """Held while the model runs: one model, one forward pass at a time."""
-        return self._locks[self._known(name)]
+    def lock(self, name: str, ticket: str | None = None) -> contextlib.AbstractContextManager[None]:
+        """Held while the model runs: one model, one forward pass at a time, first come first."""
+        return self._turns[self._known(name)].turn(ticket)
+
+    def before(self, ticket: str) -> int | None:
+        """How many requests are served before the one with that ticket; None when it is done."""
+        places = (turns.before(ticket) for turns in self._turns.values())
+        return next((place for place in places if place is not None), None)
+
+    def take_back(self, ticket: str) -> bool:
+        """End the request with that ticket, waiting or running; whether there was one."""
+        return any(turns.take_back(ticket) for turns in self._turns.values())
 
     def scope(self, name: str) -> Scope:
         with self.lock(name):

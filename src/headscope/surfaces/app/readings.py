@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
 from headscope.reading import Reading, Scope
+from headscope.reading.memory import available
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +39,12 @@ class Kept:
 
 
 class Readings:
-    def __init__(self, most_bytes: int = 2_000_000_000, most: int = 64) -> None:
+    def __init__(self, most_bytes: int | None = None, most: int = 64) -> None:
+        """most_bytes: a quarter of what is free unless told otherwise, and never under 2 GB."""
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()
-        self._most_bytes, self._most = most_bytes, most
+        self._most_bytes = most_bytes or max(2_000_000_000, available() // 4)
+        self._most = most
 
     def keep(self, kept: Kept) -> str:
         name = secrets.token_urlsafe(18)

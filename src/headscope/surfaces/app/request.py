@@ -23,6 +23,7 @@ class ReadRequest:
     layer: int | None
     truncate: bool = False
     writing: str | None = None  # a text the model wrote, by its id
+    ticket: str | None = None  # by which the page asks for its place in the queue
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,15 @@ def read_request(body: bytes) -> ReadRequest:
         layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
         truncate=found.get("truncate") is True,
         writing=None if found.get("writing") is None else _text(found, "writing"),
+        ticket=None if found.get("ticket") is None else ticket(found),
     )
+
+
+def ticket(found: Mapping[str, Any]) -> str:
+    name = _text(found, "ticket")
+    if not 8 <= len(name) <= 64:
+        raise BadInput("A ticket is a text of 8 to 64 characters.")
+    return name
 
 
 def write_request(body: bytes) -> WriteRequest:

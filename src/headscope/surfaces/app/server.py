@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headscope.errors import BadInput, HeadscopeError
+from headscope.reading.interrupting import Interrupted
 from headscope.surfaces.app.export import export
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
@@ -23,6 +24,7 @@ from headscope.surfaces.app.request import (
     off_heads,
     read_request,
     reading_id,
+    ticket,
     write_request,
 )
 from headscope.surfaces.app.session import Session, TooLongError
@@ -72,6 +74,12 @@ def routes_over(models: Models) -> Starlette:
         asked = reading_id(found), reading_id(found, "other")
         return _json(await run_in_threadpool(session.compare, *asked))
 
+    async def cancel(request: Request) -> Response:
+        return _json(session.cancel(ticket(fields(await request.body()))))
+
+    async def place(request: Request) -> Response:
+        return _json(session.place(request.path_params["ticket"]))
+
     def welcome(request: Request) -> Response:
         return _json(session.welcome())
 
@@ -99,6 +107,8 @@ def routes_over(models: Models) -> Starlette:
     routes = [
         Route("/api/models", welcome),
         Route("/api/read", read, methods=["POST"]),
+        Route("/api/queue/{ticket:str}", place),
+        Route("/api/cancel", cancel, methods=["POST"]),
         Route("/api/tokens", tokens, methods=["POST"]),
         Route(reading + "/layer/{kind:str}/{layer:str}", layer),
         Route(reading + "/head/{kind:str}/{layer:str}/{head:str}", head),
@@ -153,6 +163,7 @@ def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
     return {
         ReadingGoneError: answer(404),
         WritingGoneError: answer(404),
+        Interrupted: answer(409),
         BadInput: answer(400),
         HeadscopeError: answer(422),
         404: answer(404, "There is nothing at this address."),

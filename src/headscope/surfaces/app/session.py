@@ -55,7 +55,7 @@ class Session:
     def read(self, request: ReadRequest) -> ViewData:
         """Read a text and keep it; the answer carries its id and one layer."""
         written = None if request.writing is None else self.writings.get(request.writing)
-        with self.models.lock(request.model):
+        with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), request.off)
             if written is None:
                 reading = _read(scope, request.text, request.text_pair, request.truncate)
@@ -82,6 +82,13 @@ class Session:
             writing = self.writings.get(name)
             go_on(scope, writing, request.count)
             return described(scope, name, writing)
+
+    def place(self, ticket: str) -> dict[str, Any]:
+        """Where a request stands in its queue; a null place: it is done, or was never made."""
+        return {"before": self.models.before(ticket)}
+
+    def cancel(self, ticket: str) -> dict[str, Any]:
+        return {"cancelled": self.models.take_back(ticket)}
 
     def compare(self, name: str, other: str) -> dict[str, Any]:
         return comparison(self.readings.get(name), self.readings.get(other))

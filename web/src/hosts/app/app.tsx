@@ -15,6 +15,7 @@ import { FirstHint, LessonCard } from "./lesson";
 import { HeadMap } from "./map";
 import { HeadPanel } from "./panel";
 import { Session } from "./session";
+import { Queue } from "./waiting";
 import { Growing } from "./writing";
 
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
@@ -58,6 +59,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
         {current ? <Left session={session} instrument={current} /> : <aside class="side left" aria-label="Head map" />}
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
+          <Queue session={session} />
           <Growing session={session} />
           {!covered && <LessonCard session={session} />}
           <div class={reading?.other ? "pair" : "alone"} hidden={covered}>

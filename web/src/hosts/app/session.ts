@@ -3,6 +3,7 @@ import { openContainer } from "../../protocol/container";
 import type { AppHeader, Comparison, Example, Lesson, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State, Theme } from "../../protocol/types";
 import { fromQuery, toQuery } from "../../state/url";
+import { Waiting } from "./waiting";
 import { ApiError, getBytes, getJson, postBytes, postJson } from "./api";
 
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
@@ -25,6 +26,8 @@ const atMost = 24;
 export class Session {
   phase: Phase = "starting";
   message = "";
+  /** The place in the server's queue of a reading that is under way. */
+  waiting: Waiting | null = null;
   tooLong: { tokens: number; limit: number } | null = null;
   models: ModelsReply | null = null;
   model = "";
@@ -181,6 +184,8 @@ export class Session {
     const ticket = ++this.ticket;
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim()) return this.settle("empty");
+    this.waiting?.end();
+    const waiting = (this.waiting = new Waiting(() => this.tell()));
     this.settle("loading");
     try {
       const source = await this.ask(this.model, this.off, truncate);
@@ -196,7 +201,12 @@ export class Session {
       this.settle("ready");
       await this.compare(ticket);
     } catch (error) {
-      if (ticket === this.ticket) this.fail(error);
+      if (ticket !== this.ticket) return;
+      // Taken back: what was on screen before is still there.
+      if (error instanceof ApiError && error.status === 409 && this.reading) this.settle("ready");
+      else this.fail(error);
+    } finally {
+      waiting.end();
     }
   }
 
@@ -251,6 +261,7 @@ export class Session {
       off,
       layer: this.state.layer ?? null,
       ...(truncate ? { truncate } : {}),
+      ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
     const source = openContainer(await postBytes("api/read", request));
     const { id } = source.header as AppHeader;

@@ -1,0 +1,48 @@
+/** While a reading is under way: how many are before it in the server's queue, and a way to take it back. */
+import type { JSX } from "preact";
+import { getJson, postJson } from "./api";
+import type { Session } from "./session";
+
+/** A reading that takes no longer shows nothing of this. */
+const patience = 900;
+const every = 700;
+
+export class Waiting {
+  readonly ticket = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  /** null: it has not been asked yet. */
+  before: number | null = null;
+  private timer: ReturnType<typeof setTimeout>;
+
+  constructor(private readonly changed: () => void) {
+    this.timer = setTimeout(() => void this.look(), patience);
+  }
+
+  private async look(): Promise<void> {
+    const found = await getJson<{ before: number | null }>(`api/queue/${this.ticket}`).catch(() => null);
+    if (found?.before !== this.before) {
+      this.before = found?.before ?? null;
+      this.changed();
+    }
+    this.timer = setTimeout(() => void this.look(), every);
+  }
+
+  async cancel(): Promise<void> {
+    await postJson("api/cancel", { ticket: this.ticket }).catch(() => null);
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+  }
+}
+
+export function Queue({ session }: { session: Session }): JSX.Element | null {
+  const { waiting } = session;
+  if (session.phase !== "loading" || !waiting || waiting.before === null) return null;
+  const before = waiting.before === 0 ? "Reading…" : waiting.before === 1 ? "One reading is before this one." : `${waiting.before} readings are before this one.`;
+  return (
+    <div class="queue" role="status" data-before={waiting.before}>
+      <span>{before}</span>
+      <button class="button" data-control="cancel" onClick={() => void waiting.cancel()}>cancel</button>
+    </div>
+  );
+}
