@@ -31,7 +31,7 @@ def test_a_corpus_becomes_a_table_and_the_command_says_where(folder, tmp_path):
     done = run(corpus, "-m", folder, "-o", output, "-s", "entropy", "-s", "previous")
     assert done.exit_code == 0, done.output
     assert f"Wrote {output}" in done.output.replace("\n", "")
-    assert "3 segments" in done.output and "1 texts were longer" in done.output
+    assert "3 segments" in done.output and "1 text was longer" in done.output
     found = hs.Survey.load(output)
     assert found.statistics == ("entropy", "previous")
     assert found.table["count"].max() == 3

@@ -10,6 +10,7 @@ import typer
 from headscope.cli import options
 from headscope.cli.checks import check_figure, check_name, check_numbers, check_output
 from headscope.cli.console import draw, err, open_scope, out, say_written
+from headscope.edits.mode_names import mode_names
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def ablate(
     ] = None,
     metric: options.MetricName = None,
     mode: Annotated[
-        str, typer.Option(help="What a disabled head does: uniform, zero or mean.")
+        str, typer.Option(help=f"What a disabled head does: {', '.join(mode_names())}.")
     ] = "uniform",
     what: Annotated[str, typer.Option(help="heads, layers, or heads,layers.")] = "heads,layers",
     gates: Annotated[

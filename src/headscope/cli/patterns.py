@@ -15,7 +15,7 @@ from headscope.cli.checks import (
     check_output,
     check_reading,
 )
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.console import err, open_scope, out, say_written
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def patterns(
 def _say_scores(frame: Any) -> None:
     from headscope.patterns.labels import in_order
 
+    for sentence in frame.attrs["account"]:
+        err.print(sentence, markup=False, highlight=False, soft_wrap=True)
     held: Any = in_order(frame)
     heads = held.groupby(["kind", "layer", "head"]).ngroups
     every = frame.groupby(["kind", "layer", "head"]).ngroups

@@ -119,19 +119,11 @@ def survey(
 
 
 def _print_summary(found: Survey) -> None:
+    from headscope.statistics.survey.account import account
+
     about = found.metadata
-    err.print(
-        f"{about['segments']:,} segments, {about['tokens']:,} tokens, "
-        f"{len(found.statistics)} statistics.",
-        highlight=False,
-    )
-    if about["truncated"]:
-        err.print(
-            f"{about['truncated']:,} texts were longer than the model reads and were cut.",
-            highlight=False,
-        )
-    if about["left out"]:
-        err.print(about["left out"], markup=False, highlight=False, soft_wrap=True)
+    for sentence in [*account(about), f"{len(found.statistics)} statistics."]:
+        err.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for reason in dict.fromkeys(about["not measured"].values()):
         err.print(reason, markup=False, highlight=False, soft_wrap=True)
 

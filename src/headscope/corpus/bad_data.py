@@ -40,12 +40,16 @@ class Faults:
 
     def note(self, kind: str, where: str, message: str) -> None:
         """Count a fault, or stop there when the user chose to refuse bad data."""
-        fault = Fault(kind, where, message)
         if self.choice == "refuse":
+            fault = Fault(kind, where, message)
             raise BadInput(f"{fault}; correct the data, or choose to skip bad data.")
+        self.remark(kind, where, message)
+
+    def remark(self, kind: str, where: str, message: str) -> None:
+        """Count what is left out though nothing is wrong with it."""
         self.counts[kind] += 1
         if len(self.kept) < KEPT:
-            self.kept.append(fault)
+            self.kept.append(Fault(kind, where, message))
 
     def add(self, other: Faults) -> None:
         """Take over what another reading of data found."""

@@ -6,6 +6,7 @@ figures alive. `drawing` applies the style while a figure is built, `save` while
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from matplotlib.figure import Figure
 from headscope.errors import BadInput
 from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable, families
+from headscope.files import atomic_path
 
 DPI = 200
 FORMATS = ("svg", "png", "pdf")
@@ -129,9 +131,10 @@ def save(figure: Figure, path: str | Path, file_format: str | None = None) -> No
         field = "Subject" if kind == "pdf" else "Description"
         metadata |= {field: json.dumps(_descriptions[figure], allow_nan=False)}
     dots = min(DPI, MOST_PIXELS / max(figure.get_size_inches()))
-    with drawing():
+    with drawing(), contextlib.ExitStack() as stack:
+        whole = stack.enter_context(atomic_path(path)) if isinstance(path, (str, Path)) else path
         figure.savefig(
-            path,
+            whole,
             format=kind,
             dpi=dots,
             bbox_inches="tight",

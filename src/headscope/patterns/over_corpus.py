@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from headscope.patterns.as_statistics import measures
 from headscope.patterns.known import patterns
 from headscope.patterns.leave_two_out import predictive as guess_words
 from headscope.runs import ProgressCallback, Run, data_identity, scope_identity
+from headscope.statistics.survey.account import account
 from headscope.statistics.survey.options import Options
 from headscope.statistics.survey.run import survey
 
@@ -67,7 +69,8 @@ def pattern_scores(
                 max_tokens=max_tokens, output=run.place("survey.parquet"), progress=run.show,
                 **reading,
             )  # fmt: skip
-            return found.table.assign(segments=found.metadata["segments"])
+            said = json.dumps(account(found.metadata))
+            return found.table.assign(segments=found.metadata["segments"], account=said)
 
         table = run.table("measured", surveyed)
         if predictive:
@@ -77,6 +80,7 @@ def pattern_scores(
         found = evidence.table(table, patterns())
         read: Any = table["segments"]
         found.attrs["segments"] = int(read.max())
+        found.attrs["account"] = json.loads(table["account"].iloc[0])
         if output is not None:
             write_table(found, output)
     return found

@@ -65,5 +65,5 @@ def patterns(
         scope, corpus, cut=segments, predictive=predictive, max_tokens=max_tokens, limit=limit,
         output=output, restart=restart, progress=progress, **reading,
     )  # fmt: skip
-    about = {"model": scope.name, "segments": int(found.attrs.get("segments", 0))}
+    about = {"model": scope.name, **found.attrs}
     return Patterns(found.reset_index(drop=True), about)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Document
 from headscope.corpus.text.sentences import split_sentences
 from headscope.errors import BadInput
@@ -27,9 +28,18 @@ class Segment:
 
 
 def segments(
-    documents: Iterable[Document], cut: Cut, tokenizer: Any, *, longest: int, seed: int = 0
+    documents: Iterable[Document],
+    cut: Cut,
+    tokenizer: Any,
+    *,
+    longest: int,
+    seed: int = 0,
+    faults: Faults | None = None,
 ) -> Iterator[Segment]:
-    """Cut documents into segments: whole, or as the sentence pairs of Clark et al. (2019)."""
+    """Cut documents into segments: whole, or as the sentence pairs of Clark et al. (2019).
+
+    Documents that are too short for a pair are counted in `faults`, which refuses none of them.
+    """
     if cut not in ("documents", "pairs"):
         raise BadInput(f"Segments are whole 'documents' or sentence 'pairs', not {cut!r}.")
     number = 0
@@ -40,9 +50,12 @@ def segments(
             continue
         # seeded by document, so that a run that starts in the middle makes the same pairs
         chance = random.Random(f"{seed}:{place}")
+        before = number
         for text, pair in _pairs(document, tokenizer, longest, chance):
             yield Segment(number, place, text, pair)
             number += 1
+        if number == before and faults is not None:
+            faults.remark("document of one sentence", document.where, "one sentence is no pair")
 
 
 def _pairs(

@@ -18,6 +18,7 @@ from headscope.statistics.kernels.gradients import gradient_rows
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.verified import trust
 from headscope.statistics.statistic import Source, Statistic
+from headscope.statistics.survey.account import unread_characters
 from headscope.statistics.survey.batch_values import FiniteCheck, Measured, features_for, take
 from headscope.statistics.survey.tally import Tally
 
@@ -117,6 +118,9 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
             tally.documents += len(batch.documents)
             tally.tokens += sum(len(tokens) for tokens in batch.tokens)
             tally.truncated += sum(tokens.is_cut for tokens in batch.tokens)
+            characters, unread = unread_characters(batch.tokens)
+            tally.characters += characters
+            tally.unread_characters += unread
         _add_up(waiting, tally)
 
 

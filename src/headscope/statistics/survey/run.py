@@ -14,7 +14,7 @@ from headscope._version import __version__
 from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.batches import chunks
-from headscope.corpus.text.documents import Reader
+from headscope.corpus.text.documents import Document, Reader
 from headscope.corpus.text.segments import Cut, Segment, segments
 from headscope.errors import BadInput, Stopped
 from headscope.files import check_table
@@ -126,7 +126,11 @@ def _about(scope: Scope, source: _Source, work: _Pass) -> dict[str, Any]:
         "corpus": {"corpus": source.name, **source.described, "fingerprint": work.digest.value},
         "segments": work.tally.documents,
         "tokens": work.tally.tokens,
+        "documents": source.documents,
         "truncated": work.tally.truncated,
+        "characters": work.tally.characters,
+        "unread characters": work.tally.unread_characters,
+        "cut by model": settings.longest == scope.max_length,
         "left out": source.faults.summary(),
         "settings": {
             "max_tokens": settings.longest,
@@ -147,6 +151,7 @@ class _Source:
         self._cut: Cut = options.segments
         self._reader = Reader(options.field, options.layout)
         self.faults = Faults(options.bad)
+        self.documents = 0  # that gave something to read
         self.name = str(corpus) if isinstance(corpus, (str, Path)) else type(corpus).__name__
         self.described = {
             "segments": options.segments,
@@ -156,12 +161,18 @@ class _Source:
         self.portion = options.chunk or (1_024 if scope.device.type == "cuda" else 64)
 
     def segments(self) -> Iterator[Segment]:
-        documents = self._reader.documents(self._corpus, self.faults)
+        documents = self._counted(self._reader.documents(self._corpus, self.faults))
         longest = self.settings.longest or PAIR_TOKENS
         every = segments(
-            documents, self._cut, self.scope.tokenizer, longest=longest, seed=self.settings.seed
-        )
+            documents, self._cut, self.scope.tokenizer, longest=longest,
+            seed=self.settings.seed, faults=self.faults,
+        )  # fmt: skip
         return itertools.islice(every, self.limit)
+
+    def _counted(self, documents: Iterator[Document]) -> Iterator[Document]:
+        for number, document in enumerate(documents, 1):
+            self.documents = number
+            yield document
 
     def total(self) -> int | None:
         """How many documents there are, where counting them is cheap and does not use them up."""
@@ -169,7 +180,9 @@ class _Source:
             return self.limit
         if isinstance(self._corpus, (list, tuple)):
             return min(len(self._corpus), self.limit or len(self._corpus))
-        if isinstance(self._corpus, (str, Path)) and str(self._corpus) != "-":
+        if isinstance(self._corpus, (str, Path)) and not Path(self._corpus).is_fifo():
+            if str(self._corpus) == "-":
+                return None
             return sum(1 for _ in self._reader.documents(self._corpus, Faults()))
         size = getattr(self._corpus, "__len__", None)
         return None if size is None else int(size())

@@ -17,6 +17,9 @@ from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 Heads = tuple[tuple[int, int], ...]  # (layer, head)
 
 
+READ = ("documents", "tokens", "truncated", "characters", "unread_characters")
+
+
 class Tally:
     """Accumulators by kind and statistic, distances between heads, and how much was read."""
 
@@ -30,6 +33,8 @@ class Tally:
         self.documents = 0
         self.tokens = 0
         self.truncated = 0
+        self.characters = 0
+        self.unread_characters = 0
 
     def add(
         self,
@@ -65,14 +70,13 @@ class Tally:
         for kind, distances in other.distances.items():
             mine = self.distances.setdefault(kind, HeadDistances(len(self.heads[kind])))
             mine.merge(distances)
-        self.documents += other.documents
-        self.tokens += other.tokens
-        self.truncated += other.truncated
+        for name in READ:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The whole state as named arrays."""
         kept: dict[str, NDArray[np.generic]] = {
-            "read": np.array([self.documents, self.tokens, self.truncated], dtype=np.int64)
+            "read": np.array([getattr(self, name) for name in READ], dtype=np.int64)
         }
         for kind, heads in self.heads.items():
             kept[f"heads/{kind}"] = np.array(heads, dtype=np.int64)
@@ -86,7 +90,8 @@ class Tally:
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
         """Go on from a kept state."""
-        self.documents, self.tokens, self.truncated = (int(n) for n in arrays["read"].tolist())
+        for name, number in zip(READ, arrays["read"].tolist(), strict=True):
+            setattr(self, name, int(number))
         grouped: dict[tuple[str, ...], dict[str, NDArray[np.generic]]] = {}
         for name, array in arrays.items():
             *path, key = name.split("/")
