@@ -12,7 +12,7 @@ from headscope.runs import part
 
 torch.set_num_threads(1)
 part.KEEP_EVERY, part.SHARE = -1.0, 0
-whole_keep = part.Part.keep
+whole_keep = part.RunPart.keep
 
 
 def keep(self) -> None:
@@ -20,6 +20,6 @@ def keep(self) -> None:
     time.sleep(0.2)
 
 
-part.Part.keep = keep  # pyright: ignore[reportAttributeAccessIssue]
+part.RunPart.keep = keep  # pyright: ignore[reportAttributeAccessIssue]
 sys.argv[0] = "headscope"
 cli.main()

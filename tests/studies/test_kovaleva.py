@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.errors import BadInput
 from headscope.runs import Run
 from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned
-from headscope.studies.kovaleva.inputs import Material
+from headscope.studies.kovaleva.inputs import KovalevaInputs
 from headscope.studies.report import Report
 from tests.tiny import tiny_scope
 
@@ -49,13 +49,13 @@ def before(after):
 
 def section_of(part, scope, data=None, given=None, limit=12):
     report = Report("t", "kovaleva", scope.name, "c")
-    part.add(report, Material(scope, data, limit, given or {}), Run(None, {}))
+    part.add(report, KovalevaInputs(scope, data, limit, given or {}), Run(None, {}))
     assert report.html()  # every table and figure can be drawn
     return report
 
 
 def test_the_papers_numbers_are_quoted_as_published(before):
-    paper = Material(before, None, 10).paper
+    paper = KovalevaInputs(before, None, 10).paper
     assert paper["table1"]["RTE"]["finetuned"] == [64.6]
     for task, kinds_of in paper["map_kinds_percent"].items():
         assert sum(kinds_of.values()) == pytest.approx(100, abs=0.3), task

@@ -25,7 +25,7 @@ MOST_CELL = 1 << 24  # characters in a cell
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Named columns of text; columns of a file without a header are called 1, 2, 3, …"""
 
     name: str
@@ -52,7 +52,7 @@ class Rows:
         return self.columns[asked]
 
 
-def read_rows(source: str | Path, split: str) -> Rows:
+def read_rows(source: str | Path, split: str) -> TableRows:
     path = Path(source)
     if path.is_dir() and (path / "dataset_info.json").exists():
         return _from_datasets(source, split)
@@ -80,7 +80,7 @@ def file_text(path: Path) -> str:
     return text
 
 
-def table_rows(path: Path, delimiter: str) -> Rows:
+def table_rows(path: Path, delimiter: str) -> TableRows:
     """Rows of a delimited file; its first line is a header if no cell of it is a number or long."""
     cells = list(cells_of(path.name, io.StringIO(file_text(path), newline=""), delimiter))
     if not cells:
@@ -93,7 +93,7 @@ def table_rows(path: Path, delimiter: str) -> Rows:
             raise BadInput(
                 f"{path.name}, line {number}: {len(row)} columns where the first line has {width}."
             )
-    return Rows(path.name, {name: [row[i] for row in body] for i, name in enumerate(header)})
+    return TableRows(path.name, {name: [row[i] for row in body] for i, name in enumerate(header)})
 
 
 def cells_of(name: str, lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
@@ -114,7 +114,7 @@ def is_header(row: Sequence[str]) -> bool:
     )
 
 
-def _json_rows(path: Path) -> Rows:
+def _json_rows(path: Path) -> TableRows:
     columns: dict[str, list[str]] = {}
     for number, line in enumerate(file_text(path).splitlines(), start=1):
         if not line.strip():
@@ -133,10 +133,10 @@ def _json_rows(path: Path) -> Rows:
             columns.setdefault(name, []).append(cells[name])
     if not columns:
         raise BadInput(f"{path.name} is empty.")
-    return Rows(path.name, columns)
+    return TableRows(path.name, columns)
 
 
-def _parquet_rows(path: Path) -> Rows:
+def _parquet_rows(path: Path) -> TableRows:
     import pandas as pd
     import pyarrow
 
@@ -144,10 +144,10 @@ def _parquet_rows(path: Path) -> Rows:
         frame = pd.read_parquet(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{path} is no Parquet file that can be read ({error}).") from error
-    return Rows(path.name, {str(name): [str(cell) for cell in frame[name]] for name in frame})
+    return TableRows(path.name, {str(name): [str(cell) for cell in frame[name]] for name in frame})
 
 
-def _from_datasets(source: str | Path, split: str) -> Rows:
+def _from_datasets(source: str | Path, split: str) -> TableRows:
     """A dataset by its folder or its name (`glue/mrpc`), when `datasets` is installed."""
     try:
         datasets: Any = import_module("datasets")
@@ -174,7 +174,7 @@ def _from_datasets(source: str | Path, split: str) -> Rows:
     return dataset_rows(opened, str(source))
 
 
-def dataset_rows(dataset: Any, name: str) -> Rows:
+def dataset_rows(dataset: Any, name: str) -> TableRows:
     """The columns of an open dataset; class numbers are written as the names it gives them."""
     columns: dict[str, list[str]] = {}
     classes: tuple[str, ...] | None = None
@@ -186,4 +186,4 @@ def dataset_rows(dataset: Any, name: str) -> Rows:
             columns[column] = [names[int(value)] for value in values]
         else:
             columns[column] = [str(value) for value in values]
-    return Rows(name, columns, classes)
+    return TableRows(name, columns, classes)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from headscope.statistics import Survey
 
 
-class Stability(NamedTuple):
+class LabelStability(NamedTuple):
     """What of the first survey's labels the second gives too."""
 
     heads: int  # labelled in the first survey
@@ -20,12 +20,12 @@ class Stability(NamedTuple):
     labels_kept: float  # share of them labelled again
 
 
-def stability(first: Survey, second: Survey) -> Stability:
+def stability(first: Survey, second: Survey) -> LabelStability:
     """Compare two surveys of one model, such as those of two halves of a corpus."""
     one, other = labels(first), labels(second)
     strongest, again = _strongest(one), _strongest(other)
     pairs, pairs_again = _pairs(one), _pairs(other)
-    return Stability(
+    return LabelStability(
         heads=len(strongest),
         kept=_share(sum(again.get(head) == name for head, name in strongest.items()), strongest),
         labels=len(pairs),

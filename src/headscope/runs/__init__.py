@@ -33,7 +33,7 @@ from headscope.runs.identity import data_identity as data_identity
 from headscope.runs.identity import fingerprint as fingerprint
 from headscope.runs.identity import model_fingerprint as model_fingerprint
 from headscope.runs.identity import scope_identity as scope_identity
-from headscope.runs.part import Part as Part
+from headscope.runs.part import RunPart as RunPart
 from headscope.runs.part import State as State
 from headscope.runs.progress import Progress as Progress
 from headscope.runs.progress import ProgressCallback as ProgressCallback

@@ -31,7 +31,7 @@ class State:
     arrays: Arrays = field(default_factory=dict[str, NDArray[Any]])
 
 
-class Part:
+class RunPart:
     """Made by `Run.part`; its state lies in a file that is replaced whole."""
 
     def __init__(self, name: str, place: Callable[[str], Path | None], begun: Path | None) -> None:

@@ -17,7 +17,7 @@ from headscope.files import atomic_path, sweep
 from headscope.runs.identity import describe, differences
 from headscope.runs.interrupts import uninterrupted
 from headscope.runs.lock import only_writer
-from headscope.runs.part import Part
+from headscope.runs.part import RunPart
 from headscope.runs.progress import Progress, ProgressCallback, showing
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Run:
         self._identity["version of headscope"] = __version__
         self._restart, self._progress, self._makes_folder = restart, progress, makes_folder
         self._folder = None if self.output is None else partial_folder(self.output)
-        self._parts: list[Part] = []
+        self._parts: list[RunPart] = []
         self._held = contextlib.ExitStack()
         self._show: ProgressCallback = lambda progress: None
 
@@ -140,9 +140,9 @@ class Run:
 
     # what is kept
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> RunPart:
         """A part of the run with a state of its own."""
-        part = Part(name, self.place, self._folder)
+        part = RunPart(name, self.place, self._folder)
         self._parts.append(part)
         return part
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.corpus.tables import Rows, table_rows
+from headscope.corpus.tables import TableRows, table_rows
 from headscope.errors import BadInput
 from headscope.tasks.task import Task, TaskKind, labelled_task
 
@@ -127,7 +127,7 @@ def read_glue(folder: str | Path, split: str = "dev") -> Task:
     )
 
 
-def _class_names(rows: Rows, form: Format) -> list[str]:
+def _class_names(rows: TableRows, form: Format) -> list[str]:
     """Labels as names, whether the file writes names or numbers."""
     raw = rows.column(None, form.label, "label")
     return [

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from headscope.corpus.sample import OPINIONS, PARAGRAPHS, or_sample
-from headscope.corpus.tables import TEXT, TEXT_PAIR, Rows, file_text, read_rows
+from headscope.corpus.tables import TEXT, TEXT_PAIR, TableRows, file_text, read_rows
 from headscope.errors import BadInput
 from headscope.renamed import renamed
 
@@ -185,7 +185,7 @@ def _known_kind(kind: str | None) -> TaskKind | None:
     raise BadInput(f"There is no kind of task {kind!r}; choose one of {', '.join(KINDS)}.")
 
 
-def _labels(rows: Rows, label: str | None) -> list[str]:
+def _labels(rows: TableRows, label: str | None) -> list[str]:
     if label is None and not rows.has(LABEL):
         raise BadInput(
             f"{rows.name} has no column of labels among {rows.names}; name it with --label (label= "

@@ -114,7 +114,7 @@ def with_hidden(output: Any, hidden: Tensor) -> Any:
     return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
 
 
-class Stopped(Exception):
+class StoppedPass(Exception):
     """Ends a layer's run as soon as its attention is known."""
 
 
@@ -126,12 +126,12 @@ def run_attention_only(
 
     def stop(module: nn.Module, given: Any, output: Any) -> None:
         found.append(output)
-        raise Stopped
+        raise StoppedPass
 
     handle = attention.register_forward_hook(stop)
     try:
         layer(*args, **kwargs)
-    except Stopped:
+    except StoppedPass:
         pass
     finally:
         handle.remove()

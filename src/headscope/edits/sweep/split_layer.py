@@ -15,7 +15,7 @@ from headscope.capture.interface import apply
 from headscope.edits.sweep.answer_positions import can_be_sliced, heads_at, rows
 from headscope.edits.sweep.head_outputs import Joint, find_joint
 from headscope.edits.sweep.layers import (
-    Stopped,
+    StoppedPass,
     first_rows,
     hidden_of,
     replace_hidden,
@@ -145,9 +145,9 @@ class SlicedLast:
 
         def stop(call: Call, replaced: bool) -> None:
             heads.append(heads_at(call, look, replaced))
-            raise Stopped
+            raise StoppedPass
 
-        with self._sweep.asking(stop), contextlib.suppress(Stopped):
+        with self._sweep.asking(stop), contextlib.suppress(StoppedPass):
             self._whole(*args, **kwargs)
         return self.rest(self._joint, heads[0], look, args, kwargs)
 
@@ -168,7 +168,7 @@ class SlicedLast:
 
         def note(call: Call, replaced: bool) -> None:
             if not can_be_sliced(call):
-                raise Stopped
+                raise StoppedPass
             assert call.v is not None
             own.append(apply(call.weights, call.v))
 

@@ -72,7 +72,7 @@ class Delta:
             return len(self.mean)
         return int(np.argmax(running >= share * running[-1])) + 1
 
-    def stability(self, count: int, seed: int = 0) -> Stability:
+    def stability(self, count: int, seed: int = 0) -> NeuronStability:
         """Whether the same contributors serve every query."""
         rng = np.random.default_rng(seed)
         n = len(self.by_query)
@@ -92,11 +92,11 @@ class Delta:
         if n >= 2 and rest.total > 0:
             held_out = float(rest.mean[here.order[:count]].sum() / rest.total)
             own = rest.share(count)
-        return Stability(_mean(jaccard), _mean(cosine), held_out, own)
+        return NeuronStability(_mean(jaccard), _mean(cosine), held_out, own)
 
 
 @dataclass(frozen=True)
-class Stability:
+class NeuronStability:
     """Agreement between queries, and between the halves of them."""
 
     jaccard: float  # mean overlap of two queries' top sets

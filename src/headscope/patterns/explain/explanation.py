@@ -12,7 +12,7 @@ from headscope.arguments import need_number, need_reading
 from headscope.errors import BadInput
 from headscope.patterns.explain.causal import Causal, causal
 from headscope.patterns.explain.contributors import BIAS, Contributors, contributors
-from headscope.patterns.explain.delta import SIZES, Delta, Stability, delta
+from headscope.patterns.explain.delta import SIZES, Delta, NeuronStability, delta
 from headscope.patterns.explain.targets import stretch, targets_of
 from headscope.patterns.explain.words import in_words
 from headscope.patterns.known import pattern_named
@@ -37,7 +37,7 @@ class Explanation:
     parts: Contributors
     delta: Delta
     size: int  # how many contributors the explanation rests on
-    stability: Stability
+    stability: NeuronStability
     causal: Causal
     queries: range  # the queries looked at: all of the text, or a stretch of a long one
     length: int  # queries of the whole text

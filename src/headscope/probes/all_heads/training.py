@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headscope.errors import HeadscopeError
 from headscope.probes.all_heads.maps import MapBatch, MapStore
-from headscope.runs import Part, Run, State
+from headscope.runs import Run, RunPart, State
 from headscope.runs.torch_state import (
     pack_tensors,
     pack_training,
@@ -44,7 +44,7 @@ def fit(
     seed: int = 0,
     epochs: int = EPOCHS,
     patience: int = PATIENCE,
-    part: Part | None = None,
+    part: RunPart | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> int:
     """Train until the dev score stops rising; the best state is kept. Returns the epochs run.

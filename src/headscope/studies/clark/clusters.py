@@ -9,7 +9,7 @@ import pandas as pd
 
 from headscope.statistics.distances.clusters import cluster
 from headscope.studies.clark.drawing import heads_in_plane
-from headscope.studies.clark.inputs import Material, printed, reference
+from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.clark.surface import Maps
 from headscope.studies.report import Section
 
@@ -21,7 +21,7 @@ SEGMENTS = 200  # distances of all pairs of heads settle early
 
 def clusters(
     section: Section,
-    material: Material,
+    inputs: ClarkInputs,
     run: Run,
     kind: str,
     maps: Maps,
@@ -33,12 +33,12 @@ def clusters(
         from headscope.statistics.survey.run import survey
 
         found = survey(
-            material.scope,
-            material.text(),
+            inputs.scope,
+            inputs.text(),
             ["self"],
             segments="pairs",
             max_tokens=128,
-            limit=min(material.segments, SEGMENTS),
+            limit=min(inputs.segments, SEGMENTS),
             distances=True,
             output=run.place("clusters.survey.parquet"),
             progress=run.show,

@@ -9,21 +9,21 @@ import pandas as pd
 from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.all_heads.run import probe_all_heads
-from headscope.studies.clark.inputs import Material, printed, reference
+from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run
 
 
-def probes(section: Section, material: Material, run: Run) -> None:
+def probes(section: Section, inputs: ClarkInputs, run: Run) -> None:
     """UAS of each probe beside the paper's, and the heads that carry the weight."""
     kept: dict[str, Any] = {}
 
     def compute() -> pd.DataFrame:
-        train, dev, test = _parts(material)
+        train, dev, test = _parts(inputs)
         found = probe_all_heads(
-            material.scope, train, dev, test, output=run.place("all_heads.parquet"),
+            inputs.scope, train, dev, test, output=run.place("all_heads.parquet"),
             progress=run.show,
         )  # fmt: skip
         table = found.summary.assign(part="table", vectors=found.vectors)
@@ -50,12 +50,12 @@ def probes(section: Section, material: Material, run: Run) -> None:
     )
 
 
-def _parts(material: Material) -> tuple[Any, Any, Any]:
-    train, dev, test = (material.treebank(part) for part in ("train", "dev", "test"))
+def _parts(inputs: ClarkInputs) -> tuple[Any, Any, Any]:
+    train, dev, test = (inputs.treebank(part) for part in ("train", "dev", "test"))
     if train is not None and dev is not None:
         last = test or dev
-        limit = material.limit
+        limit = inputs.limit
         return tuple(Treebank(path, limit=limit) for path in (train, dev, last))  # pyright: ignore[reportReturnType]
-    sentences = list(Treebank(dev or STORIES, limit=material.limit))
+    sentences = list(Treebank(dev or STORIES, limit=inputs.limit))
     third = max(1, len(sentences) // 4)
     return sentences[2 * third :], sentences[:third], sentences[third : 2 * third]

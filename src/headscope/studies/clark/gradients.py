@@ -9,7 +9,7 @@ import pandas as pd
 
 from headscope.errors import BadInput
 from headscope.studies.clark.drawing import lines_by_layer
-from headscope.studies.clark.inputs import Material, at_same_depth, reference
+from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
 from headscope.studies.clark.surface import Maps
 from headscope.studies.report import Section
 
@@ -24,19 +24,19 @@ NAMES = {
 SEGMENTS = 200  # a backward pass each; shapes settle long before the paper's thousand
 
 
-def gradients(section: Section, material: Material, run: Run, kind: str) -> None:
+def gradients(section: Section, inputs: ClarkInputs, run: Run, kind: str) -> None:
     """Curves over layers, each divided by its own mean: the paper states no unit."""
 
     def compute() -> pd.DataFrame:
         from headscope.statistics.survey.run import survey
 
         found = survey(
-            material.scope,
-            material.text(),
+            inputs.scope,
+            inputs.text(),
             list(NAMES),
             segments="pairs",
             max_tokens=128,
-            limit=min(material.segments, SEGMENTS),
+            limit=min(inputs.segments, SEGMENTS),
             output=run.place("gradients.survey.parquet"),
             progress=run.show,
         )

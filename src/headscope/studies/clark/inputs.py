@@ -22,7 +22,7 @@ PAPER_SEGMENTS = 1000
 
 
 @dataclass
-class Material:
+class ClarkInputs:
     """A scope, a data folder and how much of it to use."""
 
     scope: Scope

@@ -8,14 +8,14 @@ import pandas as pd
 
 from headscope.corpus.coreference.documents import CoreferenceCorpus
 from headscope.probes.coreference.heads import probe_coreference
-from headscope.studies.clark.inputs import Material, printed, reference
+from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run
 
 
-def coreference(section: Section, material: Material, run: Run) -> dict[str, pd.DataFrame]:
+def coreference(section: Section, inputs: ClarkInputs, run: Run) -> dict[str, pd.DataFrame]:
     """Every corpus with both candidate sets, beside the paper's numbers."""
     whole = {"layer": "Int64", "head": "Int64"}
     section.table(
@@ -25,13 +25,13 @@ def coreference(section: Section, material: Material, run: Run) -> dict[str, pd.
         published=["all", "pronoun", "proper", "nominal"],
     )
     found: dict[str, pd.DataFrame] = {}
-    for name, path in material.coreference().items():
+    for name, path in inputs.coreference().items():
         step = f"coreference_{name.lower()}"
 
         def compute(path: object = path, step: str = step) -> pd.DataFrame:
-            documents = CoreferenceCorpus(str(path), limit=material.limit)
+            documents = CoreferenceCorpus(str(path), limit=inputs.limit)
             return probe_coreference(
-                material.scope, documents, output=run.place(f"{step}.probe.parquet"),
+                inputs.scope, documents, output=run.place(f"{step}.probe.parquet"),
                 progress=run.show,
             ).summary  # fmt: skip
 

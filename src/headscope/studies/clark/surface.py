@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.figures import scatter_by_layer
 from headscope.probes.drawings import reading_lines
-from headscope.studies.clark.inputs import Material, at_same_depth, reference
+from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
@@ -40,19 +40,19 @@ class Maps:
         return out
 
 
-def measure(material: Material, run: Run, kind: str) -> Maps:
+def measure(inputs: ClarkInputs, run: Run, kind: str) -> Maps:
     """One survey serves the whole section."""
-    text = material.text()
+    text = inputs.text()
 
     def compute() -> pd.DataFrame:
         from headscope.statistics import discover
         from headscope.statistics.survey.run import survey
 
-        scope = material.scope
+        scope = inputs.scope
         causal = scope.causal
         wanted = [s for s in STATISTICS if not (causal and discover()[s].both_directions)]
         found = survey(scope, text, wanted, segments="pairs", max_tokens=128,
-                       limit=material.segments, output=run.place("survey.survey.parquet"),
+                       limit=inputs.segments, output=run.place("survey.survey.parquet"),
                        progress=run.show)  # fmt: skip
         return found.table.assign(segments=found.metadata["segments"])
 
@@ -130,9 +130,9 @@ def entropy(section: Section, maps: Maps) -> None:
     _agreement(section, "agreement_entropy", maps, ["entropy"])
 
 
-def examples(section: Section, material: Material, maps: Maps) -> None:
+def examples(section: Section, inputs: ClarkInputs, maps: Maps) -> None:
     """Fig. 1: the heads that show each surface pattern most clearly."""
-    reading = material.scope.read(*SHOWN) if not material.scope.encoder_decoder else None
+    reading = inputs.scope.read(*SHOWN) if not inputs.scope.encoder_decoder else None
     if reading is None:
         return
     wanted = {"broad attention": "entropy", "the next token": "next", "[SEP]": "sep",

@@ -11,7 +11,7 @@ from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.conllu import Treebank
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
-from headscope.studies.clark.inputs import Material, reference
+from headscope.studies.clark.inputs import ClarkInputs, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 DRAWN = ("obj", "dobj", "det", "nmod:poss", "case", "nsubj", "aux")
 
 
-def dependency(section: Section, material: Material, run: Run) -> pd.DataFrame:
+def dependency(section: Section, inputs: ClarkInputs, run: Run) -> pd.DataFrame:
     """The best head of each relation beside the paper's, and drawings of some."""
-    path = material.treebank_or_sample()
-    dev = Treebank(path, limit=material.limit)
-    test = material.treebank("test") if path != STORIES else None
-    scored = Treebank(test, limit=material.limit) if test else None
-    small = path == STORIES or (material.limit is not None and material.limit < 1000)
+    path = inputs.treebank_or_sample()
+    dev = Treebank(path, limit=inputs.limit)
+    test = inputs.treebank("test") if path != STORIES else None
+    scored = Treebank(test, limit=inputs.limit) if test else None
+    small = path == STORIES or (inputs.limit is not None and inputs.limit < 1000)
 
     def compute() -> pd.DataFrame:
         least = 5 if small else 100
         found = probe_dependency(
-            material.scope, dev, scored, possessive="marker", minimum=least,
+            inputs.scope, dev, scored, possessive="marker", minimum=least,
             output=run.place("dependency.probe.parquet"), progress=run.show,
         )  # fmt: skip
         every = found.heads.merge(found.summary[["relation"]], on="relation")
@@ -54,7 +54,7 @@ def dependency(section: Section, material: Material, run: Run) -> pd.DataFrame:
     )
     if faults := both["faults"].iloc[0]:
         section.note(faults)
-    _draw(section, material, table, dev)
+    _draw(section, inputs, table, dev)
     return table
 
 
@@ -88,7 +88,7 @@ def _map(both: Any, table: pd.DataFrame) -> Any:
     return rows_by_heads(values, names, marks, "accuracy", "Relations and heads")
 
 
-def _draw(section: Section, material: Material, table: pd.DataFrame, dev: Treebank) -> None:
+def _draw(section: Section, inputs: ClarkInputs, table: pd.DataFrame, dev: Treebank) -> None:
     """Fig. 5: short sentences in which the relation occurs, for the clearest heads."""
     there = set(table["relation"])
     wanted = [name for name in DRAWN if name in there][:4]
@@ -99,6 +99,6 @@ def _draw(section: Section, material: Material, table: pd.DataFrame, dev: Treeba
             continue
         layer, head = int(row["layer"]), int(row["head"])
         title = f"{name}, {row['direction']}"
-        figure = sentence_lines(material.scope, sentence, layer, head, title=title)
+        figure = sentence_lines(inputs.scope, sentence, layer, head, title=title)
         caption = f"Fig. 5: head {layer}-{head}, {row['accuracy']:.0%} right on `{name}`."
         section.figure(f"fig5_{name.replace(':', '_')}", figure, caption)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.studies.kovaleva.inputs import Material, how_to_supply
+from headscope.studies.kovaleva.inputs import KovalevaInputs, how_to_supply
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LANGUAGE = 200  # texts for the language loss of the pre-trained model
 
 
-def add(report: Report, material: Material, run: Run) -> None:
+def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
     section = report.section(
         "Heads and layers disabled",
         "A disabled head attends evenly, 1/L over the L tokens, its values untouched. With a few "
@@ -27,21 +27,21 @@ def add(report: Report, material: Material, run: Run) -> None:
         "one half of the examples and scored on the other.",
     )
     work: list[tuple[str, Scope, Task]] = [
-        (task, scope, material.tasks[task]) for task, scope in material.tuned.items()
+        (task, scope, inputs.tasks[task]) for task, scope in inputs.tuned.items()
     ]
     if not work:
         section.note(f"No fine-tuned model was found. {how_to_supply('RTE')}")
-    language = _language(material)
+    language = _language(inputs)
     if language is not None:
         work.append(("masked words" if language.kind == "masked" else "next tokens",
-                     material.scope, language))  # fmt: skip
+                     inputs.scope, language))  # fmt: skip
     summaries: list[dict[str, Any]] = []
     for name, scope, task in work:
         table: Any = run.table(
             f"disabled_{name.replace(' ', '_')}",
             lambda scope=scope, task=task, name=name: _ablate(scope, task, name, run),
         )
-        summaries += _summary(name, table, material)
+        summaries += _summary(name, table, inputs)
         _figure(section, name, table)
         sure = _sure(table)
         if sure.empty:
@@ -70,16 +70,16 @@ def add(report: Report, material: Material, run: Run) -> None:
         )
 
 
-def _language(material: Material) -> Task | None:
+def _language(inputs: KovalevaInputs) -> Task | None:
     """The loss on the text itself, for models that predict words."""
     from headscope.tasks.task import language_task
 
-    name = type(material.scope.model).__name__
+    name = type(inputs.scope.model).__name__
     masked = "MaskedLM" in name or "PreTraining" in name
     if not masked and not ("CausalLM" in name or "LMHead" in name):
         return None
-    _, pairs = material.texts
-    texts = [text for pair in pairs for text in pair][: min(LANGUAGE, material.limit)]
+    _, pairs = inputs.texts
+    texts = [text for pair in pairs for text in pair][: min(LANGUAGE, inputs.limit)]
     return language_task("text", texts, "masked" if masked else "next")
 
 
@@ -101,7 +101,7 @@ def _ablate(scope: Scope, task: Task, name: str, run: Run) -> Any:
     return table
 
 
-def _summary(name: str, table: Any, material: Material) -> list[dict[str, Any]]:
+def _summary(name: str, table: Any, inputs: KovalevaInputs) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     figures = {"head": "heads_disabled", "layer": "layers_disabled"}
     for disabled, figure in figures.items():
@@ -109,7 +109,7 @@ def _summary(name: str, table: Any, material: Material) -> list[dict[str, Any]]:
         better = bool(part["higher_is_better"].iloc[0])
         ordered = part.sort_values("difference", ascending=not better)
         best, worst = ordered.iloc[0], ordered.iloc[-1]
-        paper = material.paper[figure].get(name)
+        paper = inputs.paper[figure].get(name)
         scores = None if paper is None else np.asarray(paper["scores"], float) - paper["baseline"]
         rows.append(
             {

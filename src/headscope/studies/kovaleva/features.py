@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.kovaleva.inputs import Material
+from headscope.studies.kovaleva.inputs import KovalevaInputs
 
 if TYPE_CHECKING:
     from headscope.corpus.treebanks.conllu import Sentence
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 SENTENCES = 1000
 
 
-def add(report: Report, material: Material, run: Run) -> None:
+def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
     section = report.section(
         "Attention to linguistic features",
         "For each kind of word, the largest column mean among the words of that kind, averaged "
         "over the sentences that have one. The paper's code counts sentences without the kind as "
         "zero, against its text; they are left out here.",
     )
-    found = sentences(material)
+    found = sentences(inputs)
     if found is None:
         section.note(
             "Left out: it needs parsed sentences. Put ud_english_ewt/en_ewt-ud-dev.conllu into "
@@ -30,7 +30,7 @@ def add(report: Report, material: Material, run: Run) -> None:
         )
         return
     where, parsed = found
-    models = [("pre-trained", material.scope), *material.tuned.items()]
+    models = [("pre-trained", inputs.scope), *inputs.tuned.items()]
     tables: list[Any] = []
     for name, scope in models:
         table: Any = run.table(
@@ -75,12 +75,12 @@ def _opening(report: Report, every: Any) -> None:
     )  # fmt: skip
 
 
-def sentences(material: Material) -> tuple[str, Iterable[Sentence]] | None:
+def sentences(inputs: KovalevaInputs) -> tuple[str, Iterable[Sentence]] | None:
     """Parsed sentences: a treebank's if it is there, else our sample through spaCy."""
     from headscope.errors import HeadscopeError
 
-    path = material.folder("ud_english_ewt", "en_ewt-ud-dev.conllu")
-    count = min(material.limit, SENTENCES)
+    path = inputs.folder("ud_english_ewt", "en_ewt-ud-dev.conllu")
+    count = min(inputs.limit, SENTENCES)
     if path is not None:
         from headscope.corpus.treebanks.conllu import Treebank
 
@@ -88,7 +88,7 @@ def sentences(material: Material) -> tuple[str, Iterable[Sentence]] | None:
     try:
         from headscope.corpus.treebanks.spacy_parse import parse_texts
 
-        name, pairs = material.texts
+        name, pairs = inputs.texts
         texts = [text for pair in pairs[:count] for text in pair]
         return f"{name}, parsed by spaCy", list(parse_texts(texts))
     except (HeadscopeError, ImportError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.kovaleva.inputs import Material
+from headscope.studies.kovaleva.inputs import KovalevaInputs
 
 if TYPE_CHECKING:
     from headscope.runs import Run
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 FILE = "framenet15_filtered.jsonl"
 
 
-def add(report: Report, material: Material, run: Run) -> None:
+def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
     import numpy as np
 
     from headscope.figures import layer_head_map
 
     section = report.section("Heads that follow frames")
-    path = material.folder("framenet", FILE) or material.folder("framenet")
+    path = inputs.folder("framenet", FILE) or inputs.folder("framenet")
     if path is None:
         section.note(
             f"Left out: there is no framenet/{FILE} (or FrameNet folder) in the data folder. One "
@@ -33,8 +33,8 @@ def add(report: Report, material: Material, run: Run) -> None:
         "moved about the sentence. The paper's code reads only from element to target and pairs "
         "the pieces off (`literal`); its text speaks of the other direction. All are shown."
     )
-    table: Any = run.table("frames", lambda: _probe(material, path, run))
-    paper = material.paper["framenet"]
+    table: Any = run.table("frames", lambda: _probe(inputs, path, run))
+    paper = inputs.paper["framenet"]
     best = table.sort_values("score", ascending=False).groupby("variant", sort=False).head(5)
     best = best.sort_values(["variant", "score"], ascending=[True, False]).copy()
     section.table(
@@ -55,11 +55,11 @@ def add(report: Report, material: Material, run: Run) -> None:
     )
 
 
-def _probe(material: Material, path: Any, run: Run) -> Any:
+def _probe(inputs: KovalevaInputs, path: Any, run: Run) -> Any:
     from headscope.corpus.relations.examples import Relations
     from headscope.probes.relations.heads import probe_relations
 
-    relations = Relations(path, limit=material.limit)
+    relations = Relations(path, limit=inputs.limit)
     return probe_relations(
-        material.scope, relations, output=run.place("frames.probe.parquet"), progress=run.show
+        inputs.scope, relations, output=run.place("frames.probe.parquet"), progress=run.show
     ).heads

@@ -19,7 +19,7 @@ TASKS = ("MRPC", "STS-B", "SST-2", "QQP", "RTE", "QNLI", "MNLI", "CoLA")
 
 
 @dataclass(frozen=True)
-class Material:
+class KovalevaInputs:
     """A scope, a data folder, and models fine-tuned from the scope's own, by task."""
 
     scope: Scope

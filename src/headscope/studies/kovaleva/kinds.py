@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.kovaleva.inputs import Material
+from headscope.studies.kovaleva.inputs import KovalevaInputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BATCH = 8
 
 
-def add(report: Report, material: Material, run: Run) -> None:
+def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
     from headscope.patterns.kinds import KINDS
 
     section = report.section(
@@ -27,11 +27,11 @@ def add(report: Report, material: Material, run: Run) -> None:
         "not released, so the two classifiers agree in the definitions, not in the details.",
     )
     try:
-        table: Any = run.table("map_kinds", lambda: _shares(material, run))
+        table: Any = run.table("map_kinds", lambda: _shares(inputs, run))
     except FileNotFoundError:
         section.note("Left out: this installation lacks the map classifier's weights.")
         return
-    paper = material.paper["map_kinds_percent"]
+    paper = inputs.paper["map_kinds_percent"]
     for kind in KINDS:
         table[f"{kind} (paper)"] = [paper.get(task, {}).get(kind) for task in table["task"]]
     columns = ["task", "model", "texts"]
@@ -51,21 +51,21 @@ def add(report: Report, material: Material, run: Run) -> None:
     )
 
 
-def _shares(material: Material, run: Run) -> pd.DataFrame:
+def _shares(inputs: KovalevaInputs, run: Run) -> pd.DataFrame:
     import pandas as pd
 
     from headscope.patterns.kinds import KINDS, shares
 
     rows: list[dict[str, Any]] = []
-    name, pairs = material.texts
+    name, pairs = inputs.texts
     work: list[tuple[str, str, Scope, list[tuple[str, str | None]]]] = []
-    for task, data in material.tasks.items():
+    for task, data in inputs.tasks.items():
         given = list(zip(data.texts, data.pairs or [None] * len(data), strict=True))
-        work.append((task, "pre-trained", material.scope, given))
-        if task in material.tuned:
-            work.append((task, "fine-tuned", material.tuned[task], given))
+        work.append((task, "pre-trained", inputs.scope, given))
+        if task in inputs.tuned:
+            work.append((task, "fine-tuned", inputs.tuned[task], given))
     if not work:
-        work.append((name, "pre-trained", material.scope, [(a, b) for a, b in pairs]))
+        work.append((name, "pre-trained", inputs.scope, [(a, b) for a, b in pairs]))
     for task, state, scope, texts in work:
         found: Any = shares(_readings(scope, texts, run, f"{task}, {state}"))
         mean = found[list(KINDS)].mean() * 100

@@ -38,12 +38,12 @@ def kovaleva(
     """
     from headscope.errors import BadInput
     from headscope.studies.kovaleva import disabling, features, frames, kinds, tuned
-    from headscope.studies.kovaleva.inputs import PAPER_LIMIT, Material
+    from headscope.studies.kovaleva.inputs import PAPER_LIMIT, KovalevaInputs
 
     folder = None if data is None else Path(data)
     if folder is not None and not folder.is_dir():
         raise BadInput(f"There is no data folder {folder}.")
-    material = Material(scope, folder, limit or PAPER_LIMIT, dict(finetuned or {}))
+    inputs = KovalevaInputs(scope, folder, limit or PAPER_LIMIT, dict(finetuned or {}))
     report = Report(
         title=f"Dark secrets of {scope.name}",
         study="kovaleva",
@@ -51,26 +51,26 @@ def kovaleva(
         command=command or f"headscope study kovaleva --model {scope.name} -o report.html",
         method=METHOD,
         settings={
-            "examples per task, at most": material.limit,
-            "tasks found": ", ".join(material.tasks) or "none",
-            "fine-tuned models found": ", ".join(material.tuned) or "none",
+            "examples per task, at most": inputs.limit,
+            "tasks found": ", ".join(inputs.tasks) or "none",
+            "fine-tuned models found": ", ".join(inputs.tuned) or "none",
         },
     )
-    kinds.add(report, material, run)
-    frames.add(report, material, run)
-    tuned.add(report, material, run)
-    features.add(report, material, run)
-    disabling.add(report, material, run)
-    report.summary = _summary(material)
+    kinds.add(report, inputs, run)
+    frames.add(report, inputs, run)
+    tuned.add(report, inputs, run)
+    features.add(report, inputs, run)
+    disabling.add(report, inputs, run)
+    report.summary = _summary(inputs)
     return report
 
 
-def _summary(material: Any) -> str:
+def _summary(inputs: Any) -> str:
     from headscope.studies.kovaleva.inputs import TASKS
 
-    absent = [task for task in TASKS if task not in material.tasks]
-    untuned = [task for task in material.tasks if task not in material.tuned]
-    parts = [f"Run on {', '.join(material.tasks) or 'sentences of our own'}."]
+    absent = [task for task in TASKS if task not in inputs.tasks]
+    untuned = [task for task in inputs.tasks if task not in inputs.tuned]
+    parts = [f"Run on {', '.join(inputs.tasks) or 'sentences of our own'}."]
     if absent:
         parts.append(f"Without data here: {', '.join(absent)}.")
     if untuned:

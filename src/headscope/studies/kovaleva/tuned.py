@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.studies.kovaleva.inputs import Material, how_to_supply
+from headscope.studies.kovaleva.inputs import KovalevaInputs, how_to_supply
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from headscope.studies.report import Report
 
 
-def add(report: Report, material: Material, run: Run) -> None:
+def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
     section = report.section(
         "What fine-tuning changes",
         "Per head, the cosine between the maps of the pre-trained and the fine-tuned model laid "
         "out flat, the mean over examples. Maps are cut to the real tokens; the paper's code "
         "keeps the padding (`padded`), whose rows are meaningless and alike.",
     )
-    if not material.tuned:
+    if not inputs.tuned:
         section.note(f"Left out: no fine-tuned model was found. {how_to_supply('RTE')}")
         return
-    _worth(section, material, run)
+    _worth(section, inputs, run)
     import numpy as np
 
     from headscope.figures import layer_head_map
 
     rows: list[Any] = []
-    for task in material.tuned:
-        found: Any = run.table(f"change_{task}", lambda task=task: _change(material, task, run))
+    for task in inputs.tuned:
+        found: Any = run.table(f"change_{task}", lambda task=task: _change(inputs, task, run))
         layers = found.groupby("layer")[["cosine", "padded", "divergence"]].mean().reset_index()
         layers.insert(0, "task", task)
         rows.append(layers)
@@ -48,9 +48,9 @@ def add(report: Report, material: Material, run: Run) -> None:
     )  # fmt: skip
 
 
-def _worth(section: Any, material: Material, run: Run) -> None:
-    table: Any = run.table("worth", lambda: _scores(material, run))
-    paper = material.paper["table1"]
+def _worth(section: Any, inputs: KovalevaInputs, run: Run) -> None:
+    table: Any = run.table("worth", lambda: _scores(inputs, run))
+    paper = inputs.paper["table1"]
 
     def quoted(task: str, column: str) -> str | None:
         found = paper.get(task, {}).get(column)
@@ -66,7 +66,7 @@ def _worth(section: Any, material: Material, run: Run) -> None:
     )  # fmt: skip
 
 
-def _scores(material: Material, run: Run) -> pd.DataFrame:
+def _scores(inputs: KovalevaInputs, run: Run) -> pd.DataFrame:
     import pandas as pd
 
     from headscope.edits.answers import score
@@ -76,10 +76,10 @@ def _scores(material: Material, run: Run) -> pd.DataFrame:
     from headscope.tasks.questions import exam
 
     rows: list[dict[str, Any]] = []
-    for task, scope in material.tuned.items():
-        dev = material.tasks[task]
+    for task, scope in inputs.tuned.items():
+        dev = inputs.tasks[task]
         row: dict[str, Any] = {"task": task, "metric": dev.metric, "examples": len(dev)}
-        folder = material.folder("glue", task)
+        folder = inputs.folder("glue", task)
         assert folder is not None
         try:
             below = floor(read_glue(folder, "train"), dev)
@@ -91,15 +91,15 @@ def _scores(material: Material, run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _change(material: Material, task: str, run: Run) -> pd.DataFrame:
+def _change(inputs: KovalevaInputs, task: str, run: Run) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
     from headscope.finetuning.change import change
     from headscope.finetuning.texts import batches_of, text_pairs
 
-    before, after = material.scope, material.tuned[task]
-    given = batches_of(before, text_pairs(material.tasks[task], material.limit))
+    before, after = inputs.scope, inputs.tuned[task]
+    given = batches_of(before, text_pairs(inputs.tasks[task], inputs.limit))
     found = change(before, after, run.track(given, f"change: {task}", len(given)))
     layer, head = np.indices(found.cosine.shape)
     return pd.DataFrame(
