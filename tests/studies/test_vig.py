@@ -69,8 +69,8 @@ def test_misuse_on_the_command_line_is_one_sentence(tmp_path: Path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     for arguments, message in [
         (["study", "nobody"], "There is no study 'nobody'"),
-        (["study", "vig", "-o", "r.pdf"], "ending in .html"),
-        (["study", "vig", "--data", "nowhere"], "no folder or file nowhere"),
+        (["study", "vig", "-o", "r.pdf"], "written as .html"),
+        (["study", "vig", "--data", "nowhere"], "no file or folder nowhere"),
     ]:
         result = CliRunner().invoke(build(), arguments)
         assert result.exit_code != 0

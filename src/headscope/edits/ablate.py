@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Ablation(HeadResult):
     @property
     def table(self) -> pd.DataFrame:
         """Tidy: `difference` for heads, `layer_difference` for whole layers (without a head)."""
-        of = self.scores.rename(columns={"difference": "value"})
+        of: Any = self.scores.rename(columns={"difference": "value"})
         named = of["disabled"].map({"head": MEASURES["heads"], "layer": MEASURES["layers"]})
         return tidy(of, kind=self.kind, measure=named, count=self.examples)
 

@@ -52,7 +52,7 @@ def questions(
             task = dataclasses.replace(task, kind="next")
     if isinstance(task, Task):
         return exam(scope, task.sample(limit, seed), seed=seed)
-    if not isinstance(task, Exam):
+    if not isinstance(task, Exam):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"Give a task, a path to one or an exam, not {type(task).__name__}.")
     if limit is not None:
         raise BadInput("An exam is made already; give the limit to the task it is made of.")

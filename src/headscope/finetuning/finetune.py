@@ -52,7 +52,7 @@ def finetune(
     """
     if isinstance(task, (str, Path)):
         task = read_task(task, split="train")
-    if not isinstance(task, Task):
+    if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"Give a task or a path to one, not {type(task).__name__}.")
     if source is not None and not isinstance(source, Scope):
         need_path(source)

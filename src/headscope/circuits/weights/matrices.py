@@ -21,7 +21,7 @@ from headscope.capture import Call, Kind, capture
 from headscope.capture.output_projection import projection_module, weight_of
 from headscope.circuits.frozen_norm import is_norm, tried
 from headscope.circuits.wiring import Wiring, wiring
-from headscope.edits.sweep.layers import Stopped, hidden_of, replace_hidden, standing_in
+from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.describe import trial_inputs
 
@@ -117,13 +117,13 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
 
     def stop(found: Call) -> None:
         seen.append(found)
-        raise Stopped
+        raise StoppedPass
 
     with contextlib.ExitStack() as undo:
         for norm in _inner_norms(module):
             undo.enter_context(standing_in(norm, _gain_only(norm)))
         undo.enter_context(capture(scope.model, stop, lazy=True))
-        undo.enter_context(contextlib.suppress(Stopped))
+        undo.enter_context(contextlib.suppress(StoppedPass))
         module(*args, **kwargs)
     tried_call = seen[0]
     assert tried_call.q is not None and tried_call.k is not None and tried_call.v is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ class CoreferenceResult(HeadResult):
                  if way in self.measures]  # fmt: skip
         if not found:
             return super().rows(name, kind)
-        return max(found, key=lambda rows: float(rows["value"].max()))
+        return max(found, key=lambda rows: float(cast(Any, rows["value"]).max()))
 
 
 def probe_coreference(

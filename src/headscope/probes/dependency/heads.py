@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -72,7 +72,7 @@ class DependencyResult(HeadResult):
                  if way in self.measures]  # fmt: skip
         if not found:
             return super().rows(name, kind)
-        return max(found, key=lambda rows: float(rows["value"].max()))
+        return max(found, key=lambda rows: float(cast(Any, rows["value"]).max()))
 
     def accuracy_map(self, relation: str, direction: str) -> NDArray[np.float64]:
         """layers × heads: the accuracy of every head for one relation and direction."""
