@@ -1,0 +1,84 @@
+"""Models with layers that do not attend, and with experts: rows of the architecture matrix."""
+
+from __future__ import annotations
+
+from tests.contracts.family import Family
+from tests.contracts.sizes import grouped, usual
+
+_EXPERTS = {"num_experts": 2, "num_experts_per_tok": 1}
+_MAMBA = {"mamba_d_state": 8, "mamba_n_heads": 4, "mamba_n_groups": 1}
+
+MIXED: tuple[Family, ...] = (
+    Family(
+        "Jamba",
+        "JambaForCausalLM",
+        usual(
+            num_key_value_heads=2,
+            num_hidden_layers=4,
+            attn_layer_period=2,
+            attn_layer_offset=1,
+            expert_layer_period=2,
+            use_mamba_kernels=False,
+            mamba_d_state=4,
+            mamba_dt_rank=4,
+            **_EXPERTS,
+        ),
+        "attention in some layers",
+    ),
+    Family(
+        "Qwen3-Next",
+        "Qwen3NextForCausalLM",
+        grouped(
+            layer_types=["linear_attention", "full_attention"],
+            linear_num_value_heads=2,
+            linear_num_key_heads=2,
+            linear_key_head_dim=8,
+            linear_value_head_dim=8,
+            moe_intermediate_size=16,
+            shared_expert_intermediate_size=16,
+            **_EXPERTS,
+        ),
+        "softmax attention in some layers",
+    ),
+    Family(
+        "LFM2",
+        "Lfm2ForCausalLM",
+        usual(num_key_value_heads=2, layer_types=["conv", "full_attention"], block_multiple_of=8),
+        "attention in some layers",
+    ),
+    Family(
+        "Falcon-H1",
+        "FalconH1ForCausalLM",
+        usual(num_key_value_heads=2, mamba_d_ssm=32, mamba_d_head=8, **_MAMBA),
+        "attention beside a state space in every layer",
+    ),
+    Family(
+        "Granite 4, hybrid",
+        "GraniteMoeHybridForCausalLM",
+        usual(
+            num_key_value_heads=2,
+            layer_types=["mamba", "attention"],
+            mamba_d_head=16,
+            num_local_experts=2,
+            num_experts_per_tok=1,
+            shared_intermediate_size=16,
+            **_MAMBA,
+        ),
+        "attention in some layers",
+    ),
+    Family(
+        "RecurrentGemma",
+        "RecurrentGemmaForCausalLM",
+        usual(num_hidden_layers=3, num_key_value_heads=2, lru_width=32, attention_window_size=4),
+        "attention in some layers; sliding window",
+    ),
+    Family("OLMoE", "OlmoeForCausalLM", usual(num_key_value_heads=2, **_EXPERTS)),
+    Family(
+        "Qwen3, experts",
+        "Qwen3MoeForCausalLM",
+        grouped(moe_intermediate_size=16, **_EXPERTS),
+        "normalised q and k",
+    ),
+    Family("Ernie 4.5", "Ernie4_5ForCausalLM", grouped()),
+    Family("GLM-4", "Glm4ForCausalLM", grouped(partial_rotary_factor=0.5), "partly rotary"),
+)
