@@ -6,6 +6,7 @@ import { decodeLayer, headMap, isHere } from "./layer";
 import type { LayerData } from "./layer";
 import { bitmapOf, placesOf } from "./places";
 import type { Places } from "./places";
+import type { PredictionHeader } from "./prediction";
 import type { Header, HeadTable, Kind, Label, Part, Source, TableColumn, Tokens } from "./types";
 
 const MB = 2 ** 20;
@@ -17,7 +18,14 @@ export interface Thumbnails {
   columns: number;
 }
 
+export interface Prediction {
+  header: PredictionHeader;
+  /** (heads of header.words, tokens). */
+  byKey: Float32Array;
+}
+
 export class Reading {
+  private readonly predictions = new Cache<Prediction>(8 * MB, (found) => found.byKey.byteLength);
   private readonly layers = new Cache<LayerData>(256 * MB, (layer) => layer.bytes);
   private readonly maps = new Cache<Float32Array>(384 * MB, (map) => map.byteLength);
   private readonly pooled = new Cache<Thumbnails | null>(64 * MB, (pooled) => pooled?.codes.byteLength ?? 0);
@@ -124,6 +132,28 @@ export class Reading {
     return this.columns.get(column.buffer, async () => {
       const entry = this.header.buffers[column.buffer];
       return toFloats(await decode(entry, await this.source.buffer(column.buffer), column.buffer), entry.scale ?? 1);
+    });
+  }
+
+  /** Whether a prediction is here, or can be asked for. */
+  get canPredict(): boolean {
+    return Boolean(this.header.prediction) || this.canAsk;
+  }
+
+  /** Whether other targets than the one at hand can be asked for. */
+  get canAsk(): boolean {
+    return this.source.fetchPrediction !== undefined;
+  }
+
+  prediction(target: string | null): Promise<Prediction> {
+    return this.predictions.get(target ?? "", async () => {
+      const here = this.header.prediction && (target === null || !this.source.fetchPrediction);
+      const source = here || !this.source.fetchPrediction ? this.source : openContainer(await this.source.fetchPrediction(target));
+      const header = source.header.prediction;
+      if (!header) throw new Error("There is no prediction to explain here.");
+      const entry = source.header.buffers[header.by_key.buffer];
+      const numbers = await decode(entry, await source.buffer(header.by_key.buffer), header.by_key.buffer);
+      return { header, byKey: toFloats(numbers, entry.scale ?? 1) };
     });
   }
 }

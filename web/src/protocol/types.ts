@@ -17,6 +17,7 @@
  */
 
 import type { MediaHeader, PlacedTokens } from "./media";
+import type { PredictionHeader } from "./prediction";
 
 export type Kind = "encoder" | "decoder" | "cross";
 /** The name of a folder of src/views, and of a file of views/ in Python. */
@@ -44,6 +45,8 @@ export interface Header extends MediaHeader {
   other?: { model: string; caption?: string; parts: Part[] } | null;
   /** What the head map colours by; absent: only the pooled thumbnails' labels. */
   table?: HeadTable | null;
+  /** What made the predicted token: the prediction view. */
+  prediction?: PredictionHeader | null;
   /** A sentence about what a page with a budget leaves out. */
   left_out?: string;
   buffers: Record<string, BufferEntry>;
@@ -236,6 +239,8 @@ export interface Source {
   buffer(name: string): Promise<Uint8Array>;
   /** A whole container whose single part holds that single layer; of a large one, at least that head. */
   fetchLayer?(kind: Kind, layer: number, head: number): Promise<ArrayBuffer | Uint8Array>;
+  /** A container whose header has a prediction of this target; the likeliest if null. */
+  fetchPrediction?(target: string | null): Promise<ArrayBuffer | Uint8Array>;
 }
 
 export interface MountOptions {

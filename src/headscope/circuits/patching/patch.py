@@ -78,6 +78,7 @@ def patch(
         places, tokens = here, tokens or tuple(batch.tokens[0].labels)
         donor = record(scope, found, batch.clean, calls=what in ("weights", "values"))
         answered = batch.read(donor.output)[:, 0].double().cpu().numpy()
+        base = np.zeros(0)
         if ESTIMATE in kept:
             base, effect = _estimated(scope, found, batch, donor, what, places)
             kept[ESTIMATE].append(effect)
@@ -140,7 +141,8 @@ def _exact(
     tokens = next(iter(batch.corrupted.values())).numel()
     copies = max(1, TOKENS_AT_ONCE.get(scope.device.type, 8_192) // tokens)
     changes: list[Tensor] = []
-    with PatchSweep(scope, found, batch, donor, what) as sweep:
+    sweep = PatchSweep(scope, found, batch, donor, what)
+    with sweep:
         base = sweep.baseline[:, 0]
         for layer in range(len(found.stack.layers)):
             here = [place for place in places if place.layer == layer]

@@ -9,6 +9,7 @@ from typing import Any
 
 from headscope.errors import BadInput
 from headscope.figures import save
+from headscope.surfaces.app.attributions import attribution
 from headscope.surfaces.app.patterns import labels_of
 from headscope.surfaces.app.readings import Kept
 from headscope.surfaces.page import page
@@ -55,7 +56,13 @@ def _save_figure(
     data = _data(kept, name, query, other)
     labels = as_labels(labels_of(kept.scores), data.header["state"]["kind"])
     compared = None if other is None else other.reading
-    save(draw(name, kept.reading, data.header["state"], labels=labels, other=compared), path)
+    state = data.header["state"]
+    save(draw(name, _source(kept, name), state, labels=labels, other=compared), path)
+
+
+def _source(kept: Kept, name: str) -> Any:
+    """What a view is a picture of: the reading, or what made its prediction."""
+    return attribution(kept, None) if name == "prediction" else kept.reading
 
 
 def _data(kept: Kept, name: str, query: Mapping[str, str], other: Kept | None) -> ViewData:
@@ -71,7 +78,8 @@ def _data(kept: Kept, name: str, query: Mapping[str, str], other: Kept | None) -
     compared: dict[str, Any] = {}
     if other is not None and "other" in discover()[name].build.__annotations__:
         compared = {"other": other.reading}
-    built = discover()[name].build(kept.reading, sending=sending, kind=state["kind"], **compared)
+    source = _source(kept, name)
+    built = discover()[name].build(source, sending=sending, kind=state["kind"], **compared)
     # what an address leaves out is the page's default, not what a new view would open on
     open_on = {**choices(), **free(), "query": 0, "key": 0, "columns": 0}
     opened = {name: value for name, value in built.header["state"].items() if name not in open_on}

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.interrupting import Interrupted
+from headscope.surfaces.app.attributions import target_of
 from headscope.surfaces.app.export import export
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
@@ -59,6 +60,11 @@ def routes_over(models: Models) -> Starlette:
         found = fields(await request.body())
         asked = reading_id(found), off_heads(found)
         return _json(await run_in_threadpool(session.predict, *asked))
+
+    async def attribute(request: Request) -> Response:
+        found = fields(await request.body())
+        asked = reading_id(found), target_of(found)
+        return _container(await run_in_threadpool(session.attribute, *asked))
 
     async def importance(request: Request) -> Response:
         found = fields(await request.body())
@@ -117,6 +123,7 @@ def routes_over(models: Models) -> Starlette:
         Route("/api/importance", importance, methods=["POST"]),
         Route("/api/write", write, methods=["POST"]),
         Route("/api/compare", compare, methods=["POST"]),
+        Route("/api/attribute", attribute, methods=["POST"]),
     ]
     return Starlette(
         routes=routes,

@@ -10,6 +10,7 @@ from headscope.capture import Kind
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.reading import Reading, Scope
+from headscope.surfaces.app.attributions import attributed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.facts import head_facts
@@ -113,6 +114,11 @@ class Session:
         kept = self.readings.get(name)
         with self.models.lock(kept.model):
             return predictions(self.models.scope(kept.model), off, kept)
+
+    def attribute(self, name: str, target: str | None) -> ViewData:
+        kept = self.readings.get(name)
+        with self.models.lock(kept.model):
+            return attributed(kept, target)
 
     def importance(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)

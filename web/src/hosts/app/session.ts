@@ -274,6 +274,7 @@ export class Session {
         throw error;
       }
     };
+    source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
     return source;
   }
 

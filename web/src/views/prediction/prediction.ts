@@ -1,0 +1,153 @@
+/** The prediction view: the text, the heads that pushed its answer up and down, and from which words. */
+import type { Prediction } from "../../protocol/reading";
+import type { PredictionHeader, PredictionPart } from "../../protocol/prediction";
+import type { State } from "../../protocol/types";
+import { make, valueText, visible } from "../../render/dom";
+import { css } from "../../render/oklch";
+import { at, diverging } from "../../render/scales";
+import type { Context, View } from "../view";
+import { flowPicture, nameOf } from "./flow";
+
+export class PredictionView implements View {
+  readonly element = make("div", { class: "pr" });
+  private ticket = 0;
+  private found: Prediction | null = null;
+  private target: string | null = null;
+
+  constructor(private readonly context: Context) {}
+
+  update(state: State): void {
+    const end = this.context.painting.begin();
+    const ticket = ++this.ticket;
+    if (!this.found) this.element.replaceChildren(make("p", { class: "pr-note" }, "taking the prediction apart…"));
+    this.context.reading
+      .prediction(this.target)
+      .then((found) => {
+        if (ticket !== this.ticket) return;
+        this.found = found;
+        this.draw(state, found);
+      })
+      .catch((error: unknown) => {
+        if (ticket !== this.ticket) return;
+        const sentence = error instanceof Error ? error.message : String(error);
+        this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence)));
+      })
+      .finally(end);
+  }
+
+  redraw(): void {
+    if (this.found) this.draw(this.context.store.state, this.found);
+  }
+
+  copy(): string | null {
+    const parts = this.found?.header.parts ?? [];
+    return parts.map((part) => `${part.label}\t${part.value}`).join("\n") || null;
+  }
+
+  destroy(): void {
+    this.ticket++;
+  }
+
+  private open(part: PredictionPart): void {
+    if (part.part !== "head" || part.layer === null || part.head === null || !part.kind) return;
+    this.context.store.set({ kind: part.kind, layer: part.layer, head: part.head, heads: [part.head] });
+  }
+
+  private draw(state: State, { header, byKey }: Prediction): void {
+    const name = `${state.kind}.${state.layer}.${state.head}`;
+    const ramp = diverging(this.context.shade());
+    const row = header.words.indexOf(name);
+    const width = Math.max(header.query.length, header.key?.length ?? 0);
+    const values = row < 0 ? null : byKey.subarray(row * width, (row + 1) * width);
+    const most = Math.max(...(values ? Array.from(values, Math.abs) : [0]), 1e-9);
+    const words = state.kind === "cross" && header.key ? header.key : header.query;
+    const text = make("p", { class: "pr-text" });
+    words.forEach((word, index) => {
+      const span = make("span", { class: index === header.position && words === header.query ? "asks" : "" }, `${visible(word)} `);
+      const value = values?.[index] ?? 0;
+      span.style.background = value ? css(at(ramp, 0.5 + (0.32 * value) / most)) : "";
+      span.title = values ? `${valueText(value)} of head ${state.layer}-${state.head}` : "";
+      text.append(span);
+    });
+    text.append("→ ", make("b", {}, visible(header.target[0])), ...(header.target[1] ? [` rather than ${visible(header.target[1])}`] : []));
+    const pictures = make("div", { class: "pr-columns" }, this.bars(header, name), make("div", {}, this.flow(header, name), ...this.says(header, name)));
+    const note = make("p", { class: "pr-note" }, this.note(header));
+    this.element.replaceChildren(text, this.answers(header), pictures, note);
+    const what = header.target.length > 1 ? "difference of two logits" : "logit";
+    this.context.status(`${what} ${valueText(header.value)}; words coloured by what head ${state.layer}-${state.head} took from them`, {
+      kind: "ramp",
+      ramp,
+      title: "adds to the answer",
+      low: `−${valueText(most)}`,
+      high: valueText(most),
+    });
+  }
+
+  /** What else the model might have said: a click explains that instead, where the model is at hand. */
+  private answers(header: PredictionHeader): HTMLElement {
+    const line = make("div", { class: "pr-answers" }, "The model says");
+    for (const [token, share] of header.likeliest) {
+      const button = make("button", { "aria-pressed": String(token === header.target[0]), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
+      button.addEventListener("click", () => {
+        this.target = token;
+        this.update(this.context.store.state);
+      });
+      line.append(button);
+    }
+    return line;
+  }
+
+  private bars(header: PredictionHeader, open: string): HTMLElement {
+    const ramp = diverging(this.context.shade());
+    const list = make("div", { class: "pr-bars" });
+    const rest: PredictionPart = { part: "rest", kind: null, layer: null, head: null, label: "all others", value: header.rest };
+    const shown = [...header.parts, rest];
+    const most = Math.max(...shown.map((part) => Math.abs(part.value)), 1e-9);
+    for (const part of shown) {
+      const share = (50 * Math.abs(part.value)) / most;
+      const bar = make("b");
+      bar.style.left = `${part.value < 0 ? 50 - share : 50}%`;
+      bar.style.width = `${share}%`;
+      const line = make(part.part === "head" ? "button" : "div", { class: `pr-bar${nameOf(part) === open ? " open" : ""}` }, part.label, make("i", {}, bar), make("em", {}, valueText(part.value)));
+      line.style.setProperty("--colour", part.part === "rest" ? "var(--bar)" : css(at(ramp, part.value >= 0 ? 0.95 : 0.05)));
+      line.addEventListener("click", () => this.open(part));
+      line.addEventListener("mousemove", (event) => this.look(event as MouseEvent, header, part, null, part.value));
+      line.addEventListener("mouseleave", () => this.context.tooltip.hide());
+      list.append(line);
+    }
+    return list;
+  }
+
+  private flow(header: PredictionHeader, open: string): SVGElement {
+    return flowPicture(header, open, diverging(this.context.shade()), {
+      open: (part) => this.open(part),
+      look: (event, part, key, value) => this.look(event, header, part, key, value),
+      leave: () => this.context.tooltip.hide(),
+    });
+  }
+
+  private look(event: MouseEvent, header: PredictionHeader, part: PredictionPart, key: number | null, value: number): void {
+    const words = part.kind === "cross" && header.key ? header.key : header.query;
+    const rows = [{ text: key === null ? "adds" : `from “${visible(words[key])}”`, value: valueText(value) }];
+    const [up, down] = header.promotes[nameOf(part)] ?? [[], []];
+    if (up.length) rows.push({ text: "raises", value: up.slice(0, 4).map(visible).join(" ") });
+    if (down.length) rows.push({ text: "lowers", value: down.slice(0, 4).map(visible).join(" ") });
+    const title = part.part === "head" ? `head ${part.label}` : part.label;
+    this.context.tooltip.show({ title, rows, note: part.part === "head" ? "click: see from where" : undefined }, event.clientX, event.clientY);
+  }
+
+  /** The tokens that the head in hand raises and lowers. */
+  private says(header: PredictionHeader, open: string): HTMLElement[] {
+    const found = header.promotes[open];
+    if (!found) return [];
+    const [up, down] = found.map((tokens) => tokens.slice(0, 6).map(visible).join(" · "));
+    const [, layer, head] = open.split(".");
+    return [make("p", { class: "pr-says" }, `Head ${layer}-${head} raises `, make("b", {}, up), " and lowers ", make("b", {}, down))];
+  }
+
+  private note(header: PredictionHeader): string {
+    const lines = [`The lines are ${(100 * header.flow.shown).toFixed(0)} % of what the strongest heads carry; parts not drawn add ${valueText(header.flow.rest)}.`, header.note];
+    if (Math.abs(header.unexplained) > 0.005 * Math.max(1, Math.abs(header.value))) lines.push(`Unexplained: ${valueText(header.unexplained)}.`);
+    return lines.join(" ");
+  }
+}
