@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from headscope import circuits as circuits
     from headscope import probe as probe
     from headscope import studies as studies
+    from headscope.atlas.atlas import Atlas as Atlas
+    from headscope.atlas.make import atlas as atlas
     from headscope.circuits.logits.attribute import attribute as attribute
     from headscope.edits.ablate import ablate as ablate
     from headscope.edits.importance import importance as importance
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
     from headscope.statistics.survey.run import survey as survey
 
 _HOMES = {
+    "Atlas": "headscope.atlas",
     "BadInput": "headscope.errors",
     "HeadscopeError": "headscope.errors",
     "Stopped": "headscope.errors",
     "Reading": "headscope.reading",
     "Scope": "headscope.reading",
     "Survey": "headscope.statistics",
+    "atlas": "headscope.atlas",
     "ablate": "headscope.edits.ablate",
     "attribute": "headscope.circuits.logits.attribute",
     "circuits": "headscope.circuits",

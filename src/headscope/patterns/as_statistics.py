@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakKeyDictionary
 
 from torch import Tensor
 
@@ -37,7 +36,6 @@ YARDSTICKS = {
     "variance": ": the variance over such deals",
 }
 PARTS = tuple(YARDSTICKS)
-_scored: WeakKeyDictionary[Rows, dict[Pattern, Scores]] = WeakKeyDictionary()
 
 
 class PatternMeasure(Statistic):
@@ -65,11 +63,14 @@ class PatternMeasure(Statistic):
         return self.pattern.features()
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
-        scores = _scored.setdefault(rows, {})  # five parts ask for the same scores
-        if self.pattern not in scores:
-            scores[self.pattern] = self.pattern.scores(rows, grid)
-        found = scores[self.pattern]
+        key = (self.pattern.name, "scores")  # five parts ask for the same ones
+        if key not in rows.memo:
+            rows.memo[key] = self.pattern.scores(rows, grid)
+        found: Scores = rows.memo[key]
         return found.score - found.null if self.part == "excess" else getattr(found, self.part)
+
+    def row_values(self, rows: Rows, grid: Grid) -> Tensor:
+        return self.pattern.row_scores(rows, grid)
 
     def applies(self, kind: Kind, causal: bool) -> bool:
         return kind in self.kinds and self.pattern.applies(causal)

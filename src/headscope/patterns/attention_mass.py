@@ -31,9 +31,14 @@ class MassPattern(Pattern):
     def features(self) -> tuple[Feature, ...]:
         return (self._targets(), *pool_features(self._pool()))
 
+    def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
+        aimed, choice, _ = self._counts_of(rows, grid)
+        asked = (aimed > 0) & (aimed < choice)
+        return rows[self._targets().name].masked_fill(~asked[:, None], torch.nan)
+
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         mass, squares = pool_features(self._pool())
-        aimed, choice, seen = self._counts(grid)
+        aimed, choice, seen = self._counts_of(rows, grid)
         asked = (aimed > 0) & (aimed < choice)  # b t: there is a target, and a choice
         count = asked.sum(1).double()
         share = torch.where(asked, aimed / choice.clamp(min=1), 0.0)
@@ -56,6 +61,12 @@ class MassPattern(Pattern):
         sheet = Sheet(grid, slice(0, grid.query.ids.shape[1]))
         pool = self._pool()(sheet)
         return self.aim(sheet) & pool, pool
+
+    def _counts_of(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
+        key = (self.name, "counts")
+        if key not in rows.memo:
+            rows.memo[key] = self._counts(grid)
+        return rows.memo[key]
 
     def _counts(self, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         """How many targets, pool keys and visible keys each query has, b t float64."""

@@ -60,5 +60,9 @@ class Pattern(ABC):
         """What the rows must hold."""
 
     @abstractmethod
+    def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
+        """b H t: the score of every single query, nan where it has no target or no choice."""
+
+    @abstractmethod
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         """Scores of every document and head."""

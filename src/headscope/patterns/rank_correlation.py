@@ -50,6 +50,11 @@ class RankPattern(Pattern):
     def features(self) -> tuple[Feature, ...]:
         return (RowFeature(self.name, self._rows),)
 
+    def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
+        assert self.pool is not None
+        choice = torch.cat([self.pool(sheet).sum(2) for sheet in sheets(grid)], dim=1)
+        return rows[self.name].masked_fill((choice < LEAST)[:, None], torch.nan)
+
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         assert self.pool is not None
         choice = torch.cat([self.pool(sheet).sum(2) for sheet in sheets(grid)], dim=1)

@@ -87,6 +87,12 @@ class Statistic(ABC):
         name = self.feature if isinstance(self.feature, str) else self.feature.name
         return rows.mean(name, self.queries)
 
+    def row_values(self, rows: Rows, grid: Grid) -> Tensor:
+        """b H t: the number of every single query, nan where it has none."""
+        assert self.feature is not None, f"{self.name} has no number for a single query"
+        name = self.feature if isinstance(self.feature, str) else self.feature.name
+        return rows[name].masked_fill(~grid.select(self.queries)[:, None], torch.nan)
+
     def applies(self, kind: Kind, causal: bool) -> bool:
         return kind in self.kinds and not (causal and self.both_directions)
 

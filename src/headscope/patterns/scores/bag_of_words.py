@@ -29,6 +29,12 @@ class BagOfWords(Pattern):
     def features(self) -> tuple[Feature, ...]:
         return (RowFeature(self.name, _rows, width=3),)
 
+    def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
+        parts = [torch.stack(_sizes(sheet)) for sheet in sheets(grid)]
+        size, choice = torch.cat(parts, dim=2)
+        asked = (grid.query.classes >= PUNCTUATION) & (size > 1) & (size < choice)
+        return rows[self.name][..., 0].masked_fill(~asked[:, None], torch.nan)
+
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         parts = [torch.stack(_sizes(sheet)) for sheet in sheets(grid)]
         size, choice = torch.cat(parts, dim=2)

@@ -26,18 +26,18 @@ class MapKeeper:
     def __init__(self, grids: Mapping[Kind, Grid], recorder: Recorder) -> None:
         self._grids = grids
         self._recorder = recorder
-        self._kept: dict[Kind, list[tuple[Call, Tensor | None]]] = {}
+        self.kept: dict[Kind, list[tuple[Call, Tensor | None]]] = {}
 
     def __call__(self, call: Call) -> Output | None:
         if call.kind != "cross":
             rebuilds = self._recorder.rebuilds(call)
             weights = None if rebuilds else call.weights.detach().float()
-            self._kept.setdefault(call.kind, []).append((call, weights))
+            self.kept.setdefault(call.kind, []).append((call, weights))
         return self._recorder(call)
 
     def distances(self) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
         """For each kind: its heads, the sums of divergences between them, the rows compared."""
-        for kind, kept in self._kept.items():
+        for kind, kept in self.kept.items():
             grid = self._grids[kind]
             counts = [(call.q if weights is None else weights).shape[1] for call, weights in kept]  # pyright: ignore[reportOptionalMemberAccess]
             heads = tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,7 @@ class Rows:
         self._values = values
         self._wide = wide
         self._means: Tensor | None = None
+        self.memo: dict[object, Any] = {}  # what several statistics make of the same rows
 
     def __getitem__(self, name: str) -> Tensor:
         """b H t, or b H t' width for a wide feature. Rows of padded queries mean nothing."""

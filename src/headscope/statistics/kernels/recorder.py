@@ -34,6 +34,7 @@ class Recorder:
         self._heads: dict[Kind, list[tuple[int, int]]] = {kind: [] for kind in grids}
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
         self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
+        self._rows: dict[Kind, Rows] = {}
         self._lost: list[tuple[int, Tensor]] = []  # layer, whether a real row is not a number
 
     def __call__(self, call: Call) -> Output | None:
@@ -61,10 +62,12 @@ class Recorder:
 
     def rows(self, kind: Kind) -> Rows:
         """What was recorded of one kind of attention, all layers side by side."""
-        plan = self._plans[kind]
-        values = torch.cat(self._values[kind], dim=1)
-        wide = {name: torch.cat(parts, dim=1) for name, parts in self._wide[kind].items()}
-        return Rows(plan.grid, self._heads[kind], plan.names, values, wide)
+        if kind not in self._rows:
+            plan = self._plans[kind]
+            values = torch.cat(self._values[kind], dim=1)
+            wide = {name: torch.cat(parts, dim=1) for name, parts in self._wide[kind].items()}
+            self._rows[kind] = Rows(plan.grid, self._heads[kind], plan.names, values, wide)
+        return self._rows[kind]
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

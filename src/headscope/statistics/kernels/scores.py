@@ -46,6 +46,31 @@ def layer_weights(layer: LayerAttention, queries: slice, keys: int) -> Tensor:
     return torch.from_numpy(layer.head_weights(slice(None), queries, keys))[None]
 
 
+def row_weights(
+    call: Call, weights: Tensor | None, grid: Grid, document: int, queries: Tensor
+) -> Tensor:
+    """h r s in float32: the weights of single queries of one document, given or made again."""
+    if weights is not None:
+        return weights[document, :, queries.to(weights.device)].float()
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    one = slice(document, document + 1)
+    rows = queries.to(call.q.device)
+    seen = visible(call, grid, one, rows)
+    bias = call.bias
+    if bias is not None:
+        bias = bias if bias.shape[0] == 1 else bias[one]
+        bias = bias if bias.shape[2] == 1 else bias[:, :, rows]
+    return attention_weights(
+        call.q[one, :, rows].float(),
+        call.k[one].float(),
+        call.scaling,
+        softcap=call.softcap,
+        bias=bias,
+        visible=None if seen is None else seen[:, None],
+        sinks=call.sinks,
+    )[0]
+
+
 def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
     """b tq h d: what those weights make of the values."""
     assert call.v is not None
@@ -57,14 +82,15 @@ def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
     return mixed.transpose(1, 2).to(v.dtype)
 
 
-def visible(call: Call, grid: Grid, documents: slice, queries: slice) -> Tensor | None:
+def visible(call: Call, grid: Grid, documents: slice, queries: slice | Tensor) -> Tensor | None:
     """b|1 tq s bool: which keys each query may look at; None when all may be."""
     valid = grid.key.valid[documents]
     seen = None if grid.all_keys_valid else valid[:, None, :]
     if call.causal and call.kind != "cross":
         keys = valid.shape[1]
-        place = torch.arange(queries.start, queries.stop, device=valid.device)[:, None]
-        place = place + grid.offset
+        if isinstance(queries, slice):
+            queries = torch.arange(queries.start, queries.stop, device=valid.device)
+        place = queries.to(valid.device)[:, None] + grid.offset
         key = torch.arange(keys, device=valid.device)[None, :]
         order = key <= place
         if call.window is not None:

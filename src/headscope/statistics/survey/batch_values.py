@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -13,17 +14,24 @@ from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
+from headscope.statistics.places.settings import PlaceSettings, place_features
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.tally import Tally
 
 
-def features_for(chosen: Sequence[Statistic], on: Mapping[Kind, Grid]) -> dict[Kind, list[Feature]]:
-    """The features the statistics that apply to each kind will look up."""
+def features_for(
+    chosen: Sequence[Statistic], on: Mapping[Kind, Grid], places: PlaceSettings | None = None
+) -> dict[Kind, list[Feature]]:
+    """The features the statistics that apply to each kind will look up, and those of places."""
     wanted: dict[Kind, list[Feature]] = {}
     for kind, grid in on.items():
         applying = [s for s in chosen if s.applies(kind, grid.causal)]
         if applying:
             wanted[kind] = [resolve(feature) for s in applying for feature in s.features()]
+        if places is not None and kind != "cross":
+            judged = [s for s in places.statistics if s.applies(kind, grid.causal)]
+            extra = place_features(replace(places, statistics=tuple(judged)))
+            wanted[kind] = [*wanted.get(kind, []), *(resolve(feature) for feature in extra)]
     return wanted
 
 

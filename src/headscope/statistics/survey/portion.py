@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from headscope.capture import Call, Output, Sink
+from headscope.capture import Call, Kind, Output, Sink
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.distances.map_keeper import MapKeeper
-from headscope.statistics.features.grid import grids
+from headscope.statistics.features.grid import Grid, grids
 from headscope.statistics.features.repeats import repeated_batch
 from headscope.statistics.kernels.gradients import gradient_rows
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.verified import trust
+from headscope.statistics.places.gather import gather
+from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.statistic import Source, Statistic
 from headscope.statistics.survey.account import unread_characters
 from headscope.statistics.survey.batch_values import FiniteCheck, Measured, features_for, take
@@ -34,6 +36,7 @@ class Settings:
     token_types: str = "proper"
     replicates: int = 0
     seed: int = 0
+    places: PlaceSettings | None = None  # where heads do what they do, for an atlas
     fused: bool | None = field(default=None, compare=False)
 
     def of(self, source: Source) -> list[Statistic]:
@@ -85,7 +88,7 @@ def measure_repeats(scope: Scope, settings: Settings) -> Tally:
 
 
 def new_tally(settings: Settings) -> Tally:
-    return Tally(settings.statistics, settings.replicates, settings.seed)
+    return Tally(settings.statistics, settings.replicates, settings.seed, settings.places)
 
 
 def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: Tally) -> None:
@@ -103,8 +106,10 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
         for batch in texts:
             if is_read:
                 on = grids(scope, batch)
-                recorder = Recorder(on, features_for(chosen, on), trusted, settings.fused)
-                keeper = MapKeeper(on, recorder) if settings.distances else None
+                wanted = features_for(chosen, on, settings.places)
+                recorder = Recorder(on, wanted, trusted, settings.fused)
+                needs_maps = settings.distances or settings.places is not None
+                keeper = MapKeeper(on, recorder) if needs_maps else None
                 relay.sink = keeper or recorder
                 run(batch.inputs)
                 measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
@@ -113,8 +118,11 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
                 waiting = [started]
                 if keeper is not None:
                     _add_up(waiting, tally)
+                if keeper is not None and settings.distances:
                     for kind, heads, sums, rows in keeper.distances():
                         tally.add_distances(kind, heads, sums, rows)
+                if keeper is not None and settings.places is not None:
+                    _gather(scope, batch, recorder, keeper, on, tally)
             tally.documents += len(batch.documents)
             tally.tokens += sum(len(tokens) for tokens in batch.tokens)
             tally.truncated += sum(tokens.is_cut for tokens in batch.tokens)
@@ -122,6 +130,23 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
             tally.characters += characters
             tally.unread_characters += unread
         _add_up(waiting, tally)
+
+
+def _gather(
+    scope: Scope,
+    batch: TextBatch,
+    recorder: Recorder,
+    keeper: MapKeeper,
+    on: dict[Kind, Grid],
+    tally: Tally,
+) -> None:
+    """Take in the places of a batch."""
+    vocabulary = scope.model.get_input_embeddings().num_embeddings
+    for kind, kept in keeper.kept.items():
+        rows = recorder.rows(kind)
+        tally.heads.setdefault(kind, rows.heads)
+        tokens = batch.decoder_tokens if kind == "decoder" else None
+        gather(tally.places_of(kind, vocabulary), rows, on[kind], kept, tokens or batch.tokens)
 
 
 class _Relay:

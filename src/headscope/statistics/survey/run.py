@@ -6,9 +6,9 @@ import dataclasses
 import inspect
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from headscope._version import __version__
 from headscope.arguments import need_scope
@@ -22,6 +22,7 @@ from headscope.models.finite import check_weights
 from headscope.reading import Scope
 from headscope.runs import Fingerprint, ProgressCallback, Run, State, scope_identity
 from headscope.statistics.discovery import Wanted
+from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.engines import Engine, Local, Portion, Ray
 from headscope.statistics.survey.options import PAIR_TOKENS, Options
 from headscope.statistics.survey.portion import Settings, measure_repeats, new_tally
@@ -56,38 +57,74 @@ def survey(
     need_scope(scope)
     if output is not None:
         check_table(output, "A survey")
+    chosen = Options.named(options)
+
+    def made(tally: Tally, about: dict[str, Any]) -> Survey:
+        return from_tally(tally, {**about, "interval": chosen.interval}, chosen.interval)
+
+    return over_corpus(
+        scope, corpus, statistics, made, chosen,
+        limit=limit, output=output, restart=restart, progress=progress,
+    )  # fmt: skip
+
+
+class Saved(Protocol):
+    """A result that a run can write."""
+
+    def save(self, path: str | Path) -> None: ...
+
+
+Made = TypeVar("Made", bound=Saved)
+
+
+def over_corpus(
+    scope: Scope,
+    corpus: Any,
+    statistics: str | Sequence[Wanted] | None,
+    make: Callable[[Tally, dict[str, Any]], Made],
+    chosen: Options,
+    *,
+    places: PlaceSettings | None = None,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+    title: str = "Surveying",
+) -> Made:
+    """One pass over a corpus as a run; `make` turns what was counted into the result.
+
+    It is given the tally and a description of the run, and called once more for what there is
+    when the run is stopped.
+    """
     if scope.tokenizer is None:
         raise BadInput(f"{scope.name} has no tokenizer, so it cannot read a corpus of text.")
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least 1, not {limit}.")
-    chosen = Options.named(options)
     check_weights(scope.model, scope.name)
     measured, missing = measurable(scope, statistics)
-    settings = _settings(scope, chosen, measured)
+    settings = dataclasses.replace(_settings(scope, chosen, measured), places=places)
     source = _Source(scope, corpus, chosen, settings, limit)
     identity = {
         **scope_identity(scope),
         "statistics": [statistic.name for statistic in measured],
         "settings": {
             **{f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)
-               if f.compare and f.name != "statistics"},
+               if f.compare and f.name not in ("statistics", "places")},
+            "places": None if places is None else places.described,
             **source.described,
             "chunk": source.portion,
         },
     }  # fmt: skip
-    run = Run(output, identity, title="Surveying", restart=restart, progress=progress)
+    run = Run(output, identity, title=title, restart=restart, progress=progress)
     with run:
         work = _Pass(run, source, settings)
 
-        def found(complete: bool) -> Survey:
-            about = {**_about(scope, source, work), "not measured": missing}
-            survey = from_tally(
-                work.tally, {**about, "interval": chosen.interval, "complete": complete},
-                chosen.interval,
-            )  # fmt: skip
+        def found(complete: bool) -> Made:
+            about = {**_about(scope, source, work), "not measured": missing, "complete": complete}
+            result = make(work.tally, about)
             if run.output is not None:
-                survey.save(run.output)
-            return survey
+                result.save(run.output)
+            return result
 
         try:
             place: Engine = (

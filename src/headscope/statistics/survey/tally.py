@@ -11,6 +11,9 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.statistics.accumulator import Accumulator
 from headscope.statistics.distances.head_distances import HeadDistances
+from headscope.statistics.places.gather import applying as applying_to
+from headscope.statistics.places.places import Places
+from headscope.statistics.places.settings import FOCUS, PlaceSettings
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 
@@ -23,13 +26,21 @@ READ = ("documents", "tokens", "truncated", "characters", "unread_characters")
 class Tally:
     """Accumulators by kind and statistic, distances between heads, and how much was read."""
 
-    def __init__(self, statistics: Sequence[Statistic], replicates: int = 0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        statistics: Sequence[Statistic],
+        replicates: int = 0,
+        seed: int = 0,
+        places: PlaceSettings | None = None,
+    ) -> None:
         self._statistics = {statistic.name: statistic for statistic in statistics}
         self._replicates = replicates
         self._seed = seed
         self.heads: dict[Kind, Heads] = {}
         self.parts: dict[tuple[Kind, str], Accumulator] = {}
         self.distances: dict[Kind, HeadDistances] = {}
+        self.places: dict[Kind, Places] = {}
+        self._places = places
         self.documents = 0
         self.tokens = 0
         self.truncated = 0
@@ -61,6 +72,14 @@ class Tally:
             self.parts[kind, name] = inner
         return self.parts[kind, name]
 
+    def places_of(self, kind: Kind, vocabulary: int) -> Places:
+        assert self._places is not None
+        if kind not in self.places:
+            applying = [s.name for s in applying_to(self._places, kind, kind == "decoder")]
+            names = (*applying, FOCUS)
+            self.places[kind] = Places(names, len(self.heads[kind]), vocabulary, self._places)
+        return self.places[kind]
+
     def merge(self, other: Tally) -> None:
         """Take in another tally; for the same bits, merge in the same order."""
         for kind, heads in other.heads.items():
@@ -70,6 +89,8 @@ class Tally:
         for kind, distances in other.distances.items():
             mine = self.distances.setdefault(kind, HeadDistances(len(self.heads[kind])))
             mine.merge(distances)
+        for kind, places in other.places.items():
+            self.places_of(kind, places.counts.vocabulary).merge(places)
         for name in READ:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -86,6 +107,9 @@ class Tally:
         for kind, distances in self.distances.items():
             for key, array in distances.arrays().items():
                 kept[f"distances/{kind}/{key}"] = array
+        for kind, places in self.places.items():
+            for key, array in places.arrays().items():
+                kept[f"places/{kind}/{key}"] = array
         return kept
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -106,3 +130,6 @@ class Tally:
                 kind = path[1]  # pyright: ignore
                 self.distances[kind] = HeadDistances(len(self.heads[kind]))
                 self.distances[kind].restore(state)
+            elif path[:1] == ("places",):
+                kind = path[1]  # pyright: ignore
+                self.places_of(kind, int(state["counts:total"][1])).restore(state)

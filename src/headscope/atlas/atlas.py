@@ -1,0 +1,230 @@
+"""An atlas: a survey with every head's examples and profiles, opened as a map of heads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from headscope.atlas import file
+from headscope.atlas.excerpt import Document, excerpt
+from headscope.capture import Kind
+from headscope.errors import BadInput
+from headscope.measures import current_name
+from headscope.results import HeadResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.atlas.compare import AtlasComparison
+
+PROFILES = ("offset", "query_token", "key_token", "pair", "position", "length")
+UNLABELLED = ("confidence", "focus")  # what examples of a head without a label show
+
+
+class Atlas(HeadResult):
+    """Every head's measures, labels, examples, profiles and neighbours over a corpus.
+
+    Tables are those of the file (see docs/atlas.md); one that is opened from a file is read when
+    it is first asked for.
+    """
+
+    def __init__(
+        self,
+        description: dict[str, Any],
+        tables: dict[str, pd.DataFrame],
+        store: file.Store | None = None,
+    ) -> None:
+        self.description = description
+        self._tables = dict(tables)
+        self._store = store
+        self._search: Any = None
+
+    # what it holds
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """One of the file's tables, by name."""
+        if name not in self._tables:
+            if self._store is None or name not in self._store.names:
+                raise BadInput(f"This atlas has no table {name!r}; {_WHY.get(name, '')}".rstrip())
+            self._tables[name] = self._store.table(name)
+        return self._tables[name]
+
+    def has(self, name: str) -> bool:
+        return name in self._tables or (self._store is not None and name in self._store.names)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        return self.frame("heads")
+
+    @property
+    def title(self) -> str:
+        return f"Atlas of {self.model}"
+
+    @property
+    def model(self) -> str:
+        return str(self.description.get("model", "a model"))
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return tuple(self.table["kind"].unique())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole corpus was read; a stopped run gives what it had."""
+        return bool(self.description.get("complete", True))
+
+    @property
+    def has_text(self) -> bool:
+        return bool(self.description.get("text", True))
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        """The labels that hold, each head's strongest first."""
+        rows: Any = self.frame("labels")
+        kept = rows[rows["labelled"]].sort_values(
+            ["kind", "layer", "head", "score"], ascending=[True, True, True, False], kind="stable"
+        )
+        return kept.drop(columns="labelled").reset_index(drop=True)
+
+    def label(self, layer: int, head: int, kind: Kind | None = None) -> str | None:
+        """The pattern of a head's strongest label, by name; None for a head without one."""
+        rows = self._of_head(self.labels, layer, head, kind)
+        return None if rows.empty else str(rows.iloc[0]["pattern"])
+
+    # examples
+
+    def examples(
+        self,
+        layer: int,
+        head: int,
+        n: int | None = 20,
+        *,
+        measure: str | None = None,
+        tenth: int | None = None,
+        kind: Kind | None = None,
+        around: int = 12,
+    ) -> pd.DataFrame:
+        """Places where a head does something, the strongest first.
+
+        Without a measure, what the head is labelled for; of a head without a label, its
+        confidence. `tenth` (0 to 9) gives places of that tenth of the measure's range instead.
+        `text` is the place with `around` tokens on each side, the query in [[ ]] and the key it
+        attends to most in << >>; it is empty where an atlas keeps no text.
+        """
+        rows: Any = self._of_head(self.frame("examples"), layer, head, kind)
+        name = current_name(measure) if measure else self.shown_measure(layer, head, kind)
+        found = rows[
+            (rows["measure"] == name) & (rows["tenth"] == (-1 if tenth is None else tenth))
+        ]
+        if found.empty and name not in set(self.frame("examples")["measure"]):
+            there = ", ".join(sorted(self.frame("examples")["measure"].unique()))
+            raise BadInput(f"There are no examples of {name!r} here; there are some of {there}.")
+        found = found.sort_values("rank").head(len(found) if n is None else n)
+        texts = [
+            excerpt(self.document(row.document, row.kind), row.query, row.keys[:1], around)
+            for row in found.itertuples()
+        ]
+        return found.assign(text=texts).reset_index(drop=True)
+
+    def shown_measure(self, layer: int, head: int, kind: Kind | None = None) -> str:
+        """What a head's examples are of when nothing is named: its label, or its confidence."""
+        return self.label(layer, head, kind) or UNLABELLED[0]
+
+    def document(self, number: int, kind: Kind | None = None) -> Document | None:
+        """A text that examples come from; None where no text was kept."""
+        if not self.has_text:
+            return None
+        rows: Any = self.frame("documents")
+        found = rows[(rows["document"] == number) & (rows["kind"] == (kind or self.kinds[0]))]
+        if found.empty:
+            return None
+        row = found.iloc[0]
+        return Document(
+            int(row["document"]),
+            tuple(row["tokens"]),
+            np.asarray(row["segments"], dtype=np.int8),
+            np.asarray(row["continues"], dtype=bool),
+        )
+
+    # profiles and neighbours
+
+    def profiles(
+        self, layer: int, head: int, which: str | None = None, kind: Kind | None = None
+    ) -> pd.DataFrame:
+        """What a head looks for: `which` is offset, query_token, key_token, pair, position, length.
+
+        `count` is how often, `expected` how often by chance, `lift` their ratio and `p` how often
+        chance alone would do as well; see docs/atlas.md for what chance is.
+        """
+        rows: Any = self._of_head(self.frame("profiles"), layer, head, kind)
+        if which is None:
+            return rows.reset_index(drop=True)
+        if which not in PROFILES:
+            raise BadInput(f"A profile is one of {', '.join(PROFILES)}, not {which!r}.")
+        return rows[rows["profile"] == which].reset_index(drop=True)
+
+    def neighbours(
+        self, layer: int, head: int, n: int = 5, kind: Kind | None = None
+    ) -> pd.DataFrame:
+        """The heads that attend most alike, nearest first: layer, head, distance, label."""
+        rows: Any = self._of_head(self.frame("distances"), layer, head, kind)
+        near = rows.nsmallest(n, "distance").reset_index(drop=True)
+        names = [
+            self.label(row.other_layer, row.other_head, cast("Kind", row.kind))
+            for row in near.itertuples()
+        ]
+        near = near[["kind", "other_layer", "other_head", "distance"]]
+        near.columns = ["kind", "layer", "head", "distance"]
+        return near.assign(label=names)
+
+    # search and comparison
+
+    def find(self, n: int | None = 50, **wanted: Any) -> pd.DataFrame:
+        """Kept places that fit: see `headscope.atlas.search.Search.find` for what can be asked."""
+        from headscope.atlas.search import Search
+
+        if self._search is None:
+            self._search = Search(self)
+        return self._search.find(n, **wanted)
+
+    def compared_with(self, other: Atlas) -> AtlasComparison:
+        """Heads of two atlases matched by likeness, and what changed."""
+        from headscope.atlas.compare import compare_atlases
+
+        return compare_atlases(self, other)
+
+    # on disk
+
+    def save(self, path: str | Path) -> None:
+        """Write the atlas as one file (a zip of Parquet tables)."""
+        names = [name for name in file.TABLES if self.has(name)]
+        file.write(path, self.description, {name: self.frame(name) for name in names})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Open an atlas: the file, or a folder it was unpacked to."""
+        store = file.Store(path)
+        about = {k: v for k, v in store.description.items() if k not in ("format", "version")}
+        return cls(about, {}, store)
+
+    def _of_head(
+        self, frame: pd.DataFrame, layer: int, head: int, kind: Kind | None
+    ) -> pd.DataFrame:
+        chosen = kind or self.kinds[0]
+        heads: Any = self.table
+        heads = heads[heads["kind"] == chosen]
+        if not ((heads["layer"] == layer) & (heads["head"] == head)).any():
+            raise BadInput(
+                f"There is no {chosen} head {layer}-{head} here; layers are 0 to "
+                f"{heads['layer'].max()}, heads 0 to {heads['head'].max()}."
+            )
+        rows: Any = frame
+        return rows[(rows["kind"] == chosen) & (rows["layer"] == layer) & (rows["head"] == head)]
+
+
+_WHY = {
+    "distances": "make it with distances=True to know how alike heads are.",
+    "groups": "make it with distances=True to group heads.",
+}

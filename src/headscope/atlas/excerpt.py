@@ -1,0 +1,54 @@
+"""A place in a text as one line, the query and the keys marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+QUERY, KEY = ("[[", "]]"), ("<<", ">>")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text that examples come from, as its tokens."""
+
+    number: int
+    tokens: tuple[str, ...]  # as people read them
+    segments: NDArray[np.int8]  # 0 for sentence A, 1 for sentence B
+    continues: NDArray[np.bool_]  # the token goes on with the word before it
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def excerpt(document: Document | None, query: int, keys: Sequence[int], around: int = 12) -> str:
+    """Tokens about the query; a marked key that lies elsewhere is shown after an ellipsis."""
+    if document is None:
+        return ""
+    low, high = max(0, query - around), min(len(document), query + around + 1)
+    parts = [_stretch(document, low, high, query, keys)]
+    for key in keys:
+        if not low <= key < high:
+            near = range(max(0, key - 2), min(len(document), key + 3))
+            far = _stretch(document, near.start, near.stop, query, keys)
+            parts = [far, *parts] if key < low else [*parts, far]
+    lead = "… " if low > 0 and len(parts) == 1 else ""
+    trail = " …" if high < len(document) else ""
+    return lead + " … ".join(parts) + trail
+
+
+def _stretch(document: Document, low: int, high: int, query: int, keys: Sequence[int]) -> str:
+    text = ""
+    for place in range(low, high):
+        token = document.tokens[place]
+        joined = bool(document.continues[place]) and place > low
+        shown = token.removeprefix("##") if joined else token
+        if place == query:
+            shown = f"{QUERY[0]}{shown}{QUERY[1]}"
+        if place in keys:
+            shown = f"{KEY[0]}{shown}{KEY[1]}"
+        text += shown if joined or not text else f" {shown}"
+    return text

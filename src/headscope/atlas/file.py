@@ -1,0 +1,104 @@
+"""The file of an atlas: Parquet tables and a JSON description, in a zip or a folder.
+
+Everything opens with pandas alone; `docs/atlas.md` says what each column is. The same content gives
+the same bytes: members have no times and stand in one order.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+DESCRIPTION = "atlas.json"
+TABLES = ("heads", "labels", "examples", "tenths", "documents", "profiles", "distances", "groups")
+REQUIRED = ("heads", "examples", "documents", "profiles")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can say
+
+
+def write(path: str | Path, description: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
+    """Write a zip; a reader never sees half of it."""
+    with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w") as file:
+        about = {"format": "headscope atlas", "version": FORMAT, **description}
+        text = json.dumps(about, indent=1, ensure_ascii=False, sort_keys=True)
+        _member(file, DESCRIPTION, text.encode(), zipfile.ZIP_DEFLATED)
+        for name in TABLES:
+            if name in tables:
+                # Parquet is compressed already
+                _member(file, f"{name}.parquet", _parquet(tables[name]), zipfile.ZIP_STORED)
+
+
+class Store:
+    """An atlas on disk, a zip or a folder; tables are read when they are asked for."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise BadInput(f"There is no atlas {path}; make one with `headscope atlas`.")
+        if not self.path.is_dir() and not zipfile.is_zipfile(self.path):
+            raise BadInput(f"{path} is no atlas: it is neither a zip nor a folder of tables.")
+        self.description = self._described()
+        self.names = [name for name in TABLES if self._has(f"{name}.parquet")]
+        missing = [name for name in REQUIRED if name not in self.names]
+        if missing:
+            raise BadInput(f"{path} is no atlas: it has no {missing[0]}.parquet.")
+
+    def table(self, name: str) -> pd.DataFrame:
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            found = pyarrow.parquet.read_table(io.BytesIO(self._bytes(f"{name}.parquet")))
+        except (pyarrow.ArrowException, OSError, zipfile.BadZipFile) as error:
+            raise BadInput(f"{self.path} is damaged: {name}.parquet cannot be read.") from error
+        return found.to_pandas()
+
+    def _described(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._bytes(DESCRIPTION))
+        except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+            raise BadInput(f"{self.path} is no atlas: it has no {DESCRIPTION}.") from error
+        if not isinstance(found, dict) or found.get("format") != "headscope atlas":
+            raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} says something else.")
+        if int(found.get("version", 0)) > FORMAT:
+            raise BadInput(f"{self.path} was made by a newer headscope; upgrade to open it.")
+        return found
+
+    def _has(self, member: str) -> bool:
+        if self.path.is_dir():
+            return (self.path / member).is_file()
+        with zipfile.ZipFile(self.path) as file:
+            return member in file.namelist()
+
+    def _bytes(self, member: str) -> bytes:
+        if self.path.is_dir():
+            return (self.path / member).read_bytes()
+        with zipfile.ZipFile(self.path) as file:
+            return file.read(member)
+
+
+def _member(file: zipfile.ZipFile, name: str, data: bytes, compression: int) -> None:
+    about = zipfile.ZipInfo(name, _EPOCH)
+    about.compress_type = compression
+    about.external_attr = 0o644 << 16
+    file.writestr(about, data)
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    import pyarrow
+    import pyarrow.parquet
+
+    into = io.BytesIO()
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    pyarrow.parquet.write_table(table, into, compression="zstd", compression_level=9)
+    return into.getvalue()

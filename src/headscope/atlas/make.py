@@ -1,0 +1,77 @@
+"""`hs.atlas`: one streaming pass that gives every head's measures, examples and profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.atlas.atlas import Atlas
+from headscope.atlas.tables import atlas_of
+from headscope.errors import BadInput
+from headscope.patterns import measures as pattern_measures
+from headscope.statistics.discovery import Wanted, choose, discover
+from headscope.statistics.places.settings import PlaceSettings
+from headscope.statistics.survey.options import Options
+from headscope.statistics.survey.run import over_corpus
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.runs import ProgressCallback
+    from headscope.statistics.statistic import Statistic
+    from headscope.statistics.survey.tally import Tally
+
+
+def atlas(
+    scope: Scope,
+    corpus: Any,
+    statistics: str | Sequence[Wanted] | None = None,
+    *,
+    top: int = 20,
+    per_tenth: int = 2,
+    per_document: int = 2,
+    keys: int = 8,
+    text: bool = True,
+    distances: bool = True,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+    **options: Any,
+) -> Atlas:
+    """Measure every head of a scope over a corpus, and keep the places behind the numbers.
+
+    `statistics` are those of `hs.survey`, the standard ones when left out; patterns are always
+    measured. Of every head and measure the `top` strongest places are kept, at most
+    `per_document` of one document, and `per_tenth` of every tenth of the measure's range, each
+    with its `keys` heaviest keys. An atlas holds excerpts of the corpus; `text=False` keeps none.
+    The other options are those of `hs.survey`. With an `output` the run can be stopped and goes on.
+    """
+    _check(top=top, per_tenth=per_tenth, per_document=per_document, keys=keys)
+    chosen = Options.named({**options, "distances": distances})
+    patterns = pattern_measures(scope)
+    wanted = _together(choose(statistics), patterns)
+    judged = [s for s in patterns if s.name == s.pattern.name and s.source == "corpus"]  # pyright: ignore
+    places = PlaceSettings(
+        (*judged, discover()["confidence"]), top, per_tenth, per_document, keys, seed=chosen.seed
+    )
+
+    def made(tally: Tally, about: dict[str, Any]) -> Atlas:
+        return atlas_of(scope, tally, about, places, text=text)
+
+    return over_corpus(
+        scope, corpus, wanted, made, chosen, places=places,
+        limit=limit, output=output, restart=restart, progress=progress, title="Making the atlas",
+    )  # fmt: skip
+
+
+def _together(chosen: Sequence[Statistic], patterns: Sequence[Statistic]) -> list[Statistic]:
+    """Each once; a pattern asked for by name is the one made for this model."""
+    names = {pattern.name for pattern in patterns}
+    return [*(s for s in chosen if s.name not in names), *patterns]
+
+
+def _check(**counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            raise BadInput(f"{name} is at least 1, not {count}.")

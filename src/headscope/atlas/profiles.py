@@ -1,0 +1,162 @@
+"""Profiles: what a head looks for, with counts and lift over what chance gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.statistics.places.counts import REACH, Counts
+
+if TYPE_CHECKING:
+    from headscope.capture import Kind
+    from headscope.statistics.places.places import Places
+    from headscope.statistics.survey.tally import Heads
+
+TOKENS = 60  # rows of a head in each profile of tokens: the most frequent and the highest lifts
+LEAST = 5  # times a token or pair must occur to be listed
+COLUMNS = [
+    "kind", "layer", "head", "profile", "name", "other", "count", "expected", "lift", "p",
+    "weight", "focus",
+]  # fmt: skip
+Spelled = Callable[[Any], list[str]]
+
+
+def profile_table(
+    kind: Kind, heads: Heads, places: Places, spelled: Spelled | None
+) -> pd.DataFrame:
+    """All profiles of all heads; those of tokens only with text."""
+    counts = places.counts
+    parts = [_offsets(counts), _along("position", counts.positions), _lengths(counts)]
+    if spelled is not None:
+        parts += [_key_tokens(counts, spelled), _query_tokens(counts, spelled)]
+        parts += [_pairs(counts, spelled)]
+    frame: Any = pd.concat(parts, ignore_index=True)
+    numbers = np.array(heads)
+    at = frame.pop("at").to_numpy(dtype=np.int64)
+    frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
+    for name in COLUMNS:
+        if name not in frame:
+            frame[name] = np.nan
+    frame["other"] = frame["other"].fillna("")
+    order = ["layer", "head", "profile"]
+    return frame[COLUMNS].sort_values(order, kind="stable").reset_index(drop=True)
+
+
+def _offsets(counts: Counts) -> pd.DataFrame:
+    head, place = np.nonzero(counts.offsets)
+    count = counts.offsets[head, place]
+    expected = counts.expected_offsets[place]
+    return _judged(head, "offset", (place - REACH).astype(str), count, expected)
+
+
+def _along(name: str, sums: NDArray[np.float64]) -> pd.DataFrame:
+    """Mean largest weight and mean focus along a line of places."""
+    head, place = np.nonzero(sums[0])
+    queries = sums[0, head, place]
+    return pd.DataFrame(
+        {
+            "at": head,
+            "profile": name,
+            "name": place.astype(str),
+            "count": queries.astype(np.int64),
+            "weight": sums[1, head, place] / queries,
+            "focus": sums[2, head, place] / queries,
+        }
+    )
+
+
+def _lengths(counts: Counts) -> pd.DataFrame:
+    frame = _along("length", counts.lengths)
+    return frame.assign(name=[str(2 ** int(power)) for power in frame["name"]])
+
+
+def _key_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
+    head, token = np.divmod(counts.keys.codes, counts.vocabulary)
+    at = np.searchsorted(counts.chance.codes, token)
+    # even attention chooses every key seen alike: `weight` sums those chances
+    expected = counts.chance.weight[at]
+    weight = counts.keys.weight / counts.keys.count
+    frame = _judged(head, "key_token", token, counts.keys.count, expected).assign(weight=weight)
+    return _most_telling(frame, "name", spelled)
+
+
+def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
+    """Mean largest weight by the query's token, over that of all queries of the head."""
+    from scipy import stats
+
+    table = counts.queries
+    head, token = np.divmod(table.codes, counts.vocabulary)
+    whole = np.bincount(head, table.weight, counts.heads) / max(counts.total, 1)
+    square = np.bincount(head, table.square, counts.heads) / max(counts.total, 1)
+    spread = np.sqrt(np.maximum(square - whole**2, 1e-12))
+    mean = table.weight / table.count
+    z = (mean - whole[head]) / (spread[head] / np.sqrt(table.count))
+    frame = pd.DataFrame(
+        {
+            "at": head,
+            "profile": "query_token",
+            "name": token,
+            "count": table.count,
+            "expected": whole[head],
+            "lift": mean / whole[head],
+            "p": stats.norm.sf(z),
+            "weight": mean,
+        }
+    )
+    return _most_telling(frame, "name", spelled)
+
+
+def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
+    table = counts.pairs
+    with_query, key = np.divmod(table.codes, counts.vocabulary)
+    head, query = np.divmod(with_query, counts.vocabulary)
+    asked = counts.queries.count[np.searchsorted(counts.queries.codes, with_query)]
+    with_key = head * counts.vocabulary + key
+    chosen = counts.keys.count[np.searchsorted(counts.keys.codes, with_key)]
+    expected = asked * chosen / max(counts.total, 1)
+    frame = _judged(head, "pair", query, table.count, expected)
+    frame = frame.assign(other=key, weight=table.weight / table.count)
+    frame = _most_telling(frame, "name", spelled)
+    return frame.assign(other=spelled(frame["other"].to_numpy(dtype=np.int64)))
+
+
+def _judged(
+    head: NDArray[np.int64],
+    profile: str,
+    name: Any,
+    count: NDArray[np.int64],
+    expected: NDArray[np.float64],
+) -> pd.DataFrame:
+    from scipy import stats
+
+    return pd.DataFrame(
+        {
+            "at": head,
+            "profile": profile,
+            "name": name,
+            "count": count,
+            "expected": expected,
+            "lift": count / np.maximum(expected, 1e-12),
+            "p": stats.poisson.sf(count - 1, np.maximum(expected, 1e-12)),
+        }
+    )
+
+
+def _most_telling(frame: pd.DataFrame, column: str, spelled: Spelled) -> pd.DataFrame:
+    """Each head's most frequent rows and those of the least p, tokens spelled out."""
+    rows: Any = frame[frame["count"] >= LEAST]
+    frequent = rows.sort_values(["at", "count"], ascending=[True, False], kind="stable")
+    telling = rows.sort_values(["at", "p", "lift"], ascending=[True, True, False], kind="stable")
+    chosen = {*_first(frequent), *_first(telling)}
+    kept = rows.loc[sorted(chosen)].sort_values(
+        ["at", "p", "count"], ascending=[True, True, False], kind="stable"
+    )
+    return kept.assign(**{column: spelled(kept[column].to_numpy(dtype=np.int64))})
+
+
+def _first(ordered: Any) -> list[int]:
+    return ordered.groupby("at", sort=False).head(TOKENS // 2).index.tolist()

@@ -1,0 +1,137 @@
+"""Counts of what a head's queries attend to most: offsets, tokens, pairs of tokens, positions.
+
+Every query counts once, for the key it gives the largest weight. Counts are exact but for pairs of
+tokens, of which each head keeps a bounded number: what falls below is dropped, and how much a
+count may lack for it is known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.generic]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+REACH = 64  # offsets beyond are counted as this one
+OFFSETS = 2 * REACH + 1
+POSITIONS = 10  # tenths of a text
+LENGTHS = 20  # powers of two
+
+
+class Table:
+    """Sums of a number and of its square by code, sorted by code; of any codes that occur."""
+
+    def __init__(self) -> None:
+        self.codes = np.zeros(0, dtype=np.int64)
+        self.count = np.zeros(0, dtype=np.int64)
+        self.weight = np.zeros(0)
+        self.square = np.zeros(0)
+
+    def add(self, codes: Ints, weights: Floats) -> None:
+        """Count every code once with its weight."""
+        self.add_counted(codes, np.ones(len(codes), dtype=np.int64), weights, weights**2)
+
+    def add_counted(self, codes: Ints, count: Ints, weight: Floats, square: Floats) -> None:
+        if not len(codes):
+            return
+        codes = np.concatenate([self.codes, codes])
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        self.codes = ordered[starts]
+        self.count = np.add.reduceat(np.concatenate([self.count, count])[order], starts)
+        self.weight = np.add.reduceat(np.concatenate([self.weight, weight])[order], starts)
+        self.square = np.add.reduceat(np.concatenate([self.square, square])[order], starts)
+
+    def merge(self, other: Table) -> None:
+        self.add_counted(other.codes, other.count, other.weight, other.square)
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        self.codes, self.count = self.codes[kept], self.count[kept]
+        self.weight, self.square = self.weight[kept], self.square[kept]
+
+    def arrays(self, prefix: str) -> dict[str, Array]:
+        return {
+            f"{prefix}.{name}": getattr(self, name)
+            for name in ("codes", "count", "weight", "square")
+        }
+
+    def restore(self, prefix: str, arrays: dict[str, Array]) -> None:
+        self.codes = arrays[f"{prefix}.codes"].astype(np.int64)
+        self.count = arrays[f"{prefix}.count"].astype(np.int64)
+        self.weight = arrays[f"{prefix}.weight"].astype(np.float64)
+        self.square = arrays[f"{prefix}.square"].astype(np.float64)
+
+
+class Counts:
+    """The counts of all heads of one kind of attention."""
+
+    def __init__(self, heads: int, vocabulary: int, pairs: int) -> None:
+        self.heads, self.vocabulary, self.most_pairs = heads, vocabulary, pairs
+        self.offsets = np.zeros((heads, OFFSETS), dtype=np.int64)
+        self.expected_offsets = np.zeros(OFFSETS)
+        self.positions = np.zeros((3, heads, POSITIONS))  # queries, Σ largest, Σ focus
+        self.lengths = np.zeros((3, heads, LENGTHS))
+        self.queries = Table()  # head · V + query token
+        self.keys = Table()  # head · V + key token
+        self.pairs = Table()  # (head · V + query token) · V + key token
+        self.lost = np.zeros(heads, dtype=np.int64)  # what a pair's count may lack
+        self.chance = Table()  # key token: how often even attention would choose it
+        self.total = 0  # queries seen
+
+    def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
+        """Count queries by head, query token and the token attended to most."""
+        found = Table()
+        found.add((heads * self.vocabulary + query) * self.vocabulary + key, largest)
+        head_and_query, of_key = np.divmod(found.codes, self.vocabulary)
+        self.queries.add_counted(head_and_query, found.count, found.weight, found.square)
+        with_key = head_and_query // self.vocabulary * self.vocabulary + of_key
+        self.keys.add_counted(with_key, found.count, found.weight, found.square)
+        self.pairs.merge(found)
+        self.prune()
+
+    def prune(self) -> None:
+        """Keep each head's most frequent pairs; remember how many of one may have gone."""
+        head = self.pairs.codes // self.vocabulary**2
+        if not len(head) or np.bincount(head, minlength=self.heads).max() <= self.most_pairs:
+            return
+        # by head, the most frequent first, ties by code: the place within the head's own
+        order = np.lexsort((self.pairs.codes, -self.pairs.count, head))
+        starts = np.searchsorted(head[order], np.arange(self.heads))
+        place = np.empty(len(head), dtype=np.int64)
+        place[order] = np.arange(len(head)) - starts[head[order]]
+        gone = place >= self.most_pairs
+        most = np.zeros(self.heads, dtype=np.int64)
+        np.maximum.at(most, head[gone], self.pairs.count[gone])
+        self.lost += most
+        self.pairs.keep(~gone)
+
+    def merge(self, other: Counts) -> None:
+        self.offsets += other.offsets
+        self.expected_offsets += other.expected_offsets
+        self.positions += other.positions
+        self.lengths += other.lengths
+        for name in ("queries", "keys", "pairs", "chance"):
+            getattr(self, name).merge(getattr(other, name))
+        self.lost += other.lost
+        self.total += other.total
+        self.prune()
+
+    def arrays(self) -> dict[str, Array]:
+        found: dict[str, Array] = {name: getattr(self, name) for name in _PLAIN}
+        found["total"] = np.array([self.total, self.vocabulary], dtype=np.int64)
+        for name in _TABLES:
+            found |= getattr(self, name).arrays(name)
+        return found
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        for name in _PLAIN:
+            setattr(self, name, arrays[name].copy())
+        self.total, self.vocabulary = (int(n) for n in arrays["total"].tolist())
+        for name in _TABLES:
+            getattr(self, name).restore(name, arrays)
+
+
+_PLAIN = ("offsets", "expected_offsets", "positions", "lengths", "lost")
+_TABLES = ("queries", "keys", "pairs", "chance")

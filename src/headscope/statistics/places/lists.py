@@ -1,0 +1,86 @@
+"""Lists of places: the strongest, and a sample of every tenth. They merge exactly, in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.generic]
+NOBODY = -1  # the document of an empty slot
+
+
+@dataclass
+class PlaceList:
+    """Slots of places, best first along the last axis; `order` is what they are sorted by.
+
+    Smaller `order` comes first; ties go to the earlier document and query. Empty slots have the
+    document -1 and stand last.
+    """
+
+    order: NDArray[np.float64]  # … n
+    document: NDArray[np.int64]  # … n
+    query: NDArray[np.int32]  # … n
+    value: NDArray[np.float32]  # … n
+    keys: NDArray[np.int32]  # … n K
+    weights: NDArray[np.float32]  # … n K
+
+    @staticmethod
+    def empty(shape: tuple[int, ...], keys: int) -> PlaceList:
+        return PlaceList(
+            np.full(shape, np.inf),
+            np.full(shape, NOBODY, dtype=np.int64),
+            np.zeros(shape, dtype=np.int32),
+            np.zeros(shape, dtype=np.float32),
+            np.full((*shape, keys), -1, dtype=np.int32),
+            np.zeros((*shape, keys), dtype=np.float32),
+        )
+
+    def merged(self, other: PlaceList, count: int) -> PlaceList:
+        """The best `count` of both."""
+        joined = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)], axis=self._axis)
+            for name in _NAMES
+        }
+        document = np.where(joined["document"] == NOBODY, _LAST, joined["document"])
+        best = np.lexsort((joined["query"], document, joined["order"]), axis=-1)[..., :count]
+        return PlaceList(**{name: _taken(array, best) for name, array in joined.items()})
+
+    @property
+    def _axis(self) -> int:
+        return self.order.ndim - 1
+
+    def documents(self) -> NDArray[np.int64]:
+        """The documents that places are in."""
+        found = np.unique(self.document)
+        return found[found != NOBODY]
+
+    def arrays(self) -> dict[str, Array]:
+        return {name: getattr(self, name) for name in _NAMES}
+
+    @staticmethod
+    def restored(arrays: dict[str, Array]) -> PlaceList:
+        return PlaceList(**{name: arrays[name] for name in _NAMES})  # pyright: ignore
+
+
+_NAMES = tuple(field.name for field in fields(PlaceList))
+_LAST = np.iinfo(np.int64).max
+
+
+def _taken(array: Array, best: NDArray[np.intp]) -> Array:
+    index = best if array.ndim == best.ndim else best[..., None]
+    return np.take_along_axis(array, index, axis=best.ndim - 1)
+
+
+def scrambled(documents: NDArray[np.int64], queries: NDArray[np.int64], seed: int) -> Array:
+    """A fixed number in [0, 1) for every place: whose are lowest, is a sample that any order and
+    split of the corpus draws alike."""
+    with np.errstate(over="ignore"):
+        mixed = documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = mixed + queries.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
+        mixed = mixed + np.uint64(seed) * np.uint64(0x94D049BB133111EB) + np.uint64(1)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        mixed = mixed ^ (mixed >> np.uint64(31))
+    return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
