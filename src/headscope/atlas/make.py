@@ -10,10 +10,11 @@ from headscope.atlas.atlas import Atlas
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
 from headscope.patterns import measures as pattern_measures
-from headscope.statistics.discovery import Wanted, choose, discover
+from headscope.statistics.discovery import Wanted, discover
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.options import Options
 from headscope.statistics.survey.run import over_corpus
+from headscope.statistics.survey.selection import measurable
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -50,14 +51,15 @@ def atlas(
     _check(top=top, per_tenth=per_tenth, per_document=per_document, keys=keys)
     chosen = Options.named({**options, "distances": distances})
     patterns = pattern_measures(scope)
-    wanted = _together(choose(statistics), patterns)
+    measured, missing = measurable(scope, statistics)
+    wanted = _together(measured, patterns)
     judged = [s for s in patterns if s.name == s.pattern.name and s.source == "corpus"]  # pyright: ignore
     places = PlaceSettings(
         (*judged, discover()["confidence"]), top, per_tenth, per_document, keys, seed=chosen.seed
     )
 
     def made(tally: Tally, about: dict[str, Any]) -> Atlas:
-        return atlas_of(scope, tally, about, places, text=text)
+        return atlas_of(scope, tally, {**about, "not measured": missing}, places, text=text)
 
     return over_corpus(
         scope, corpus, wanted, made, chosen, places=places,

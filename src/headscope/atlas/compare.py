@@ -1,0 +1,118 @@
+"""Two atlases compared: heads matched by likeness, what changed, and the places that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.results import HeadResult
+from headscope.results.result import tidy
+
+if TYPE_CHECKING:
+    from headscope.atlas.atlas import Atlas
+    from headscope.capture import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class AtlasComparison(HeadResult):
+    """Each head of the first atlas beside the head of the second that is most like it."""
+
+    first: Atlas
+    second: Atlas
+    matches: pd.DataFrame
+    """kind, layer, head, other_layer, other_head, likeness (cosine of their measures, each scaled
+    by its spread over heads), same_place, label, other_label."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.first.model} beside {self.second.model}"
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """What changed from each head to its match: value is second minus first."""
+        ours: Any = self.first.table
+        theirs: Any = self.second.table
+        paired = self.matches[["kind", "layer", "head", "other_layer", "other_head"]]
+        joined = ours.merge(paired, on=["kind", "layer", "head"]).merge(
+            theirs,
+            left_on=["kind", "other_layer", "other_head", "measure"],
+            right_on=["kind", "layer", "head", "measure"],
+            suffixes=("", "_other"),
+        )
+        joined = joined[~joined["measure"].str.contains(":")]
+        error = np.hypot(joined["error"], joined["error_other"])
+        change = joined["value_other"] - joined["value"]
+        frame = joined[["kind", "layer", "head", "measure", "count", "other_layer", "other_head"]]
+        return tidy(frame.assign(value=change, error=error, z=change / error))
+
+    def changed(self, n: int = 20) -> pd.DataFrame:
+        """The largest changes, measured by their error."""
+        rows: Any = self.table
+        finite = rows[np.isfinite(rows["z"])]
+        order = finite["z"].abs().sort_values(ascending=False, kind="stable").index
+        return finite.loc[order].head(n).reset_index(drop=True)
+
+    def examples(self, layer: int, head: int, n: int = 5, kind: Kind | None = None) -> pd.DataFrame:
+        """The strongest places of a head and of its match, for what the first is labelled."""
+        of = self.first.kinds[0] if kind is None else kind
+        rows: Any = self.matches
+        row = rows[(rows["kind"] == of) & (rows["layer"] == layer) & (rows["head"] == head)]
+        if row.empty:
+            raise BadInput(f"There is no {of} head {layer}-{head} in {self.first.model}.")
+        measure = self.first.shown_measure(layer, head, of)
+        there = (int(row["other_layer"].iloc[0]), int(row["other_head"].iloc[0]))
+        parts = [
+            self.first.examples(layer, head, n, measure=measure, kind=of).assign(atlas="first"),
+            self.second.examples(*there, n, measure=measure, kind=of).assign(atlas="second"),
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+
+def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:
+    """Match heads of one kind by all measures that both atlases have."""
+    shared = [kind for kind in first.kinds if kind in second.kinds]
+    if not shared:
+        raise BadInput(f"{first.model} and {second.model} have no kind of attention in common.")
+    frames = [_matched(first, second, kind) for kind in shared]
+    return AtlasComparison(first, second, pd.concat(frames, ignore_index=True))
+
+
+def _matched(first: Atlas, second: Atlas, kind: Kind) -> pd.DataFrame:
+    ours, theirs = _wide(first, kind), _wide(second, kind)
+    names = [name for name in ours.columns if name in theirs.columns]
+    if not names:
+        raise BadInput("The two atlases have no measure in common.")
+    both = np.concatenate([ours[names].to_numpy(float), theirs[names].to_numpy(float)])
+    scaled = np.nan_to_num((both - np.nanmean(both, 0)) / (np.nanstd(both, 0) + 1e-9))
+    likeness = _cosines(scaled[: len(ours)], scaled[len(ours) :])
+    best = likeness.argmax(1)
+    mine, other = np.array(ours.index.to_list()), np.array(theirs.index.to_list())[best]
+    return pd.DataFrame(
+        {
+            "kind": kind,
+            "layer": mine[:, 0],
+            "head": mine[:, 1],
+            "other_layer": other[:, 0],
+            "other_head": other[:, 1],
+            "likeness": likeness[np.arange(len(best)), best],
+            "same_place": (mine == other).all(1),
+            "label": [first.label(int(layer), int(head), kind) for layer, head in mine],
+            "other_label": [second.label(int(layer), int(head), kind) for layer, head in other],
+        }
+    )
+
+
+def _wide(atlas: Atlas, kind: Kind) -> pd.DataFrame:
+    rows: Any = atlas.table
+    rows = rows[(rows["kind"] == kind) & ~rows["measure"].str.contains(":")]
+    return rows.pivot_table(index=["layer", "head"], columns="measure", values="value")
+
+
+def _cosines(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    unit = [x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (a, b)]
+    return unit[0] @ unit[1].T

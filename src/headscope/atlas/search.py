@@ -1,0 +1,193 @@
+"""Search over the kept places of an atlas: which head attends from what to what, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from headscope.atlas.excerpt import Document, excerpt
+from headscope.atlas.speech import parts_of_speech
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.atlas.atlas import Atlas
+
+Text = str | re.Pattern[str]
+Mask = NDArray[np.bool_]
+HEAD = ["kind", "layer", "head"]
+
+
+class Search:
+    """The kept places as one row for every key, with tokens and words as numbers."""
+
+    def __init__(self, atlas: Atlas) -> None:
+        if not atlas.has_text:
+            raise BadInput("This atlas was made without text, so nothing can be found in it.")
+        self._atlas = atlas
+        examples: Any = atlas.frame("examples")
+        # a place may be kept for several measures; once is enough
+        first: Any = examples.drop_duplicates([*HEAD, "document", "query"])
+        counts = first["keys"].map(len).to_numpy()
+        at = np.repeat(np.arange(len(first)), counts)
+        self._places = first.reset_index(drop=True)
+        self._at = at
+        self._kind = first["kind"].to_numpy()[at]
+        self._layer = first["layer"].to_numpy()[at]
+        self._head = first["head"].to_numpy()[at]
+        self._query = first["query"].to_numpy()[at].astype(np.int64)
+        self._key = np.concatenate(first["keys"].to_list()).astype(np.int64)
+        self._weight = np.concatenate(first["weights"].to_list()).astype(np.float32)
+        self._number_texts()
+
+    def _number_texts(self) -> None:
+        """Tokens and words of all documents as numbers, and where each row's stand."""
+        rows: Any = self._atlas.frame("documents")
+        keys = list(zip(rows["kind"], rows["document"].astype(int), strict=True))
+        lengths = rows["tokens"].map(len).to_numpy()
+        start = dict(zip(keys, np.cumsum(lengths) - lengths, strict=True))
+        tokens = np.concatenate(rows["tokens"].to_list()) if len(rows) else np.array([], object)
+        words = [w for row in rows.itertuples() for w in words_of(row.tokens, row.continues)]
+        self._tokens, self._token_names = pd.factorize(tokens)
+        self._words, self._word_names = pd.factorize(np.array(words, dtype=object))
+        places: Any = self._places
+        own = np.array(
+            [
+                start[kind, int(n)]
+                for kind, n in zip(places["kind"], places["document"], strict=True)
+            ],
+            dtype=np.int64,
+        )[self._at]
+        self._query_at, self._key_at = own + self._query, own + self._key
+
+    def find(
+        self,
+        n: int | None = 50,
+        *,
+        query: Text | None = None,
+        key: Text | None = None,
+        head: tuple[int, int] | None = None,
+        layer: int | None = None,
+        kind: str | None = None,
+        query_pos: str | None = None,
+        key_pos: str | None = None,
+        offset: int | tuple[int, int] | None = None,
+        weight: float = 0.0,
+        same_word: bool = False,
+        around: int = 12,
+    ) -> pd.DataFrame:
+        """Kept places that fit everything asked for, the heaviest first.
+
+        `query` and `key` are a token or word as the text spells it, or a regular expression
+        ("/^un/", or a compiled one). `query_pos` and `key_pos` are parts of speech such as NOUN,
+        which spaCy tells. `offset` is key place − query place, one number or (least, most).
+        `weight` is the least weight, `head` is (layer, head), `same_word` asks for another place
+        where the query's word stands.
+        """
+        fits = self._weight >= weight
+        if kind is not None:
+            fits &= self._kind == kind
+        if head is not None:
+            fits &= (self._layer == head[0]) & (self._head == head[1])
+        if layer is not None:
+            fits &= self._layer == layer
+        if offset is not None:
+            low, high = (offset, offset) if isinstance(offset, int) else offset
+            apart = self._key - self._query
+            fits &= (apart >= low) & (apart <= high)
+        if same_word:
+            fits &= self._words[self._query_at] == self._words[self._key_at]
+            fits &= self._query != self._key
+        for text, at in ((query, self._query_at), (key, self._key_at)):
+            if text is not None:
+                fits &= self._spelled(text)[at]
+        for speech, at in ((query_pos, self._query_at), (key_pos, self._key_at)):
+            if speech is not None:
+                fits &= self._tagged(speech)[at]
+        return self._shown(np.flatnonzero(fits), n, around)
+
+    def _spelled(self, text: Text) -> Mask:
+        """Which tokens of all texts are spelled so, or belong to a word that is."""
+        names = (self._token_names, self._word_names)
+        as_token, as_word = (matches(found, text) for found in names)
+        return as_token[self._tokens] | as_word[self._words]
+
+    def _tagged(self, speech: str) -> Mask:
+        """Which tokens of all texts belong to a word of that part of speech."""
+        rows: Any = self._atlas.frame("documents")
+        if not hasattr(self, "_speech"):
+            self._speech = parts_of_speech(
+                [list(words_once(row.tokens, row.continues)) for row in rows.itertuples()]
+            )
+        wanted = speech.upper()
+        return np.array(
+            [
+                tag == wanted
+                for row, tags in zip(rows.itertuples(), self._speech, strict=True)
+                for tag in spread(tags, row.continues)
+            ],
+            dtype=bool,
+        )
+
+    def _shown(self, fits: NDArray[np.intp], n: int | None, around: int) -> pd.DataFrame:
+        order = np.lexsort((self._at[fits], -self._weight[fits]))[: len(fits) if n is None else n]
+        chosen = fits[order]
+        places: Any = self._places.iloc[self._at[chosen]]
+        frame = places[[*HEAD, "document", "query"]].reset_index(drop=True)
+        frame = frame.assign(
+            key=self._key[chosen],
+            weight=self._weight[chosen],
+            query_token=np.asarray(self._token_names, dtype=object)[
+                self._tokens[self._query_at[chosen]]
+            ],
+            key_token=np.asarray(self._token_names, dtype=object)[
+                self._tokens[self._key_at[chosen]]
+            ],
+        )
+        texts = [
+            excerpt(self._document(row.kind, row.document), row.query, [row.key], around)
+            for row in frame.itertuples()
+        ]
+        return frame.assign(text=texts)
+
+    def _document(self, kind: Any, number: Any) -> Document | None:
+        return self._atlas.document(int(number), kind)
+
+
+def matches(names: Iterable[str], text: Text) -> Mask:
+    """Which names are the text, or hold what the regular expression describes."""
+    if isinstance(text, str) and len(text) > 2 and text[0] == text[-1] == "/":
+        try:
+            text = re.compile(text[1:-1])
+        except re.error as error:
+            raise BadInput(f"{text} is no regular expression: {error}.") from error
+    if isinstance(text, str):
+        return np.array([name in (text, f"##{text}") for name in names], dtype=bool)
+    return np.array([text.search(name) is not None for name in names], dtype=bool)
+
+
+def words_of(tokens: Iterable[str], continues: Iterable[bool]) -> list[str]:
+    """The word that each token belongs to."""
+    return spread(list(words_once(tokens, continues)), continues)
+
+
+def words_once(tokens: Iterable[str], continues: Iterable[bool]) -> Iterable[str]:
+    word = ""
+    for place, (token, goes_on) in enumerate(zip(tokens, continues, strict=True)):
+        if place and not goes_on:
+            yield word
+        word = word + token.removeprefix("##") if place and goes_on else token
+    yield word
+
+
+def spread(of_words: list[str], continues: Iterable[bool]) -> list[str]:
+    """What is known of words, for every token of them."""
+    at, found = -1, []
+    for place, goes_on in enumerate(continues):
+        at += not (place and goes_on)
+        found.append(of_words[at])
+    return found

@@ -1,0 +1,27 @@
+"""Parts of speech and governors of words, as spaCy tells them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from headscope.corpus.treebanks.spacy_parse import open_parser
+
+
+def parsed(documents: Sequence[Sequence[str]]) -> Iterator[Any]:
+    """Each document, given as its words, as spaCy reads it."""
+    parser = open_parser()
+    tokens: Any = importlib.import_module("spacy.tokens")
+    made = (tokens.Doc(parser.vocab, words=[word or " " for word in words]) for words in documents)
+    yield from parser.pipe(made)
+
+
+def parts_of_speech(documents: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The universal part of speech of every word."""
+    return [[token.pos_ for token in document] for document in parsed(documents)]
+
+
+def governors(documents: Sequence[Sequence[str]]) -> list[list[int]]:
+    """The place of every word's governor; a root's is its own."""
+    return [[token.head.i for token in document] for document in parsed(documents)]

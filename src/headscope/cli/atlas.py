@@ -1,0 +1,92 @@
+"""`headscope atlas`: every head over a corpus, with the places behind its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import (
+    check_choice,
+    check_data,
+    check_numbers,
+    check_output,
+    check_reading,
+)
+from headscope.cli.console import err, open_scope, out, say_written
+
+
+def register(app: typer.Typer) -> None:
+    app.command("atlas")(atlas)
+
+
+def atlas(
+    corpus: Annotated[str, options.corpus()],
+    output: Annotated[Path, options.output("The atlas: .atlas or .zip")],
+    model: options.Model = None,
+    top: Annotated[int, typer.Option(help="Strongest places of every head and measure.")] = 20,
+    per_tenth: Annotated[int, typer.Option(help="Places of every tenth of a measure.")] = 2,
+    no_text: Annotated[
+        bool, typer.Option("--no-text", help="Keep no token of the corpus, only places.")
+    ] = False,
+    distances: Annotated[
+        bool, typer.Option(help="How unlike any two heads attend, and their groups.")
+    ] = True,
+    segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
+    limit: options.Limit = None,
+    max_tokens: options.MaxTokens = None,
+    field: options.Field = "text",
+    layout: options.Layout = "auto",
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
+    engine: Annotated[str, typer.Option(help="local | ray")] = "local",
+    address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Ray workers; all there are.")] = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    restart: options.Restart = False,
+) -> None:
+    """Measure every head of a model over a corpus and keep the places behind the numbers.
+
+    The file holds excerpts of the corpus unless --no-text is given. Run the same command again
+    after a stop and it goes on where it was.
+
+    Examples:
+
+      headscope atlas corpus.txt -o model.atlas
+
+      headscope atlas sample --segments pairs -m bert-base-uncased -o bert.atlas
+    """
+    check_output(output, (".atlas", ".zip"), "The atlas")
+    check_reading(bad_data, layout)
+    check_choice("segments", segments, "documents", "pairs")
+    check_choice("engine", engine, "local", "ray")
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_tenth=per_tenth)
+    check_data(corpus)
+    from headscope.atlas.make import atlas as make
+
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    asked: dict[str, Any] = {
+        "segments": segments, "max_tokens": max_tokens, "field": field, "layout": layout,
+        "bad": bad_data, "seed": seed, "engine": engine, "address": address, "workers": workers,
+    }  # fmt: skip
+    found = make(
+        scope, corpus, top=top, per_tenth=per_tenth, text=not no_text, distances=distances,
+        limit=limit, output=output, restart=restart, **asked,
+    )  # fmt: skip
+    about = found.description
+    labelled = found.labels.groupby(["kind", "layer", "head"]).ngroups
+    out.print(
+        f"{about['segments']:,} segments, {about['tokens']:,} tokens, "
+        f"{len(found.frame('examples')):,} places; {labelled} heads labelled.",
+        highlight=False,
+    )
+    if found.has_text:
+        err.print(
+            "The atlas holds excerpts of the corpus; make it with --no-text to keep none.",
+            highlight=False,
+        )
+    say_written(output)
