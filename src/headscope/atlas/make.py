@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.arguments import need_scope
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
@@ -48,6 +49,7 @@ def atlas(
     with its `keys` heaviest keys. An atlas holds excerpts of the corpus; `text=False` keeps none.
     The other options are those of `hs.survey`. With an `output` the run can be stopped and goes on.
     """
+    need_scope(scope)
     _check(top=top, per_tenth=per_tenth, per_document=per_document, keys=keys)
     chosen = Options.named({**options, "distances": distances})
     patterns = pattern_measures(scope)

@@ -38,9 +38,8 @@ def profile_table(
     numbers = np.array(heads)
     at = frame.pop("at").to_numpy(dtype=np.int64)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
-    for name in COLUMNS:
-        if name not in frame:
-            frame[name] = np.nan
+    if "other" not in frame:
+        frame["other"] = ""
     frame["other"] = frame["other"].fillna("")
     order = ["layer", "head", "profile"]
     return frame[COLUMNS].sort_values(order, kind="stable").reset_index(drop=True)

@@ -18,6 +18,7 @@ import numpy as np
 from headscope.arguments import need_scope
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
+from headscope.errors import BadInput
 from headscope.files import beside, check_table, write_table
 from headscope.finetuning.change import Change, change_of_texts, check_alike
 from headscope.finetuning.texts import MAX_LENGTH, Texts, text_pairs
@@ -100,9 +101,9 @@ class Comparison(HeadResult):
 
 
 def compare(
-    a: Scope,
-    b: Scope,
-    corpus: Any,
+    a: Any,
+    b: Any,
+    corpus: Any = None,
     *,
     statistics: Sequence[Any] | None = None,
     labels: bool = True,
@@ -113,16 +114,22 @@ def compare(
     output: str | Path | None = None,
     restart: bool = False,
     progress: bool | ProgressCallback = True,
-) -> Comparison:
-    """Compare two scopes on a corpus (a path, texts, pairs of texts, or a task).
+) -> Any:
+    """Compare two scopes on a corpus (a path, texts, pairs of texts, or a task): a `Comparison`.
+
+    Two atlases need no corpus: their heads are matched by likeness, in an `AtlasComparison`.
 
     `statistics` are those of `hs.survey` (None: the standard ones, []: none). `padded` lays out
     the whole padded map, as the paper's code does, rather than the part of real tokens. With an
     `output` (a .csv file) the tables are written, what a stopped run had is kept beside it, and
     the same call goes on from there.
     """
+    if hasattr(a, "compared_with"):
+        return a.compared_with(b)
     need_scope(a)
     need_scope(b, "second")
+    if corpus is None:
+        raise BadInput("Two models are compared on a corpus; give one as the third argument.")
     if output is not None:
         check_table(output, "A comparison")
     kind = chosen_kind(a, kind)

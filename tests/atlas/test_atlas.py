@@ -1,0 +1,158 @@
+"""An atlas as its users see it: kept, opened, searched, compared, stopped."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import headscope as hs
+from headscope.errors import BadInput
+
+
+def same_bytes(one, two):
+    return one.read_bytes() == two.read_bytes()
+
+
+def test_an_atlas_opens_again_and_with_pandas_alone(atlas, tmp_path):
+    path = tmp_path / "tiny.atlas"
+    atlas.save(path)
+    again = hs.Atlas.load(path)
+    with zipfile.ZipFile(path) as file:
+        for name in again._store.names:
+            plain = pd.read_parquet(file.open(f"{name}.parquet"))
+            assert len(plain) == len(atlas.frame(name)) > 0, name
+        file.extractall(tmp_path / "folder")
+    unpacked = hs.Atlas.load(tmp_path / "folder")
+    for other in (again, unpacked):
+        assert other.map("entropy").shape == (2, 4)
+        pd.testing.assert_frame_equal(other.examples(1, 2), atlas.examples(1, 2), check_dtype=False)
+    second = tmp_path / "again.atlas"
+    again.save(second)
+    assert same_bytes(path, second)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [(None, "no atlas"), (b"abc", "neither a zip"), ("other", "has no atlas.json")],
+)
+def test_what_is_no_atlas_is_told(tmp_path, content, sentence):
+    path = tmp_path / "x.atlas"
+    if content == "other":
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("a.txt", "a")
+    elif content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadInput, match=sentence):
+        hs.Atlas.load(path)
+
+
+def test_portions_stops_and_machines_give_the_same_bytes(tiny_bert, corpus, tmp_path, monkeypatch):
+    whole, stopped = tmp_path / "whole.atlas", tmp_path / "stopped.atlas"
+    hs.atlas(tiny_bert, corpus, output=whole, chunk=7, progress=False)
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(hs.Stopped):
+        hs.atlas(tiny_bert, corpus, output=stopped, chunk=7, progress=stop)
+    assert not hs.Atlas.load(stopped).complete
+    hs.atlas(tiny_bert, corpus, output=stopped, chunk=7, progress=False)
+    assert same_bytes(whole, stopped)
+
+
+def test_portions_merge_to_the_same_places_in_any_order(tiny_bert, corpus):
+    small = hs.atlas(tiny_bert, corpus, chunk=4, progress=False)
+    large = hs.atlas(tiny_bert, corpus, chunk=100, progress=False)
+    for name in ("tenths", "labels"):
+        pd.testing.assert_frame_equal(small.frame(name), large.frame(name), atol=1e-5)
+    one, two = (a.frame("examples") for a in (small, large))
+    np.testing.assert_allclose(one["value"], two["value"], atol=1e-5)
+
+
+def test_no_text_keeps_no_token_of_the_corpus(tiny_bert, corpus, tmp_path):
+    path = tmp_path / "quiet.atlas"
+    hs.atlas(tiny_bert, corpus, output=path, text=False, progress=False)
+    quiet = hs.Atlas.load(path)
+    assert quiet.frame("documents").empty
+    assert set(quiet.frame("examples")["query_token"]) == {""}
+    assert set(quiet.frame("profiles")["profile"]) == {"offset", "position", "length"}
+    assert quiet.examples(0, 0)["text"].eq("").all()
+    with pytest.raises(BadInput, match="without text"):
+        quiet.find(query="cat")
+    strings = {
+        str(value)
+        for name in quiet._store.names
+        for column in quiet.frame(name).select_dtypes(["object", "str"])
+        for value in quiet.frame(name)[column]
+    }
+    assert not any(re.search(r"\b(cat|mat|dog|house|tree)\b", value) for value in strings)
+
+
+def test_one_document_never_fills_the_list(tiny_bert):
+    long = "the cat sat on the mat and the dog ran to the house. " * 3
+    atlas = hs.atlas(tiny_bert, [long, "red tree", "blue house"], top=5, progress=False)
+    for _, rows in (
+        atlas.frame("examples").query("tenth == -1").groupby(["layer", "head", "measure"])
+    ):
+        assert rows["document"].value_counts().max() <= 2
+
+
+def test_find_names_places_by_token_word_offset_weight_and_head(atlas):
+    found = atlas.find(None, query="cat")
+    assert set(found["query_token"]) == {"cat"} and found["weight"].is_monotonic_decreasing
+    assert all("[[cat]]" in text or "[[<<" in text or "cat" in text for text in found["text"])
+    both = atlas.find(None, query="cat", key="/^(dog|mat)$/")
+    assert set(both["key_token"]) <= {"dog", "mat"} and len(both) < len(found)
+    back = atlas.find(None, offset=(-2, -1))
+    assert (back["query"] - back["key"]).isin([1, 2]).all()
+    heavy = atlas.find(None, weight=0.3, head=(1, 2))
+    assert (heavy["weight"] >= 0.3).all() and set(
+        zip(heavy["layer"], heavy["head"], strict=True)
+    ) <= {(1, 2)}
+    same = atlas.find(None, same_word=True)
+    assert (same["query_token"] == same["key_token"]).all() and (same["query"] != same["key"]).all()
+    with pytest.raises(BadInput, match="no regular expression"):
+        atlas.find(query="/(/")
+
+
+def test_the_heads_that_are_asked_for_must_be_there(atlas):
+    with pytest.raises(BadInput, match="no encoder head 9-9"):
+        atlas.examples(9, 9)
+    with pytest.raises(BadInput, match="no examples of 'nonsense'"):
+        atlas.examples(0, 0, measure="nonsense")
+    with pytest.raises(BadInput, match="A profile is one of"):
+        atlas.profiles(0, 0, "nonsense")
+
+
+def test_neighbours_are_the_nearest_heads(atlas):
+    near = atlas.neighbours(0, 1, n=3)
+    rows = atlas.frame("distances").query("layer == 0 and head == 1")
+    assert near["distance"].tolist() == sorted(rows["distance"])[:3]
+
+
+def test_an_atlas_is_compared_with_itself_head_by_head(atlas):
+    found = hs.compare(atlas, atlas)
+    assert found.matches["same_place"].all() and (found.table["value"] == 0).all()
+    assert found.matches["likeness"].min() > 0.999
+    assert set(found.examples(0, 0, 2)["atlas"]) == {"first", "second"}
+
+
+def test_an_atlas_shows_itself_in_a_notebook(atlas):
+    assert "Atlas of" in atlas._repr_html_()
+    assert atlas.plot("entropy").axes
+
+
+def test_hostile_text_stays_text(tiny_bert, tmp_path):
+    texts = ["<script>alert(1)</script> the cat", "]] >> </b> the dog & the mat"] * 4
+    path = tmp_path / "x.atlas"
+    hs.atlas(tiny_bert, texts, output=path, progress=False)
+    again = hs.Atlas.load(path)
+    assert "<script>" not in again._repr_html_()
+    assert len(again.find(None, query="the")) > 0
