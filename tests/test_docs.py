@@ -48,7 +48,18 @@ def test_the_page_of_commands_is_what_the_commands_say() -> None:
 def test_every_folder_stands_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     folders = [path.parent.name for path in ROOT.glob("src/headscope/*/__init__.py")]
-    assert [name for name in folders if f"`{name}/`" not in text] == []
+    assert [name for name in folders if f"\n  {name}/ " not in text] == []
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    numbers = sorted(path.name[:4] for path in ROOT.glob("docs/decisions/*.md"))
+    assert numbers == [f"{n + 1:04}" for n in range(len(numbers))]
+
+
+def test_files_named_in_the_architecture_exist() -> None:
+    named = re.findall(r"`([a-z_/]+\.(?:py|ts))`", (ROOT / "ARCHITECTURE.md").read_text())
+    roots = (ROOT, ROOT / "src/headscope")
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
 
 
 @pytest.fixture(scope="module")
