@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
+from headscope.measures import every
 from headscope.reading import Part
 from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
 from headscope.surfaces.app.readings import Kept
@@ -18,8 +20,8 @@ BY_OVERLAP = (
     "0 where they look at nothing in common."
 )
 BY_NUMBERS = (
-    "The two texts differ, so heads are compared by their numbers: 1 where all agree, 0.37 where "
-    "they lie one spread of all heads apart."
+    "The two texts differ, so heads are compared by their shares of attention (to the next token, "
+    "to special tokens, …): 1 where all agree, 0.37 where they lie one spread of all heads apart."
 )
 
 
@@ -30,9 +32,7 @@ def comparison(one: Kept, two: Kept, kind: Kind | None = None) -> dict[str, Any]
         raise BadInput(f"The other reading has no {part.kind} attention; it has {kinds}.")
     other = two.reading.part(part.kind)
     words = same_words(part, other)
-    found = (
-        overlap(part, other) if words else by_numbers(part, other, summary(part), summary(other))
-    )
+    found = overlap(part, other) if words else by_numbers(part, other, *map(_shares, (part, other)))
     return {
         "kind": part.kind,
         "layers": list(part.numbers),
@@ -46,7 +46,13 @@ def comparison(one: Kept, two: Kept, kind: Kind | None = None) -> dict[str, Any]
     }
 
 
-def _change(part: Part, found: Alike) -> np.ndarray[Any, Any]:
+def _shares(part: Part) -> dict[str, NDArray[np.floating]]:
+    """Measures that are shares of attention: others grow with the length of the text."""
+    known = every()
+    return {name: found for name, found in summary(part).items() if known[name].unit == "share"}
+
+
+def _change(part: Part, found: Alike) -> NDArray[np.float64]:
     """1 − likeness of the heads of the same number; −1 where the other has no such head."""
     change = np.full((len(part.numbers), part.heads), -1.0)
     for (layer, head), likeness in found.same_number().items():

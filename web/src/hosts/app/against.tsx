@@ -118,7 +118,7 @@ export function Match({ session, instrument }: { session: Session; instrument: I
         <p class="quiet">No head of the other is left to pair with this one.</p>
       )}
       <label class="field">
-        <span>beside it stands</span>
+        <span>beside it</span>
         <select
           data-control="pairing"
           value={session.pairing}
@@ -127,7 +127,7 @@ export function Match({ session, instrument }: { session: Session; instrument: I
             session.tell();
           }}
         >
-          <option value="number">the head of the same number</option>
+          <option value="number">the same number</option>
           <option value="likeness">the head it is paired with</option>
         </select>
       </label>
