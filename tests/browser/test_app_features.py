@@ -1,0 +1,109 @@
+"""The app teaches, writes and compares: what a person sees of it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.test_app import address
+
+__all__ = ["address"]
+pytestmark = pytest.mark.browser
+STATE = "element => ({...element.headscope.state})"
+
+
+def opened(new_page, address: str, query: str) -> Page:
+    page = new_page()
+    page.goto(f"{address}/?{query}")
+    page.locator(".app-view.hs-ready").wait_for()
+    return page
+
+
+def state(page: Page, name: str = ".app-view") -> dict:
+    return page.locator(name).evaluate(STATE)
+
+
+def test_an_example_opens_its_own_head_and_says_what_to_see(new_page, address):
+    page = opened(new_page, address, "model=tiny")
+    lesson = page.locator("[data-lesson]")
+    assert lesson.inner_text().startswith("two sentences.") and "Try:" in lesson.inner_text()
+    assert "looks most at the next word" in lesson.inner_text()  # random heads do it unclearly
+    first = state(page)
+    page.locator('summary:has-text("examples")').click()
+    titles = page.locator('[data-control="examples"] b').all_inner_texts()
+    assert "a translation" not in titles and "a phrase begins again" not in titles
+    with page.expect_response(lambda reply: "/api/read" in reply.url):
+        page.locator('[data-control="examples"] button', has_text="repeated phrase").click()
+    page.locator('[data-lesson]:has-text("a repeated phrase")').wait_for()
+    assert (state(page)["layer"], state(page)["head"]) != (first["layer"], first["head"])
+    page.locator('[data-control="close-lesson"]').click()
+    assert lesson.count() == 0
+
+
+def test_the_first_hint_has_three_steps_and_never_returns(new_page, address):
+    page = opened(new_page, address, "model=tiny&text=the+cat+sat")
+    for step in ("1 of 3", "2 of 3", "3 of 3"):
+        assert step in page.locator("[data-hint]").inner_text()
+        page.locator('[data-control="hint-next"]').click()
+    assert page.locator("[data-hint]").count() == 0
+    page.reload()
+    page.locator(".app-view.hs-ready").wait_for()
+    assert page.locator("[data-hint]").count() == 0
+
+
+def test_the_panel_asks_in_plain_order(new_page, address):
+    page = opened(new_page, address, "model=tiny&text=the+cat+sat+on+the+mat")
+    page.locator('[data-panel="facts"] .meters li').first.wait_for()
+    names = page.locator(".side.right [data-panel]").evaluate_all(
+        "all => all.map(each => each.dataset.panel)"
+    )
+    assert names == ["facts", "looks", "numbers", "why", "switch", "predictions", "importance"]
+    look = page.locator("[data-look]").first
+    query = int(look.get_attribute("data-look").split("-")[0])
+    look.click()
+    assert state(page)["query"] == query
+
+
+def test_the_model_writes_and_is_stepped_through(new_page, address):
+    page = opened(new_page, address, "model=writer&text=the+cat+sat")
+    page.locator('[data-control="write"]').click()
+    page.locator('[data-panel="written"]').wait_for()
+    page.locator('[data-control="write"]:has-text("go on")').wait_for()
+    now = state(page)
+    assert now["view"] == "text"
+    assert "the model wrote:" in page.locator(".app-view").evaluate("e => e.shadowRoot.textContent")
+    written = page.locator('[data-panel="written"]')
+    assert "step 1 of 24" in written.inner_text()
+    assert written.locator(".meters li").count() == 5
+    page.locator('[data-control="next-step"]').click()
+    assert "step 2 of 24" in written.inner_text()
+    assert state(page)["query"] == now["query"] + 1
+    page.locator('[data-control="write"]').click()
+    page.locator('[data-panel="written"]:has-text("of 48")').wait_for()
+
+
+def test_heads_are_paired_by_likeness_and_steered_by_one_set_of_controls(new_page, address):
+    page = opened(new_page, address, "model=tiny&text=the+cat+sat&against=bundled")
+    page.locator('[data-panel="match"]:has-text("likeness 1.00")').wait_for()
+    assert page.locator(".app-other .tabs").count() == 0
+    assert page.locator('.app-other [data-control="layer"]').count() == 0
+    assert page.locator('[data-panel="change"] [data-map]').count() == 8
+    page.locator('[data-control="against"]').select_option("another-text")
+    page.locator('[data-control="against-text"]').fill("a dog ran to the house")
+    page.locator('[data-control="against-text"]').press("Enter")
+    page.locator('[data-panel="change"]:has-text("texts differ")').wait_for()
+    assert "a dog ran" in page.locator(".pair-name").inner_text()
+    page.locator('[data-control="pairing"]').select_option("likeness")
+    page.locator('.app-view button.chip[data-head="2"]').dblclick()
+    text = page.locator('[data-panel="match"] p').first.inner_text()
+    other = state(page, ".app-other")
+    assert f"head {other['layer']}-{other['head']}" in text.replace("\n", " ")
+    assert "pairing=likeness" in page.url or page.wait_for_timeout(300) is None
+
+
+def test_the_first_token_is_hidden_with_one_control(new_page, address):
+    page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat&layer=0&heads=0")
+    page.locator('.app-view [data-control="first"]').select_option("hidden")
+    keys = page.locator('.app-view [data-side="key"][data-token]')
+    assert keys.first.get_attribute("data-token") == "1"
+    assert page.locator('.app-view [data-side="query"][data-token="0"]').count() == 1
