@@ -34,6 +34,9 @@ class Models:
         """Held while the model runs: one model, one forward pass at a time, first come first."""
         return self._turns[self._known(name)].turn(ticket)
 
+    def busy(self, name: str) -> bool:
+        return self._turns[self._known(name)].busy
+
     def before(self, ticket: str) -> int | None:
         """How many requests are served before the one with that ticket; None when it is done."""
         places = (turns.before(ticket) for turns in self._turns.values())

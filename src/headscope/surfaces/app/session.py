@@ -24,8 +24,6 @@ from headscope.views import ViewData
 from headscope.views.default_labels import scores_for
 from headscope.views.wire.layer import layer_data
 
-WAIT = 1.0  # seconds for a model that is busy, before a count is given up
-
 
 @dataclass
 class TooLongError(BadInput):
@@ -96,13 +94,10 @@ class Session:
 
     def tokens(self, request: ReadRequest) -> dict[str, Any]:
         """How many tokens a text has, against what is read at most; asked while it is typed."""
-        lock = self.models.lock(request.model)
-        if not lock.acquire(timeout=WAIT):
+        if self.models.busy(request.model):  # a count is asked for again with the next letter
             return {"tokens": None, "limit": None, "unknown": 0}
-        try:
+        with self.models.lock(request.model):
             return counted(self.models.scope(request.model), request.text, request.text_pair)
-        finally:
-            lock.release()
 
     def layer(self, name: str, kind: Kind, layer: int, head: int | None = None) -> ViewData:
         return layer_data(self.readings.get(name).reading, kind, layer, head)

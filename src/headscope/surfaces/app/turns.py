@@ -50,6 +50,11 @@ class Turns:
                 self._waiting.remove(mine)
                 self._moved.notify_all()
 
+    @property
+    def busy(self) -> bool:
+        with self._moved:
+            return bool(self._waiting)
+
     def before(self, ticket: str) -> int | None:
         """How many are served before it; None when it is not in this queue."""
         with self._moved:

@@ -154,6 +154,8 @@ export class Session {
     if (!this.writing) this.wasRead = { text: this.text, pair: "" };
     if (!this.wasRead.text.trim()) return this.settle("empty");
     const already = this.writing?.steps.length ?? 0;
+    // What is written is first read as text; another view was chosen by hand.
+    if (!this.writing && this.state.view === "head") delete this.state.view;
     this.isWriting = true;
     this.settle("loading");
     try {
