@@ -20,6 +20,7 @@ from headscope.reading.reading import Reading
 from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
+Way = tuple[Kind, int, tuple[bool, bool, bool] | None, bool]
 TESTED = 6  # queries of each layer whose weights are made both ways
 NO_QK = (
     "This model computes its attention outside the interface that hands over q and k, so only "
@@ -32,7 +33,8 @@ class Collector:
 
     `queries` and `keys` are how many real tokens each input has on the side that looks (the
     decoder's, for cross attention) and on the side that is looked at; None keeps everything.
-    `layers` are how many each kind has, `whole` the layers whose maps must be kept.
+    `layers` are how many each kind has, `whole` the layers whose maps must be kept, `proven` the
+    ways of making weights that were tested before.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Collector:
         wanted: Collection[int] | None,
         layers: Mapping[Kind, int],
         whole: Collection[Layer] = (),
+        proven: Collection[Way] = (),
     ) -> None:
         self._queries = queries
         self._keys = keys
@@ -50,6 +53,8 @@ class Collector:
         self._keeping = keeping
         self._wanted = None if wanted is None else frozenset(wanted)
         self._layers, self._whole = layers, frozenset(whole)
+        self._proven = proven
+        self.tested: set[Way] = set()
         self._found: dict[Kind, list[list[LayerAttention]]] = defaultdict(list)
         self._causal: dict[Kind, bool] = {}
         self._no_qk: set[Kind] = set()
@@ -101,7 +106,7 @@ class Collector:
             softcap=call.softcap,
             sinks=self._host(None if call.sinks is None else call.sinks.reshape(-1), True),
         )
-        if self._keeping.auto and not maps:
+        if self._keeping.auto and not maps and _way(call, one) not in self._proven:
             self._test(call, row, one, t, s)
         return one
 
@@ -138,6 +143,7 @@ class Collector:
             visible=None if mask is None else mask.rows(rows, call.q.device),
             sinks=None if call.sinks is None else call.sinks.reshape(-1),
         )[0]
+        self.tested.add(_way(call, one))
         apart = (made - own[row, :, :, :s].float()).abs().max()
         self._apart[call.kind, call.layer].append(apart / _tolerance(call.q.dtype))
 
@@ -193,6 +199,13 @@ def _shape(call: Call) -> tuple[int, ...]:
     if call.q is None or call.k is None:
         return tuple(call.weights.shape)
     return (*call.q.shape[:3], call.k.shape[2])
+
+
+def _way(call: Call, one: LayerAttention) -> Way:
+    """What a layer's weights are made of: what was tested once holds for every text."""
+    mask, bias = one.mask_held, one.bias_held
+    shape = None if mask is None else (mask.window is None, mask.causal, mask.bits is None)
+    return call.kind, call.layer, shape, bias is None or bias.relative
 
 
 def _tolerance(dtype: torch.dtype) -> float:

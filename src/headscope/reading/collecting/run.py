@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from headscope.capture.call import Kind
 from headscope.errors import HeadscopeError
 from headscope.reading.checks import note_warnings
-from headscope.reading.collecting.collector import Collector
+from headscope.reading.collecting.collector import Collector, Way
 from headscope.reading.collecting.keeping import Keeping, Layer
 from headscope.reading.describe import Description
 from headscope.reading.reading import Reading
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # layers whose weights were found not to come out of q and k: their maps are kept from then on
 _whole: WeakKeyDictionary[nn.Module, frozenset[Layer]] = WeakKeyDictionary()
+_proven: WeakKeyDictionary[nn.Module, frozenset[Way]] = WeakKeyDictionary()
 
 
 def collect(
@@ -56,7 +57,8 @@ def run(
         count = {kind: len(numbers) for kind, numbers in described.layer_numbers.items()}
 
     def once(whole: frozenset[Layer]) -> Collector:
-        collector = Collector(*counts, keeping, layers, count, whole)
+        proven = _proven.get(scope.model, frozenset())
+        collector = Collector(*counts, keeping, layers, count, whole, proven)
         # lazily, so that layers nobody asked for never make their weights
         scope.forward(inputs, collector, lazy=True, scores=keeping.wants_scores)
         return collector
@@ -64,6 +66,7 @@ def run(
     collector = once(known)
     wrong = collector.not_rebuilt()
     if not wrong:
+        _proven[scope.model] = _proven.get(scope.model, frozenset()) | collector.tested
         return collector
     _whole[scope.model] = known | wrong
     del collector
