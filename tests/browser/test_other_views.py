@@ -23,7 +23,7 @@ def middle_of(seen, selector: str) -> tuple[float, float, float, float]:
 def test_a_cell_of_the_matrix_says_its_exact_weight(show, tiny_bert):
     reading = tiny_bert.read(*PAIR)
     seen = show(hs.matrix_view(reading, layer=1, head=2))
-    x, y, width, height = middle_of(seen, "canvas[role=img]")
+    x, y, width, height = middle_of(seen, ".xv canvas")
     seen.page.mouse.move(x + width / 2, y + height / 2)
     row = seen.view().locator('[role="tooltip"] .row')
     query, key = (int(row.get_attribute(f"data-{name}")) for name in ("query", "key"))
@@ -34,7 +34,7 @@ def test_a_cell_of_the_matrix_says_its_exact_weight(show, tiny_bert):
 
 def test_the_matrix_zooms_by_key_and_pans_by_drag(show, tiny_bert):
     seen = show(hs.matrix_view(tiny_bert.read(*PAIR), layer=0, head=0))
-    x, y, width, height = middle_of(seen, "canvas[role=img]")
+    x, y, width, height = middle_of(seen, ".xv canvas")
     centre = (x + width * 0.6, y + height * 0.6)
 
     def under_the_pointer() -> str:
@@ -60,7 +60,7 @@ def test_the_matrix_zooms_by_key_and_pans_by_drag(show, tiny_bert):
 
 def test_a_click_in_the_matrix_pins_a_pair_and_escape_lets_go(show, tiny_bert):
     seen = show(hs.matrix_view(tiny_bert.read(*PAIR), layer=0, head=0))
-    x, y, width, height = middle_of(seen, "canvas[role=img]")
+    x, y, width, height = middle_of(seen, ".xv canvas")
     seen.page.mouse.click(x + width * 0.6, y + height * 0.6)
     assert seen.state()["query"] is not None and seen.state()["key"] is not None
     seen.page.keyboard.press("Escape")
@@ -138,7 +138,7 @@ def test_the_keys_are_listed_on_request_and_numbers_can_be_copied(show, tiny_ber
     seen.page.keyboard.press("?")
     assert "find a token" in seen.view().locator("[data-help]").inner_text()
     seen.page.keyboard.press("Escape")
-    assert seen.view().locator("[data-help]").count() == 0
+    seen.view().locator("[data-help]").wait_for(state="detached")
     seen.token("query", 2).click()
     seen.page.keyboard.press("c")
     assert "Copied" in seen.status()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -52,6 +53,7 @@ def scatter_by_layer(
                 zorder=4,
                 label="mean of the layer",
             )
+        _name_highest(axes, values)
         levels = (
             {"": float(reference)} if isinstance(reference, int | float) else dict(reference or {})
         )
@@ -82,3 +84,22 @@ def scatter_by_layer(
             )
         figure.subplots_adjust(left=0.15, right=0.98, top=0.88, bottom=0.26)
     return figure
+
+
+NAMED = 3  # heads that a reader will ask for
+
+
+def _name_highest(axes: Axes, values: NDArray[np.floating]) -> None:
+    """The highest points carry the head they are."""
+    order = np.argsort(np.where(np.isfinite(values), -values, np.inf), axis=None)[:NAMED]
+    for layer, head in zip(*np.unravel_index(order, values.shape), strict=True):
+        if np.isfinite(values[layer, head]):
+            axes.annotate(
+                f"{layer}-{head}",
+                (float(layer), float(values[layer, head])),
+                xytext=(3, 1),
+                textcoords="offset points",
+                fontsize=style.TINY - 1,
+                color=colour.of_shade(colour.QUIET),
+                zorder=5,
+            )

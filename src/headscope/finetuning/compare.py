@@ -72,12 +72,20 @@ class Comparison(HeadResult):
 
         name = name or "cosine"
         alike = name == "cosine"
+        values = self.map(name, kind)
+        names = f"{self.before} and {self.after}"
+        if self.before == self.after:
+            names = f"{self.before}, before and after"
+        # what changed is what is looked for: ink grows with the change, not with the likeness
         return layer_head_map(
-            self.map(name, kind),
-            f"{self.before} and {self.after}",
-            "cosine similarity" if alike else name if name == "divergence" else f"change of {name}",
+            1 - values if alike else values,
+            names,
+            "1 − cosine similarity"
+            if alike
+            else name
+            if name == "divergence"
+            else f"change of {name}",
             diverging=name not in ("cosine", "divergence"),
-            limits=(0.0, 1.0) if alike else None,
         )
 
     def by_layer(self) -> pd.DataFrame:

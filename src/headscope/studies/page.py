@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
 from headscope.studies.report import Drawing, LiveView, Note, Piece, Report, Table, Text
+from headscope.surfaces.page import digest
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# Views arrive as frames whose own scripts are inline, and frames inherit this policy.
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob: data:; "
-    "img-src data: blob:; font-src data:; worker-src blob:; frame-src 'self' data: blob:"
-)
+_SCRIPTS = re.compile(r"<script(?![^>]*(?:application/|src=))[^>]*>(.*?)</script>", re.S)
+_STYLES = re.compile(r"<style[^>]*>(.*?)</style>", re.S)
+
+
+def policy(pages: Iterable[str]) -> str:
+    """Scripts and styles are known by their hashes, those of the views too: they arrive as frames,
+    and frames inherit this policy. Style attributes, which figures are full of, run nothing."""
+    listed = list(pages)
+    scripts = sorted({digest(text) for page in listed for text in _SCRIPTS.findall(page)})
+    styles = sorted({digest(text) for page in listed for text in _STYLES.findall(page)})
+    return (
+        f"default-src 'none'; script-src {' '.join(scripts)}; style-src {' '.join(styles)}; "
+        "style-src-attr 'unsafe-inline'; img-src data: blob:; frame-src 'self'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1c1c1e;--quiet:#5f6368;--line:#dadce0;--ground:#fff;
@@ -52,12 +66,17 @@ max-width:44rem;border-radius:0 6px 6px 0}
 figure{margin:1.4rem 0}
 figcaption,caption{color:var(--quiet);font-size:.88rem;text-align:left;padding:.4rem 0}
 .drawing svg{max-width:100%;height:auto}
+.drawings{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(22rem,100%),1fr));
+gap:0 1.6rem;align-items:start}
+.drawings .drawing svg{width:100%}
+.wide:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 .live iframe{width:100%;border:1px solid var(--line);border-radius:8px;background:var(--ground)}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
 th,td{padding:.28rem .8rem .28rem 0;text-align:left;border-bottom:1px solid var(--line);
 vertical-align:top}
-th{font-weight:600;color:var(--quiet);white-space:nowrap}
+th{font-weight:600;color:var(--quiet)}
+thead th{white-space:nowrap}
 td.number,th.number{text-align:right}
 .published{font-style:italic;color:var(--quiet)}
 @media (max-width:900px){.sheet{grid-template-columns:minmax(0,1fr);gap:1rem}nav{position:static}}
@@ -81,13 +100,20 @@ def html_page(report: Report) -> str:
     )
     body = "".join(
         f'<section id="{_anchor(i, section.title)}"><h2>{escape(section.title)}</h2>'
-        + "".join(_piece(piece) for piece in section.pieces)
+        + _pieces(section.pieces)
         + "</section>"
         for i, section in enumerate(report.sections)
     )
+    frames = [
+        piece.page
+        for section in report.sections
+        for piece in section.pieces
+        if isinstance(piece, LiveView)
+    ]
+    own = f"<style>{STYLE}</style><script>{SCRIPT}</script>"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy([own, body, *frames])}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{escape(report.title)}</title><style>{STYLE}</style></head><body>"
         f'<div class="sheet"><nav aria-label="Contents">{links}<a href="#made">How it was made</a>'
@@ -102,16 +128,31 @@ def html_page(report: Report) -> str:
 def _made(report: Report) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     settings = "".join(
-        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
         for name, value in report.settings.items()
     )
     return (
         f'<section id="made"><h2>How it was made</h2>{_paragraphs(report.method)}'
         f"<p>The command:</p><pre><code>{escape(report.command)}</code></pre>"
-        + (f'<div class="wide"><table>{settings}</table></div>' if settings else "")
+        + (
+            '<div class="wide" tabindex="0" role="region" aria-label="Settings">'
+            f"<table>{settings}</table></div>"
+            if settings
+            else ""
+        )
         + f"<p>Versions: {escape(versions)}. Layers and heads are counted from 0, as in code.</p>"
         "</section>"
     )
+
+
+def _pieces(pieces: Sequence[Piece]) -> str:
+    """Figures that follow each other stand side by side where there is room."""
+    parts: list[str] = []
+    for drawn, run in groupby(pieces, lambda piece: isinstance(piece, Drawing)):
+        shown = [_piece(piece) for piece in run]
+        together = drawn and len(shown) > 1
+        parts += ['<div class="drawings">', *shown, "</div>"] if together else shown
+    return "".join(parts)
 
 
 def _piece(piece: Piece) -> str:
@@ -123,9 +164,10 @@ def _piece(piece: Piece) -> str:
         return _table(piece)
     if isinstance(piece, Drawing):
         return (
-            f'<figure class="drawing" role="img" aria-label="{escape(piece.caption)}">'
-            f"{_svg(piece.figure, piece.name)}<figcaption>{_inline(piece.caption)}</figcaption>"
-            "</figure>"
+            '<figure class="drawing">'
+            f'<div role="img" aria-label="{escape(piece.caption or piece.name)}">'
+            f"{_svg(piece.figure, piece.name)}</div>"
+            f"<figcaption>{_inline(piece.caption)}</figcaption></figure>"
         )
     return _live(piece)
 
@@ -157,7 +199,7 @@ def _table(table: Table) -> str:
         )
         return f' class="{classes}"' if classes else ""
 
-    head = "".join(f"<th{attributes(name)}>{escape(name)}</th>" for name in columns)
+    head = "".join(f'<th scope="col"{attributes(name)}>{escape(name)}</th>' for name in columns)
     rows = "".join(
         "<tr>"
         + "".join(
@@ -168,10 +210,16 @@ def _table(table: Table) -> str:
         for row in table.frame.itertuples(index=False, name=None)
     )
     return (
-        f'<div class="wide"><table id="table-{escape(table.name)}">'
+        # a region that can have the focus can be scrolled by keyboard
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(_plain(table))}">'
+        f'<table id="table-{escape(table.name)}">'
         f"<caption>{_inline(table.caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>"
     )
+
+
+def _plain(table: Table) -> str:
+    return re.sub(r"[`*]", "", table.caption) or table.name
 
 
 def _cell(value: object, digits: int) -> str:

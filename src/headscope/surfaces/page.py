@@ -17,6 +17,8 @@ from headscope.views import ViewData
 _STYLE = """:root{color-scheme:light dark}
 html,body{margin:0;height:100%}
 body{font-family:system-ui,sans-serif}
+main{min-height:100%}
+h1{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)}
 [data-headscope]{min-height:100%}
 [data-headscope]+[data-headscope]{margin-top:24px}
 noscript{display:block;padding:16px}"""
@@ -30,8 +32,8 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
     policy = "; ".join(
         [
             "default-src 'none'",
-            f"script-src {_hash(script)}",
-            f"style-src {_hash(_STYLE)}",
+            f"script-src {digest(script)}",
+            f"style-src {digest(_STYLE)}",
             "img-src data: blob:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -48,7 +50,10 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
 <style>{_STYLE}</style>
 </head>
 <body>
+<main>
+<h1>{html.escape(name)}</h1>
 {blocks}
+</main>
 <noscript>This picture is drawn by a script inside this page; allow it to run.</noscript>
 <script type="module">{script}</script>
 </body>
@@ -68,6 +73,7 @@ def element(view: ViewData) -> str:
     return "<div data-headscope>\n" + "\n".join(blocks) + "\n</div>"
 
 
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+def digest(text: str) -> str:
+    """By which a policy knows a script or a style."""
+    found = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(found).decode('ascii')}'"

@@ -5,10 +5,10 @@ import { fromQuery, toQuery } from "../state/url";
 import { mount, showError } from "./mount";
 
 /** Beside these a page of ours has nothing in its body, so its ground may follow the view's theme. */
-const own = "[data-headscope], script, noscript, style";
+const own = "[data-headscope], h1, script, noscript, style";
 
 export function mountPage(document: Document): void {
-  const wholly = [...document.body.children].every((child) => child.matches(own));
+  const wholly = [...document.querySelectorAll("body > :not(main), main > *")].every((child) => child.matches(own));
   const elements = document.querySelectorAll<HTMLElement>("[data-headscope]");
   for (const element of elements) {
     if (element.shadowRoot) continue;

@@ -41,7 +41,14 @@ class Clusters:
         shown = layers if values is None else np.asarray(values, dtype=float).ravel()
         if len(shown) != len(self.heads):
             raise BadInput(f"There are {len(self.heads)} heads but {len(shown)} values.")
-        return head_scatter(self.positions, shown, "layer" if values is None else "value")
+        return head_scatter(
+            self.positions,
+            shown,
+            "layer" if values is None else "value",
+            title=f"{len(self.heads)} heads, near where they attend alike",
+            names=[f"{layer}-{head}" for layer, head in self.heads],
+            whole=values is None,
+        )
 
 
 def cluster(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from headscope.figures import colour, style
@@ -25,6 +26,7 @@ def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Fig
                 linestyle=dashes[place % len(dashes)], marker="o", markersize=2.5,  # pyright: ignore[reportArgumentType]
                 label=drawable(name),
             )  # fmt: skip
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("layer")
         axes.set_ylabel(drawable(label))
         axes.set_ylim(bottom=0)
