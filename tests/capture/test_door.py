@@ -73,8 +73,8 @@ def test_two_models_at_once_keep_to_their_own_sinks(bert, deberta) -> None:
     with torch.no_grad(), capture(bert, of_bert), capture(deberta, of_deberta):
         bert(some_ids())
         deberta(some_ids())
-    assert {call.rung for call in of_bert.calls} == {"interface"}
-    assert {call.rung for call in of_deberta.calls} == {"tap"}
+    assert {call.read_at for call in of_bert.calls} == {"interface"}
+    assert {call.read_at for call in of_deberta.calls} == {"tap"}
 
 
 @pytest.mark.parametrize("family", ["bert", "deberta"])

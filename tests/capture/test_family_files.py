@@ -43,7 +43,7 @@ def test_longformer_is_a_softmax_over_its_window_and_the_global_tokens(marks: li
         q, k = (projected(attention, name, hidden) for name in ("query_global", "key_global"))
         everywhere = (q @ k.transpose(1, 2) / 8**0.5).softmax(-1)
         expected[:, marks] = everywhere[:, marks]
-    assert [call.rung for call in seen.calls] == ["family"]
+    assert [call.read_at for call in seen.calls] == ["family"]
     torch.testing.assert_close(seen.calls[0].weights[0].double(), expected, atol=1e-5, rtol=0)
 
 
@@ -83,8 +83,8 @@ def test_a_short_text_does_not_turn_bigbird_into_a_full_model() -> None:
         assert model.encoder.layer[0].attention.self is attention
         with capture(model, long):
             model(some_ids(64))
-    assert {call.rung for call in short.calls} == {"tap"}
-    assert {call.rung for call in long.calls} == {"family"}
+    assert {call.read_at for call in short.calls} == {"tap"}
+    assert {call.read_at for call in long.calls} == {"family"}
     assert [call.layer for call in short.calls] == [0, 1]
     assert short.calls[0].weights.shape == (1, 4, 8, 8)
 

@@ -22,7 +22,7 @@ Every row is a tiny random model of the family, run with padding in its batch. T
 unchanged outputs (1e-5), to an untouched configuration, and, where q and k can be read, to
 softmax(q·kᵀ·scaling + bias + mask) in float64 (1e-4).
 
-How a family is read, its *rung*, is found by running it, never from its name:
+How a family is read is found by running it, never from its name:
 
 - **interface**: the family asks transformers for its attention function; ours hands over q, k, v
   and the mask, and the family's own eager function makes the weights;
@@ -30,12 +30,12 @@ How a family is read, its *rung*, is found by running it, never from its name:
   what is added to their product from the product it takes of them (no v);
 - **family**: the family keeps its weights in a form of its own; one file translates it.
 
-Families that are not listed are read the same way when they take either of the first two rungs;
-`headscope models NAME` says what it finds. Weights can be replaced on every rung.
+Families that are not listed are read the same way when they take either of the first two ways;
+`headscope models NAME` says what it finds. Weights can be replaced wherever they are read.
 
 This page is made by `python -m tests.contracts.families_page > docs/families.md`.
 
-| family | attention | rung | weights | q, k, v | positional bias | notes |
+| family | attention | read at | weights | q, k, v | positional bias | notes |
 |---|---|---|---|---|---|---|
 """
 
@@ -54,10 +54,10 @@ def read(family: Family) -> list[Call]:
 
 def row(family: Family, calls: list[Call]) -> str:
     kinds = ", ".join(dict.fromkeys(call.kind for call in calls))
-    rungs = ", ".join(dict.fromkeys(call.rung for call in calls))
+    ways = ", ".join(dict.fromkeys(call.read_at for call in calls))
     reads_qk = all(call.q is not None for call in calls)
     bias = "not apart" if not reads_qk else "yes" if any(map(_has_bias, calls)) else "none"
-    cells = (family.name, kinds, rungs, "yes", "yes" if reads_qk else "no", bias, family.notes)
+    cells = (family.name, kinds, ways, "yes", "yes" if reads_qk else "no", bias, family.notes)
     return "| " + " | ".join(cells) + " |\n"
 
 

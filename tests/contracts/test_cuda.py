@@ -60,7 +60,7 @@ def test_views_open(both):
         reading = scope.read(TEXTS[1], TEXTS[0])
         for view in (hs.head_view, hs.model_view, hs.matrix_view, hs.head_map):
             assert view(reading) is not None
-        if scope.rung == "interface":
+        if scope.read_at == "interface":
             assert hs.neuron_view(reading) is not None
 
 
@@ -68,7 +68,7 @@ def test_surveys_of_every_statistic(both):
     tables = []
     for scope in both:
         found = hs.survey(scope, TEXTS * 3, "all", distances=True, chunk=4, progress=False)
-        tables.append((found.table, found.distances().values if scope.rung else None))
+        tables.append((found.table, found.distances().values if scope.read_at else None))
     (one, apart), (two, apart_too) = tables
     assert list(one["measure"]) == list(two["measure"])
     np.testing.assert_allclose(one["value"], two["value"], atol=2e-4, rtol=1e-3)

@@ -181,7 +181,7 @@ def test_padding_is_told_from_real_tokens(seen: Run) -> None:
 
 def test_weights_are_the_softmax_of_q_and_k(seen: Run) -> None:
     if any(call.q is None for call in seen.calls):
-        assert {call.rung for call in seen.calls} <= {"tap", "family"}
+        assert {call.read_at for call in seen.calls} <= {"tap", "family"}
         return
     for call in seen.calls:
         real = call.valid_queries[:, None, :, None]

@@ -30,7 +30,7 @@ def test_minilm_is_read_exactly(minilm: hs.Scope, eager_minilm) -> None:
     model, tokenizer = eager_minilm
     assert minilm.layers == {"encoder": 6}
     assert minilm.heads == {"encoder": 12}
-    assert minilm.rung == "interface"
+    assert minilm.read_at == "interface"
     encoded = tokenizer(TEXT, PAIR, return_tensors="pt")
     with torch.no_grad():
         own = model(**encoded, output_attentions=True).attentions

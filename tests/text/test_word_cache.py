@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from headscope.text import word_cache as remembered
 from headscope.text.encode import token_spans
 from headscope.text.encodings import encode_batch
-from headscope.text.word_cache import encode_remembered
+from headscope.text.word_cache import encode_cached
 from tests.text.test_batched import SORTS
 from tests.text.tokenizers import byte_level
 from tests.tiny import tiny_tokenizer
@@ -43,7 +43,7 @@ def test_remembered_words_equal_whole_texts(sort, monkeypatch):
             "limit": chance.choice([None, 5, 6, 7, 12]),
             "add_special_tokens": chance.choice([True, False]),
         }
-        found = encode_remembered(tokenizer, firsts, seconds, **options)
+        found = encode_cached(tokenizer, firsts, seconds, **options)
         wanted = encode_batch(tokenizer, firsts, seconds, **options)
         assert found is not None, "this tokenizer reads word by word"
         for name in ("lengths", "ids", "sentence", "types"):
@@ -63,7 +63,7 @@ def test_counts_and_spans_equal_the_tokenizers_own(sort):
 
 @pytest.mark.parametrize("sort", [s for s in SORTS if s not in DIVISIBLE])
 def test_tokenizers_that_may_join_words_are_left_alone(sort):
-    assert encode_remembered(SORTS[sort](), ["the cat"], [None]) is None
+    assert encode_cached(SORTS[sort](), ["the cat"], [None]) is None
 
 
 def test_a_tokenizer_changed_in_any_part_is_learnt_anew():
@@ -87,7 +87,7 @@ def test_a_tokenizer_changed_in_any_part_is_learnt_anew():
         wanted = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         assert spans.tolist() == [list(span) for span in wanted["offset_mapping"]]
         assert counts.tolist() == [len(wanted["input_ids"])]
-        found = encode_remembered(tokenizer, [text], [None], add_special_tokens=False)
+        found = encode_cached(tokenizer, [text], [None], add_special_tokens=False)
         assert found is None or found.ids.tolist() == wanted["input_ids"]
 
 
@@ -95,7 +95,7 @@ def test_dropout_is_not_remembered():
     inner = Tokenizer.from_str(byte_level().backend_tokenizer.to_str())
     inner.post_processor = None
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner)
-    assert encode_remembered(tokenizer, ["the cat"], [None]) is not None
+    assert encode_cached(tokenizer, ["the cat"], [None]) is not None
     model = tokenizer.backend_tokenizer.model
     model.dropout = 0.5
-    assert encode_remembered(tokenizer, ["the cat"], [None]) is None
+    assert encode_cached(tokenizer, ["the cat"], [None]) is None

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headscope.errors import BadInput
 
 Kind = Literal["encoder", "decoder", "cross"]
-Rung = Literal["interface", "tap", "family"]
+ReadAt = Literal["interface", "tap", "family"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Call:
 
     kind: Kind
     layer: int  # 0-based, per kind, in the order of computation
-    rung: Rung  # how it was read: registered function, softmax, or a family's own file
+    read_at: ReadAt  # how it was read: registered function, softmax, or a family's own file
     module: nn.Module
     q: Tensor | None  # b h t d
     k: Tensor | None  # b g s d

@@ -1,4 +1,4 @@
-"""The first rung: the attention function registered with transformers.
+"""The first way to read attention: the function registered with transformers.
 
 The weights are always the model's own: its file's eager function makes them, so soft-caps,
 sinks and whatever a family adds stay exact. We only look at them, or put others in their place.
@@ -101,7 +101,7 @@ def attention(
     base = Call(
         kind="encoder",
         layer=0,
-        rung="interface",
+        read_at="interface",
         module=module,
         q=query,
         k=key,

@@ -17,7 +17,7 @@ _DISPATCH = "ALL_ATTENTION_FUNCTIONS"
 
 
 def only_interface(model: nn.Module) -> bool:
-    speaks = False
+    dispatching = False
     for module in model.modules():
         kind = type(module)
         if not _ATTENTION.search(kind.__name__):
@@ -28,8 +28,8 @@ def only_interface(model: nn.Module) -> bool:
         own = not dispatches or getattr(module, "reorder_and_upcast_attn", True)
         if own and any("softmax" in name.lower() for name in found):
             return False
-        speaks |= dispatches
-    return speaks
+        dispatching |= dispatches
+    return dispatching
 
 
 @functools.cache

@@ -51,7 +51,7 @@ class Numbering:
         self._masks.append((weakref.ref(mask), answer))
         return answer
 
-    def remember_causal(self, module: nn.Module, causal: bool | None) -> bool:
+    def causal_as_known(self, module: nn.Module, causal: bool | None) -> bool:
         """A single cached query cannot show whether a module is causal; an earlier pass did."""
         if causal is None:
             return self._was_causal.get(id(module), False)

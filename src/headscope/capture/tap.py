@@ -1,4 +1,4 @@
-"""The second rung: the softmax itself, for families that ignore the registered function.
+"""The second way to read attention: the softmax, where the registered function is ignored.
 
 A torch function mode sees every softmax the model takes; those taken inside an attention module
 over its keys are its weights. Its q and k are read from the product it takes of them, where a
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
-from headscope.capture.call import Call, Kind, Lazy, Output, Rung, checked, not_placed
+from headscope.capture.call import Call, Kind, Lazy, Output, ReadAt, checked, not_placed
 from headscope.capture.products import PRODUCTS, Products, Scores
 from headscope.capture.validity import Valid, from_padding
 from headscope.errors import AttentionNotRead, HeadscopeError
@@ -78,7 +78,7 @@ def show(module: nn.Module, result: Tensor, scores_of: Callable[[Tensor], Scores
 def show_weights(
     module: nn.Module,
     weights: Tensor,
-    rung: Rung,
+    read_at: ReadAt,
     valid: Callable[[Door, Kind], Valid],
     scores: Scores | None = None,
 ) -> Tensor:
@@ -91,7 +91,7 @@ def show_weights(
     seen = base = Call(
         kind="encoder",
         layer=0,
-        rung=rung,
+        read_at=read_at,
         module=module,
         q=None if scores is None else scores.q,
         k=None if scores is None else scores.k,
@@ -108,7 +108,7 @@ def show_weights(
         lazy_valid=not_placed,
     )
     for door in active.doors_of(module):
-        causal = door.numbering.remember_causal(module, _looks_causal(weights))
+        causal = door.numbering.causal_as_known(module, _looks_causal(weights))
         call = dataclasses.replace(seen, causal=causal)
         answer = door.show(door.placed(call, functools.partial(valid, door)))
         if isinstance(answer, Output):

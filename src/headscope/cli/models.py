@@ -9,7 +9,7 @@ import typer
 from headscope.cli import options
 from headscope.cli.console import open_scope, out
 
-_RUNGS = {
+_WAYS = {
     "interface": "the registered attention function: weights, q, k and v",
     "tap": "the softmax: weights only",
     "family": "a file for this family: weights only",
@@ -51,7 +51,7 @@ def models(
             kind, str(found.layers[kind]), str(found.heads[kind]), str(found.groups[kind])
         )
     out.print(table)
-    out.print(f"read through    {_RUNGS[found.rung]}")
+    out.print(f"read through    {_WAYS[found.read_at]}")
     out.print(
         f"q and k         {'yes' if found.reads_qk else 'no: the neuron view is not available'}"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.capture import Call, Kind, Rung, capture
+from headscope.capture import Call, Kind, ReadAt, capture
 from headscope.capture.call import allowed
 from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
@@ -25,7 +25,7 @@ class Description:
     heads: dict[Kind, int]  # of the layer with the most
     groups: dict[Kind, int]
     dims: dict[Kind, int]  # neurons of q and k, of a kind whose every layer gives them
-    rung: Rung
+    read_at: ReadAt
     reads_qk: bool
     reads_values: bool  # and v; families read at their softmax give q and k alone
     positional_bias: bool
@@ -47,14 +47,14 @@ def describe(model: nn.Module) -> Description:
     groups: Counter[Kind] = Counter()
     dims: Counter[Kind] = Counter()
     without: set[Kind] = set()
-    rungs: list[Rung] = []
+    ways: list[ReadAt] = []
     seen = {"qk": True, "values": True, "bias": False, "causal": False, "finite": True}
 
     def look(call: Call) -> None:
         layers[call.kind].add(call.layer)
         heads[call.kind] = max(heads[call.kind], call.heads)
         groups[call.kind] = max(groups[call.kind], call.groups)
-        rungs.append(call.rung)
+        ways.append(call.read_at)
         seen["qk"] &= call.q is not None
         seen["values"] &= call.v is not None
         if call.q is None:
@@ -84,7 +84,7 @@ def describe(model: nn.Module) -> Description:
         heads={kind: heads[kind] for kind in order if kind in heads},
         groups={kind: groups[kind] for kind in order if kind in groups},
         dims={kind: dims[kind] for kind in order if kind in dims and kind not in without},
-        rung=rungs[0],
+        read_at=ways[0],
         reads_qk=seen["qk"],
         reads_values=seen["values"],
         positional_bias=seen["bias"],

@@ -92,8 +92,14 @@ class Scope:
         return self.description.causal
 
     @property
+    def read_at(self) -> str:
+        """Where attention is read: the registered function, the softmax, or a family's file."""
+        return self.description.read_at
+
+    @property
     def rung(self) -> str:
-        return self.description.rung
+        """The former name of `read_at`."""
+        return self.read_at
 
     @property
     def encoder_decoder(self) -> bool:

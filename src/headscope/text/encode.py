@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from headscope.text.encodings import Encodings, encode_batch, encode_singly
 from headscope.text.word_cache import (
-    encode_remembered,
-    remembered_counts,
-    remembered_spans,
+    cached_counts,
+    cached_spans,
+    encode_cached,
 )
 
 
@@ -29,7 +29,7 @@ def encode(
     given = (tokenizer, firsts, seconds)
     if not tokenizer.is_fast:
         return encode_singly(*given, limit=limit, add_special_tokens=add_special_tokens)
-    known = encode_remembered(*given, limit=limit, add_special_tokens=add_special_tokens)
+    known = encode_cached(*given, limit=limit, add_special_tokens=add_special_tokens)
     if known is not None:
         return known
     return encode_batch(*given, limit=limit, add_special_tokens=add_special_tokens)
@@ -39,7 +39,7 @@ def token_spans(
     tokenizer: Any, texts: Sequence[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """How many tokens a fast tokenizer makes of each text, and the spans of all in a row."""
-    known = remembered_spans(tokenizer, texts)
+    known = cached_spans(tokenizer, texts)
     if known is not None:
         return known
     read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
@@ -51,7 +51,7 @@ def token_spans(
 
 def token_counts(tokenizer: Any, texts: Sequence[str]) -> NDArray[np.int64]:
     """How many tokens a tokenizer makes of each text, without special ones."""
-    known = remembered_counts(tokenizer, texts) if tokenizer.is_fast else None
+    known = cached_counts(tokenizer, texts) if tokenizer.is_fast else None
     if known is not None:
         return known
     read = tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)

@@ -36,7 +36,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Texts:
     """A text and its second sentence as strings, with their words where they came as lists."""
 
     first: str
@@ -65,7 +65,7 @@ def tokenise(
     pairs = pairs if pairs is not None else [None] * len(texts)
     if len(pairs) != len(texts):
         raise BadInput(f"There are {len(texts)} texts but {len(pairs)} second sentences.")
-    given, fault = _all_given(texts, pairs)
+    given, fault = _all_texts(texts, pairs)
     if fault is not None and not given:
         raise fault
     encodings = encode(
@@ -92,28 +92,28 @@ def _check(lengths: NDArray[np.int64], most: int | None) -> None:
             )
 
 
-def _all_given(
+def _all_texts(
     texts: Sequence[Text], pairs: Sequence[Text | None]
-) -> tuple[list[_Given], BadInput | None]:
+) -> tuple[list[_Texts], BadInput | None]:
     """The texts up to the first that cannot be read, and why it cannot.
 
     Texts before it may turn out too long; then theirs is the first fault, and the one to tell.
     """
-    given: list[_Given] = []
+    given: list[_Texts] = []
     for text, pair in zip(texts, pairs, strict=True):
         try:
-            given.append(_given(text, pair))
+            given.append(_texts_of(text, pair))
         except BadInput as error:
             return given, error
     return given, None
 
 
-def _given(text: Text, pair: Text | None) -> _Given:
+def _texts_of(text: Text, pair: Text | None) -> _Texts:
     first, first_words = _as_string(text)
     second, second_words = (None, None) if pair is None else _as_string(pair)
     if not first.strip() and not (second or "").strip():
         raise BadInput("The text is empty; give at least one word.")
-    return _Given(first, second, (first_words, second_words))
+    return _Texts(first, second, (first_words, second_words))
 
 
 def _as_string(text: Text) -> tuple[str, Spans | None]:
@@ -167,7 +167,7 @@ def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in inputs.items()}
 
 
-def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Given]) -> list[Tokens]:
+def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Texts]) -> list[Tokens]:
     vocabulary = vocabulary_of(tokenizer, encodings.ids)
     spans, words = _places(encodings, given)
     per_token = {
@@ -212,7 +212,7 @@ class _Strings:
 
 
 def _places(
-    encodings: Encodings, given: Sequence[_Given]
+    encodings: Encodings, given: Sequence[_Texts]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """For each token its span, blanks trimmed, and its word; -1 for specials."""
     characters = Characters(

@@ -1,7 +1,7 @@
 """Tokens of texts from tokens of their words: each word goes through the tokenizer once.
 
 A few thousand words make up most of any text; looking them up is many times faster than cutting
-them again. Only for tokenizers that read word by word (`divisible.py`).
+them again. Only for tokenizers that read word by word (`word_by_word.py`).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Words:
 _KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Words | None]] = WeakKeyDictionary()
 
 
-def encode_remembered(
+def encode_cached(
     tokenizer: Any,
     firsts: Sequence[str],
     seconds: Sequence[str | None],
@@ -204,7 +204,7 @@ def encode_remembered(
     return framed(frame, paired, read.tokens.reshape(-1, 2), ids, spans, limit)
 
 
-def remembered_counts(tokenizer: Any, texts: Sequence[str]) -> Ints | None:
+def cached_counts(tokenizer: Any, texts: Sequence[str]) -> Ints | None:
     """How many tokens each text has, without special ones; None where that is not remembered."""
     words = _words_of(tokenizer)
     if words is None or not all(map(words.reads, texts)):
@@ -213,7 +213,7 @@ def remembered_counts(tokenizer: Any, texts: Sequence[str]) -> Ints | None:
         return words.read(tokenizer, texts).tokens
 
 
-def remembered_spans(tokenizer: Any, texts: Sequence[str]) -> tuple[Ints, NDArray[np.int32]] | None:
+def cached_spans(tokenizer: Any, texts: Sequence[str]) -> tuple[Ints, NDArray[np.int32]] | None:
     """How many tokens each text has, and their spans in a row; None as above."""
     words = _words_of(tokenizer)
     if words is None or not all(map(words.reads, texts)):
