@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
+from tests import views_page
 from tests.cli_page import commands, page
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +44,10 @@ def test_the_page_of_commands_is_what_the_commands_say() -> None:
     assert (ROOT / "docs" / "cli.md").read_text() == page(), (
         "run: python -m tests.cli_page > docs/cli.md"
     )
+
+
+def test_the_table_of_views_is_what_their_files_say() -> None:
+    assert views_page.PAGE.read_text() == views_page.page(), "run: python -m tests.views_page"
 
 
 def test_every_folder_stands_in_the_architecture() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headscope.reading import Reading
@@ -25,14 +25,11 @@ SHARED: dict[str, list[Any]] = {
 }
 
 
-def views_of_a_reading() -> list[str]:
-    return list(discover())
-
-
-def states(reading: Reading, count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
-    """Each view in turn, everything else by chance."""
+def states(
+    reading: Reading, names: Sequence[str], count: int, seed: int = 0
+) -> Iterator[dict[str, Any]]:
+    """Each of these views in turn, everything else by chance."""
     chance = random.Random(seed)
-    names = views_of_a_reading()
     for number in range(count):
         part = chance.choice(list(reading.parts.values()))
         head = chance.randrange(part.heads)

@@ -134,7 +134,7 @@ def test_the_matrix_is_walked_cell_by_cell_and_speaks(show, tiny_bert):
 
 def test_neurons_are_walked_key_by_key_and_one_by_one_and_speak(show, tiny_bert):
     reading = tiny_bert.read(*PAIR)
-    seen = show(hs.neuron_view(reading, layer=1, head=2, token=3, labels=()))
+    seen = show(hs.neuron_view(reading, layer=1, head=2, query=3, labels=()))
     seen.view().get_by_label("From q and k to the weight, key by key").focus()
     seen.page.keyboard.press("ArrowDown")
     seen.page.keyboard.press("ArrowDown")
