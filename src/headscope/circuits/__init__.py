@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headscope.circuits.patching.path import path_patch as path_patch
     from headscope.circuits.patching.ready import task as task
     from headscope.circuits.patching.result import Patching as Patching
+    from headscope.circuits.saliency.inputs import inputs as inputs
     from headscope.circuits.weights.composition import composition as composition
     from headscope.circuits.weights.copying import copying as copying
     from headscope.circuits.weights.top_tokens import ov_tokens as ov_tokens
@@ -37,6 +38,7 @@ _HOMES = {
     "composition": "weights.composition",
     "copying": "weights.copying",
     "head_outputs": "outputs",
+    "inputs": "saliency.inputs",
     "patch": "patching.patch",
     "path_patch": "patching.path",
     "read_pairs": "patching.pairs",

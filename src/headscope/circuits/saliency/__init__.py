@@ -1,0 +1,1 @@
+"""Which inputs mattered: gradients, integrated gradients, rollout and flow, and a test of them."""
