@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import attribute as attribute
     from headscope.circuits.logits.attribution import Attribution as Attribution
+    from headscope.circuits.names.named import named as named
     from headscope.circuits.outputs import head_outputs as head_outputs
     from headscope.circuits.patching.pairs import Pair as Pair
     from headscope.circuits.patching.pairs import Pairs as Pairs
@@ -43,6 +44,7 @@ _HOMES = {
     "path_patch": "patching.path",
     "read_pairs": "patching.pairs",
     "task": "patching.ready",
+    "named": "names.named",
     "ov_tokens": "weights.top_tokens",
     "qk_tokens": "weights.top_tokens",
 }

@@ -1,0 +1,111 @@
+"""Named heads: every name's score for every head, beside what chance would give."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.circuits.names.by_text import looks
+from headscope.circuits.names.by_weights import copy_suppression, successor
+from headscope.circuits.names.name_mover import name_mover
+from headscope.circuits.names.retrieval import retrieval
+from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+NAMES = (
+    "copy_suppression",
+    "successor",
+    "name_mover",
+    "retrieval",
+    "positional",
+    "rare_word",
+)
+
+
+@dataclass(frozen=True)
+class NamedHeads(HeadResult):
+    """One row per head and name: value, error where texts were drawn, and `null`: chance."""
+
+    model: str
+    scores: pd.DataFrame
+
+    @property
+    def table(self) -> pd.DataFrame:
+        return self.scores
+
+    @property
+    def title(self) -> str:
+        return f"Named heads of {self.model}"
+
+
+def named(
+    scope: Scope,
+    names: Collection[str] | None = None,
+    *,
+    texts: Sequence[str] = (),
+    n: int = 16,
+    seed: int = 0,
+) -> NamedHeads:
+    """Scores of the names asked for; those that look at texts need `texts`.
+
+    copy_suppression and successor come from weights, name_mover and retrieval from `n` made-up
+    prompts, positional and rare_word from your texts.
+    """
+    import pandas as pd
+
+    chosen = tuple(names) if names is not None else NAMES[:4]
+    wrong = [name for name in chosen if name not in NAMES]
+    if wrong:
+        raise BadInput(f"There is no head called {wrong[0]!r}; there are {', '.join(NAMES)}.")
+    frames: list[Any] = []
+    for name in chosen:
+        frames += _scored(scope, name, texts, n, seed)
+    kind = "decoder" if "decoder" in scope.kinds else "encoder"
+    return NamedHeads(scope.name, tidy(pd.concat(frames, ignore_index=True), kind=kind))
+
+
+def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) -> list[Any]:
+    if name == "copy_suppression":
+        values, chance = copy_suppression(scope, seed)
+        return [_frame(name, values, chance)]
+    if name == "successor":
+        values, chance = successor(scope)
+        return [_frame(name, values, chance)]
+    if name == "retrieval":
+        values, chance = retrieval(scope, n, seed=seed)
+        error = np.sqrt(values * (1 - values) / n)
+        return [_frame(name, values, chance, error, n)]
+    if name == "name_mover":
+        found, null = name_mover(scope, n, seed)
+        error = found.std(0, ddof=1) / np.sqrt(len(found))
+        return [_frame(name, found.mean(0), null.mean(0), error, len(found))]
+    positional, rare, chance = looks(scope, texts)
+    if name == "positional":
+        return [_frame(name, positional, float("nan"), count=len(texts))]
+    return [_frame(name, rare, chance, count=len(texts))]
+
+
+def _frame(name: str, values: Any, null: Any, error: Any = np.nan, count: int = 1) -> Any:
+    import pandas as pd
+
+    layer, head = np.indices(values.shape)
+    wide = np.broadcast_to
+    return pd.DataFrame(
+        {
+            "layer": layer.ravel(),
+            "head": head.ravel(),
+            "measure": name,
+            "value": values.ravel(),
+            "error": wide(error, values.shape).ravel(),
+            "count": count,
+            "null": wide(null, values.shape).ravel(),
+        }
+    )
