@@ -1,0 +1,94 @@
+"""`headscope attribute`: which heads made a prediction, and from which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_output
+from headscope.cli.console import open_scope, out, say_written
+
+if TYPE_CHECKING:
+    from headscope.circuits import Attribution
+
+ENDINGS = (".html", ".svg", ".png", ".pdf", ".parquet", ".csv")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("attribute")(attribute)
+
+
+def attribute(
+    text: Annotated[str, typer.Argument(help="The text that the model answers.")],
+    text_pair: Annotated[
+        str | None, typer.Argument(help="The second text; for encoder–decoders the decoder's.")
+    ] = None,
+    model: options.Model = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The token to explain; a second one to tell it from. Default: likeliest."
+        ),
+    ] = None,
+    position: Annotated[int | None, typer.Option(help="Which token's answer, from 0.")] = None,
+    inputs: Annotated[
+        bool, typer.Option("--inputs", help="Also which words mattered, put to a deletion test.")
+    ] = False,
+    seed: options.Seed = 0,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    output: Annotated[Path | None, options.output(", ".join(ENDINGS))] = None,
+) -> None:
+    """Take a prediction apart into what each head, MLP and embedding put into it.
+
+    Without -o the strongest parts are printed; with it the picture (.html, .svg, .png, .pdf) or
+    the table (.parquet, .csv) is written.
+
+    Examples:
+
+      headscope attribute "Paris is the [MASK] of France." --target capital
+
+      headscope attribute "The keys near the house" -m gpt2 --target are --target is -o keys.html
+    """
+    if output is not None:
+        check_output(output, ENDINGS, "An attribution")
+    from headscope.circuits.logits.attribute import attribute as run
+
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    found = run(scope, text, text_pair, target=target or None, position=position)
+    _say(found)
+    if inputs:
+        from headscope.circuits.saliency.inputs import inputs as weigh
+
+        weighed = weigh(scope, text, text_pair, target=target or None, position=position, seed=seed)
+        out.print(weighed.table.round(3).to_string(index=False), highlight=False, markup=False)
+        out.print(weighed.sentence, highlight=False)
+    if output is None:
+        return
+    if output.suffix in (".parquet", ".csv"):
+        found.save(output)
+    else:
+        from headscope.surfaces import prediction_view  # pyright: ignore
+
+        prediction_view(found).save(output)
+    say_written(output)
+
+
+def _say(found: Attribution) -> None:
+    out.print(f"{found.title}. {found.note}", highlight=False, markup=False, soft_wrap=True)
+    for part in found.strongest(12):
+        words = ""
+        if part.part == "head" and found.edges:
+            by_key = found.by_key(part.layer or 0, part.head or 0, part.kind)
+            tokens = found.key if part.kind == "cross" else found.query
+            best = int(abs(by_key).argmax())
+            words = f"  from “{tokens[best]}” {by_key[best]:+.2f}"
+        out.print(f"{part.label:<10} {part.value:+8.3f}{words}", highlight=False, markup=False)
+    rest = found.value - sum(part.value for part in found.strongest(12))
+    out.print(f"{'all others':<10} {rest - found.unexplained:+8.3f}", highlight=False)
+    if abs(found.unexplained) > 1e-3:
+        out.print(f"{'unexplained':<10} {found.unexplained:+7.3f}", highlight=False)

@@ -1,0 +1,81 @@
+"""`headscope patch`: proof by patching, over pairs of prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_choice, check_figure, check_output
+from headscope.cli.console import open_scope, out, say_written
+
+READY = ("names", "years", "agreement")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("patch")(patch)
+
+
+def patch(
+    pairs: Annotated[
+        str, typer.Argument(help=f"A .jsonl file of pairs, or a ready task: {', '.join(READY)}.")
+    ],
+    output: Annotated[Path, options.output(".parquet or .csv")],
+    model: options.Model = None,
+    what: Annotated[str, typer.Option(help="heads, weights, values, mlps or layers.")] = "heads",
+    method: Annotated[str, typer.Option(help="exact, estimate or both.")] = "exact",
+    positions: Annotated[bool, typer.Option("--positions", help="One token at a time.")] = False,
+    limit: options.Limit = None,
+    seed: options.Seed = 0,
+    map_file: options.MapFile = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+) -> None:
+    """Put parts of a run on a clean prompt into a run on a corrupted one, and see what comes back.
+
+    A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks make 50.
+
+    Examples:
+
+      headscope patch names -m gpt2 -o names.csv --map names.svg --limit 20
+
+      headscope patch pairs.jsonl -m my-model --method estimate -o estimate.parquet
+    """
+    check_output(output, (".parquet", ".csv"), "A patching")
+    check_figure(map_file)
+    check_choice("what", what, "heads", "weights", "values", "mlps", "layers")
+    check_choice("method", method, "exact", "estimate", "both")
+    from headscope.circuits.patching.pairs import read_pairs
+    from headscope.circuits.patching.patch import patch as run
+    from headscope.circuits.patching.ready import task
+
+    given = task(pairs, limit or 50, seed) if pairs in READY else read_pairs(pairs)
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    fitting = given.fitting(scope) if pairs in READY else given
+    asked: Any = {"what": what, "method": method}
+    found = run(scope, fitting, positions=positions, limit=limit, seed=seed, **asked)
+    found.save(output)
+    if map_file is not None:
+        from headscope.figures import save
+
+        save(found.plot(), map_file)
+        say_written(map_file)
+    out.print(
+        f"{found.task}: {found.clean.mean():+.2f} on {len(found.clean)} clean prompts, "
+        f"{found.corrupted.mean():+.2f} on corrupted ones",
+        highlight=False,
+    )
+    shown = found.table.sort_values("value", ascending=False).head(8)
+    for row in shown.itertuples():
+        head = "" if row.head is None or str(row.head) == "<NA>" else f"-{row.head}"
+        out.print(
+            f"{row.layer}{head:<5} brings back {row.value:+.3f} [{row.low:+.3f}, {row.high:+.3f}] "
+            f"corrected p {row.p_holm:.3f}",
+            highlight=False,
+        )
+    if method == "both":
+        out.print(f"estimate and exact agree in rank: {found.agreement:.2f}", highlight=False)
+    say_written(output)
