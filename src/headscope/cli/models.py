@@ -38,6 +38,8 @@ def models(
       headscope models
 
       headscope models bert-base-uncased
+
+      headscope models digits
     """
     from rich.table import Table
 
@@ -70,9 +72,11 @@ def models(
 
 def _say_bundled() -> None:
     """What the model without a name is, and where one can read more of it."""
-    from headscope.models.bundle import ABOUT, BUNDLED
+    from headscope.models.bundle import ABOUT, ABOUT_NAMED, BUNDLED
 
     megabytes = sum(path.stat().st_size for path in BUNDLED.iterdir()) / 1e6
     out.print(f"bundled         {ABOUT}; {megabytes:.0f} MB")
     # a path is one word: it must not be broken at the edge of the terminal
     out.print(f"model card      {BUNDLED / 'README.md'}", soft_wrap=True)
+    for name, about in ABOUT_NAMED.items():
+        out.print(f"comes along     -m {name}: {about}")

@@ -21,13 +21,26 @@ def register(app: typer.Typer) -> None:
 
 
 def view(
-    text: Annotated[str, typer.Argument(help="The text, or the first of two sentences.")],
+    text: Annotated[
+        str | None, typer.Argument(help="The text, or the first of two sentences.")
+    ] = None,
     text_pair: Annotated[
         str | None,
         typer.Argument(help="The second sentence; for encoder–decoder models the decoder's text."),
     ] = None,
     model: options.Model = None,
-    name: Annotated[str, typer.Option("--view", "-v", help=" | ".join(VIEWS))] = "head",
+    image: Annotated[
+        list[Path] | None,
+        typer.Option("--image", help="A picture; with a text about it where the model takes one."),
+    ] = None,
+    audio: Annotated[
+        Path | None,
+        typer.Option("--audio", help="A sound; the text, if any, is what the decoder reads."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--view", "-v", help=f"{' | '.join(VIEWS)}; head, image or sound unless told"),
+    ] = None,
     layer: Annotated[int | None, typer.Option(help="Layer, counted from 0.")] = None,
     head: Annotated[
         list[int] | None, typer.Option(help="Head, counted from 0; may be given several times.")
@@ -68,7 +81,11 @@ def view(
       headscope view "I went to the store." "At the store, I bought fresh strawberries." -o out.html
 
       headscope view "Time flies." --view neuron --layer 2 --head 0 -o neuron.pdf
+
+      headscope view --image photo.png -m digits -o picture.html
     """
+    media = _media(text, text_pair, image, audio, generate)
+    name = name or ("image" if image else "sound" if audio else "head")
     _check(name, output)
     from headscope.views.state import checked
 
@@ -82,8 +99,10 @@ def view(
         raise BadInput(f"--generate is a number of tokens, not {generate}.")
     chosen = _selection(name, layer=layer, heads=head, query=query, column=column, kind=kind)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    if generate:
-        reading = scope.generate(text, generate)
+    if media:
+        reading = scope.read(text, **media)
+    elif generate:
+        reading = scope.generate(text or "", generate)
     else:
         reading = scope.read(text, text_pair, truncate=truncate)
     if output is not None and output.suffix == ".safetensors":
@@ -108,6 +127,25 @@ def _check(name: str, output: Path | None) -> None:
         raise BadInput(f"--view is one of {', '.join(VIEWS)}, not {name!r}.")
     if output is not None:
         check_output(output, (".html", ".svg", ".png", ".pdf", ".safetensors"), "A view")
+
+
+def _media(
+    text: str | None, text_pair: str | None, image: list[Path] | None, audio: Path | None, more: int
+) -> dict[str, Any]:
+    """Pictures and sounds, opened before a model is; a text is needed where there are none."""
+    if not image and audio is None:
+        if text is None:
+            raise BadInput("Give a text to read, or --image or --audio.")
+        return {}
+    if image and audio is not None:
+        raise BadInput("Give --image or --audio, not both.")
+    if text_pair is not None or more:
+        raise BadInput("With --image or --audio there is one text, and no --generate.")
+    from headscope.media import open_picture, open_sound
+
+    if audio is not None:
+        return {"audio": open_sound(audio)}
+    return {"image": [open_picture(one) for one in image or ()]}
 
 
 def _named(text: str) -> tuple[str, str]:

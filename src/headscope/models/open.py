@@ -13,7 +13,7 @@ from torch import nn
 from headscope.errors import BadInput, first_line
 from headscope.models.adapters import is_adapter, open_adapter
 from headscope.models.bundle import BUNDLED as BUNDLED
-from headscope.models.bundle import NAME, open_bundled
+from headscope.models.bundle import NAME, open_bundled, shipped
 from headscope.models.embeddings import embedded_tokens
 from headscope.models.gguf_file import open_gguf
 from headscope.models.placement import dtype_of, place
@@ -40,7 +40,7 @@ def open_model(
     trust_remote_code: bool = False,
 ) -> Opened:
     """`tokenizer` takes the place of the one that was saved with the model."""
-    source = BUNDLED if name is None else name
+    source = BUNDLED if name is None else shipped(name) or name
     options: dict[str, Any] = {"dtype": dtype_of(dtype) or torch.float32}
     if attn_implementation is not None:
         options["attn_implementation"] = attn_implementation
