@@ -11,8 +11,9 @@ quiet = {"progress": False}
 
 def test_what_the_model_cannot_read_and_what_was_asked_for_are_told_apart(tiny_bert):
     long = " ".join(["the cat sat"] * 100)  # 300 tokens, and the model reads 128
-    by_model = account(hs.survey(tiny_bert, [long], ["entropy"], **quiet).metadata)
-    asked = account(hs.survey(tiny_bert, [long], ["entropy"], max_tokens=32, **quiet).metadata)
+    whole = {"segments": "documents", **quiet}
+    by_model = account(hs.survey(tiny_bert, [long], ["entropy"], **whole).metadata)
+    asked = account(hs.survey(tiny_bert, [long], ["entropy"], max_tokens=32, **whole).metadata)
     assert "longer than the model reads (128 tokens)" in by_model[1]
     assert "longer than was asked for (32 tokens)" in asked[1]
     # 30 of 300 words come before the separator, 126 without a limit
@@ -28,7 +29,7 @@ def test_whole_texts_need_no_warning(tiny_bert):
 def test_a_file_in_one_piece_is_questioned(tiny_bert, tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("the cat sat . " * 4000)
-    found = hs.survey(tiny_bert, path, ["entropy"], **quiet)
+    found = hs.survey(tiny_bert, path, ["entropy"], segments="documents", **quiet)
     assert "--layout lines" in account(found.metadata)[-1]
 
 

@@ -177,7 +177,7 @@ def test_bad_data_is_counted_or_refused(tmp_path):
 
 
 def test_a_text_longer_than_the_model_is_cut_and_counted():
-    found = survey(["the cat " * 300, "the cat"])
+    found = survey(["the cat " * 300, "the cat"], segments="documents")
     assert found.metadata["truncated"] == 1
     assert found.metadata["tokens"] == 128 + 4
 

@@ -34,7 +34,7 @@ def atlas(
     distances: Annotated[
         bool, typer.Option(help="How unlike any two heads attend, and their groups.")
     ] = True,
-    segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
+    segments: Annotated[str, typer.Option(help="windows | documents | pairs")] = "documents",
     limit: options.Limit = None,
     max_tokens: options.MaxTokens = None,
     field: options.Field = "text",
@@ -62,7 +62,7 @@ def atlas(
     """
     check_output(output, (".atlas", ".zip"), "The atlas")
     check_reading(bad_data, layout)
-    check_choice("segments", segments, "documents", "pairs")
+    check_choice("segments", segments, "windows", "documents", "pairs")
     check_choice("engine", engine, "local", "ray")
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_tenth=per_tenth)
     check_data(corpus)

@@ -34,7 +34,11 @@ def survey(
         list[str] | None,
         typer.Option("--statistic", "-s", help="A statistic; several times, or 'all'."),
     ] = None,
-    segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
+    segments: Annotated[str, typer.Option(help="windows | documents | pairs")] = "windows",
+    stride: Annotated[
+        int | None,
+        typer.Option(help="Tokens from one window to the next; else its length."),
+    ] = None,
     max_tokens: options.MaxTokens = None,
     limit: options.Limit = None,
     distances: Annotated[
@@ -79,11 +83,11 @@ def survey(
         raise BadInput("Give a corpus to read and -o FILE to write, or --list.")
     check_output(output, (".parquet", ".csv"), "A survey")
     check_reading(bad_data, layout)
-    check_choice("segments", segments, "documents", "pairs")
+    check_choice("segments", segments, "windows", "documents", "pairs")
     check_choice("engine", engine, "local", "ray")
     check_choice("token-types", token_types, "proper", "zeros")
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_tokens=batch_tokens or 1,
-                  workers=workers or 1)  # fmt: skip
+                  workers=workers or 1, stride=stride or 1)  # fmt: skip
     if interval is not None and not 0 < interval < 1:
         raise BadInput(f"An interval is a share between 0 and 1, such as 0.95, not {interval}.")
     check_data(corpus)
@@ -98,6 +102,7 @@ def survey(
         corpus,
         chosen,
         segments=segments,  # pyright: ignore[reportArgumentType]
+        stride=stride,
         max_tokens=max_tokens,
         limit=limit,
         distances=distances,

@@ -14,7 +14,11 @@ from headscope.corpus.text.sentences import split_sentences
 from headscope.errors import BadInput
 from headscope.text.encode import token_counts, token_spans
 
-Cut = Literal["documents", "pairs"]
+Cut = Literal["windows", "documents", "pairs"]
+CUTS: tuple[Cut, ...] = ("windows", "documents", "pairs")
+
+
+PAIR_TOKENS = 128  # the length of the paper's sentence pairs
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,30 @@ def segments(
     cut: Cut,
     tokenizer: Any,
     *,
-    longest: int,
+    longest: int | None,
     seed: int = 0,
     faults: Faults | None = None,
+    stride: int | None = None,
 ) -> Iterator[Segment]:
-    """Cut documents into segments: whole, or as the sentence pairs of Clark et al. (2019).
+    """Cut documents into segments: windows of what the model reads, each `stride` tokens after the
+    one before (without, where it ended); whole documents, of which a model reads the beginning; or
+    the sentence pairs of Clark et al. (2019).
 
     Documents that are too short for a pair are counted in `faults`, which refuses none of them.
     """
-    if cut not in ("documents", "pairs"):
-        raise BadInput(f"Segments are whole 'documents' or sentence 'pairs', not {cut!r}.")
+    if cut not in CUTS:
+        raise BadInput(
+            f"Segments are 'windows', whole 'documents' or sentence 'pairs', not {cut!r}."
+        )
+    if cut == "windows":
+        from headscope.corpus.text.windows import in_windows
+
+        every = in_windows(enumerate(documents), tokenizer, longest, stride)
+        for number, (place, document, text) in enumerate(every):
+            yield Segment(number, place, text, document.pair)
+        return
     number = 0
+    longest = PAIR_TOKENS if longest is None else longest
     for place, document in enumerate(documents):
         if cut == "documents" or document.pair is not None:
             yield Segment(number, place, document.text, document.pair)

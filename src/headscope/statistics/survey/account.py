@@ -47,5 +47,5 @@ def account(about: Mapping[str, Any]) -> list[str]:
             "texts, say so with --layout lines or paragraphs, or --segments pairs."
         )
     elif unread > characters / 2:
-        said.append("Most of the text was not read; --segments pairs or --layout lines cuts less.")
+        said.append("Most of the text was not read; --segments windows reads all of it.")
     return said

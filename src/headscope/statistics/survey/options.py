@@ -7,18 +7,17 @@ from typing import Any, Literal
 
 from headscope.corpus.bad_data import Choice
 from headscope.corpus.text.documents import Layout
-from headscope.corpus.text.segments import Cut
+from headscope.corpus.text.segments import PAIR_TOKENS, Cut
 from headscope.errors import BadInput
 from headscope.reading import Scope
-
-PAIR_TOKENS = 128  # the length of the paper's sentence pairs
 
 
 @dataclass(frozen=True)
 class Options:
     """Every option of `hs.survey` beside those that all long functions share."""
 
-    segments: Cut = "documents"  # read whole, or cut into "pairs" of sentences
+    segments: Cut = "windows"  # or whole "documents", cut to what is read, or "pairs" of sentences
+    stride: int | None = None  # tokens from one window to the next; None: where the last one ends
     max_tokens: int | None = None  # that a segment is cut to; None: what the model reads
     distances: bool = False  # also how unlike any two heads attend
     interval: float | None = None  # the level of a bootstrap interval, such as 0.95

@@ -24,7 +24,7 @@ from headscope.runs import Fingerprint, ProgressCallback, Run, State, scope_iden
 from headscope.statistics.discovery import Wanted
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.engines import Engine, Local, Portion, Ray
-from headscope.statistics.survey.options import PAIR_TOKENS, Options
+from headscope.statistics.survey.options import Options
 from headscope.statistics.survey.portion import Settings, measure_repeats, new_tally
 from headscope.statistics.survey.selection import measurable
 from headscope.statistics.survey.table import Survey, from_tally
@@ -48,8 +48,9 @@ def survey(
 
     `corpus` is a path (text, JSONL, Parquet, CoNLL-U, a folder, "-" for standard input), a data
     set, or an iterable of texts or pairs. `statistics` are names, or "all"; the standard ones
-    when left out. `segments="pairs"` makes sentence pairs of up to 128 tokens as Clark et al. did;
-    documents are otherwise read whole, cut to `max_tokens` or to what the model reads. The other
+    when left out. Documents longer than `max_tokens`, or than the model reads, are read window by
+    window; `segments="documents"` reads their beginnings alone, `segments="pairs"` makes sentence
+    pairs of up to 128 tokens as Clark et al. did. The other
     options are those of `headscope.statistics.survey.options.Options`. With an `output` the run
     keeps what it has beside it, and goes on from there when it is run again. Ctrl-C raises
     `Stopped`; the table so far is written (marked as incomplete) and is its `partial`.
@@ -186,12 +187,14 @@ class _Source:
         self.scope, self.settings, self.limit = scope, settings, limit
         self._corpus = corpus
         self._cut: Cut = options.segments
+        self._stride = options.stride
         self._reader = Reader(options.field, options.layout)
         self.faults = Faults(options.bad)
         self.documents = 0  # that gave something to read
         self.name = str(corpus) if isinstance(corpus, (str, Path)) else type(corpus).__name__
         self.described = {
             "segments": options.segments,
+            "stride": options.stride,
             "field": options.field,
             "layout": options.layout,
         }
@@ -199,10 +202,9 @@ class _Source:
 
     def segments(self) -> Iterator[Segment]:
         documents = self._counted(self._reader.documents(self._corpus, self.faults))
-        longest = self.settings.longest or PAIR_TOKENS
         every = segments(
-            documents, self._cut, self.scope.tokenizer, longest=longest,
-            seed=self.settings.seed, faults=self.faults,
+            documents, self._cut, self.scope.tokenizer, longest=self.settings.longest,
+            seed=self.settings.seed, faults=self.faults, stride=self._stride,
         )  # fmt: skip
         return itertools.islice(every, self.limit)
 
