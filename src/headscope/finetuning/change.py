@@ -12,7 +12,7 @@ from torch import Tensor
 from headscope.capture import Call, Kind
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput, HeadscopeError
-from headscope.finetuning.texts import BATCH, Texts, batch_of, by_length
+from headscope.finetuning.texts import BATCH, Texts, batch_of, in_order
 from headscope.runs import Run, State
 from headscope.statistics.kernels.jensen_shannon import row_divergence
 
@@ -70,7 +70,7 @@ def change(a: Scope, b: Scope, batches: Iterable[Batch], kind: Kind | None = Non
 
 def change_of_texts(run: Run, a: Scope, b: Scope, texts: Texts, kind: Kind, longest: int) -> Change:
     """The same over texts, a part of a run: what was added up is kept."""
-    ordered, part, title = by_length(texts), run.part("change"), "Comparing maps"
+    ordered, part, title = in_order(texts), run.part("change"), "Comparing maps"
     state = part.recall()
     sums = Sums.none(a, kind) if state is None else Sums(state.arrays, state.position["texts"])
     tokens = 0

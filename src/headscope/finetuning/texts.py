@@ -10,6 +10,7 @@ from headscope.errors import BadInput
 from headscope.reading.decoder_text import encode_both
 from headscope.tasks.glue import is_glue, read_glue
 from headscope.tasks.task import Task, table_texts
+from headscope.text.batching import by_length, text_lengths
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -47,9 +48,10 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
     return found
 
 
-def by_length(texts: Texts) -> Texts:
+def in_order(texts: Texts) -> Texts:
     """Texts of like length side by side, so that little is padded."""
-    return sorted(texts, key=lambda pair: len(pair[0]) + len(pair[1] or ""))
+    sizes = text_lengths([text for text, _ in texts], [pair for _, pair in texts])
+    return [texts[place] for place in by_length(sizes)]
 
 
 def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
@@ -63,7 +65,7 @@ def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
 
 def batches_of(scope: Scope, texts: Texts, longest: int = MAX_LENGTH) -> list[Batch]:
     """All texts of a small corpus, batched as a comparison reads them."""
-    order = by_length(texts)
+    order = in_order(texts)
     return [
         batch_of(scope, order[start : start + BATCH], longest)
         for start in range(0, len(order), BATCH)

@@ -22,6 +22,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.word_level import Mode, WordIndex, word_index
 from headscope.reading.decoder_text import decoder_batch
 from headscope.runs import Run, State
+from headscope.text.batching import length_batches
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import TokenClass, Tokens
 
@@ -105,10 +106,10 @@ def word_batches(
     source = iter(items)
     while window := list(itertools.islice(source, WINDOW)):
         window, encoded = _sound(scope, window, faults, limit)
-        for rows in _groups([len(tokens) for tokens in encoded.tokens]):
+        for rows in length_batches([len(tokens) for tokens in encoded.tokens], BATCH_TOKENS):
             number += 1
             if number > done:
-                batch = _rows(encoded, rows).to(scope.device)
+                batch = _rows(encoded, rows.tolist()).to(scope.device)
                 group = [window[row] for row in rows]
                 index = _index(batch, group, mode, specials)
                 yield WordBatch(number - 1, group, batch, index)
@@ -191,18 +192,6 @@ def _sound(scope: Scope, window: list[T], faults: Faults, limit: int) -> tuple[l
         else:
             sound.append(row)
     return [window[row] for row in sound], _rows(encoded, sound)
-
-
-def _groups(lengths: list[int]) -> Iterator[list[int]]:
-    """Rows in order of length, cut where the padded batch would exceed its tokens."""
-    group: list[int] = []
-    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if group and lengths[row] * (len(group) + 1) > BATCH_TOKENS:
-            yield group
-            group = []
-        group.append(row)
-    if group:
-        yield group
 
 
 def _rows(batch: Batch, rows: list[int]) -> Batch:

@@ -6,7 +6,7 @@ what to read off the output, and a metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from headscope.renamed import renamed
 from headscope.tasks.fitting import fitting, metric_for, room
 from headscope.tasks.metrics import Metric
 from headscope.tasks.task import Task
+from headscope.text.batching import by_length, text_lengths
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -65,7 +66,7 @@ def exam(
     if batch_size < 1:
         raise BadInput(f"A batch holds at least 1 example, not {batch_size}.")
     most = min(room(max_tokens or MAX_TOKENS), scope.max_length or MAX_TOKENS)
-    order = _by_length(task)
+    order = by_length(text_lengths(task.texts, task.text_pairs or [None] * len(task)))
     batches: list[tuple[Inputs, Tensor]] = []
     for start in range(0, len(order), batch_size):
         part = task.take(order[start : start + batch_size])
@@ -122,13 +123,6 @@ _READERS: dict[str, tuple[Callable[[Any, Tensor], Tensor], Callable[[Any, Tensor
     "masked": (token_answers, token_losses),
     "next": (token_answers, token_losses),
 }
-
-
-def _by_length(task: Task) -> np.ndarray:
-    """Examples of like length side by side, so that little is padded."""
-    pairs: Sequence[str] = task.text_pairs or [""] * len(task)
-    size = np.array([len(a) + len(b) for a, b in zip(task.texts, pairs, strict=True)])
-    return np.argsort(size, kind="stable")
 
 
 def _masked(scope: Scope, inputs: Inputs, seed: int) -> tuple[Inputs, Tensor]:

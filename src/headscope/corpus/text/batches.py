@@ -13,6 +13,7 @@ from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
 from headscope.reading import Scope
 from headscope.reading.decoder_text import decoder_batch
+from headscope.text.batching import length_batches
 from headscope.text.tokenise import Batch
 from headscope.text.tokens import Tokens
 
@@ -50,11 +51,8 @@ def batches(
     segments, whole = _encode(scope, segments, longest)
     if whole is None:
         return
-    lengths = np.array([len(tokens) for tokens in whole.tokens])
-    order = np.argsort(-lengths, kind="stable")
-    while len(order):
-        count = max(1, most_tokens // int(lengths[order[0]]))
-        rows, order = order[:count], order[count:]
+    lengths = [len(tokens) for tokens in whole.tokens]
+    for rows in length_batches(lengths, most_tokens, longest_first=True):
         yield _rows(scope, whole, segments, rows, token_types, longest)
 
 
@@ -87,7 +85,7 @@ def _rows(
     scope: Scope,
     whole: Batch,
     segments: Sequence[Segment],
-    rows: NDArray[np.int64],
+    rows: NDArray[np.intp],
     token_types: str,
     longest: int | None,
 ) -> TextBatch:
