@@ -98,7 +98,10 @@ def test_clusters_are_the_same_for_the_same_seed_and_can_be_drawn():
     heads, distances = planted()
     one, two = (cluster(heads, distances, count=4, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.positions, two.positions)
-    assert one.plot().axes and one.plot(np.arange(24)).axes
+    for figure in (one.plot(), one.plot(np.arange(24))):
+        dots = np.concatenate([dots.get_offsets() for dots in figure.axes[0].collections])
+        order = np.lexsort(dots.T)
+        np.testing.assert_allclose(dots[order], one.positions[np.lexsort(one.positions.T)])
     with pytest.raises(BadInput, match="24 heads but 3 values"):
         one.plot([1, 2, 3])
 

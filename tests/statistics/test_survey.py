@@ -67,8 +67,10 @@ def test_the_metadata_says_what_was_measured(found):
 
 def test_pictures_of_every_statistic(found):
     for name in found.statistics:
-        assert found.plot(name).axes
-    assert found.plot("entropy", form="scatter").axes
+        drawn = found.plot(name).axes[0].images[0].get_array()
+        np.testing.assert_allclose(drawn.filled(np.nan), found.map(name))
+    dots = found.plot("entropy", form="scatter").axes[0].collections[0].get_offsets()
+    assert sorted(dots[:, 1]) == pytest.approx(sorted(found.map("entropy").ravel()))
     with pytest.raises(BadInput, match="'map' or a 'scatter'"):
         found.plot("entropy", form="pie")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ def test_every_place_is_in_one_batch_and_no_batch_is_too_large(longest_first):
     assert sorted(np.concatenate(groups).tolist()) == list(range(200))
     for group in groups:
         assert len(group) * lengths[group].max() <= 256
-    for one, two in zip(groups, groups[1:], strict=False):  # none could have taken one more
+    for one, two in itertools.pairwise(groups):  # none could have taken one more
         more = [*one, two[0]]
         assert len(more) * lengths[more].max() > 256
     ordered = lengths[np.concatenate(groups)]

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import headscope as hs
 from headscope.figures import layer_head_map, layer_head_maps, save, scatter_by_layer
@@ -48,14 +47,21 @@ def test_what_no_font_can_draw_becomes_a_box_and_controls_become_visible():
 @pytest.mark.parametrize("count", [1, 8, 21, 128])
 @pytest.mark.parametrize("name", ["head_view", "matrix_view", "model_view"])
 def test_no_token_is_clipped_at_any_length(count, name):
-    """The saved box holds every text that was drawn."""
+    """All tokens are written, and no ink touches the edge of the saved picture."""
+    from matplotlib.image import imread
+
     tokens = [f"token{i}" for i in range(count)]
     figure = getattr(hs, name)(reading_of(tokens), labels=()).figure()
-    box = figure.get_tightbbox(FigureCanvasAgg(figure).get_renderer())
-    for text in figure.findobj(lambda artist: hasattr(artist, "get_text")):
-        if text.get_visible() and text.get_text().strip():
-            extent = text.get_window_extent().transformed(figure.dpi_scale_trans.inverted())
-            assert extent.x0 >= box.x0 - 0.1 and extent.x1 <= box.x1 + 0.1, text.get_text()
+    written = {text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))}
+    thinned = name == "model_view" or (name == "matrix_view" and count > 21)
+    assert thinned or set(tokens) <= written
+    saved = io.BytesIO()
+    save(figure, saved, "png")
+    saved.seek(0)
+    pixels = imread(saved)[..., :3]
+    edges = [pixels[:4], pixels[-4:], pixels[:, :4], pixels[:, -4:]]
+    assert all(np.ptp(edge.reshape(-1, 3), axis=0).max() < 0.02 for edge in edges)
+    assert np.ptp(pixels) > 0.5  # and there is ink
 
 
 def test_a_very_long_text_is_drawn_coarser_rather_than_not_at_all():
