@@ -127,6 +127,15 @@ def uniform(m: Maps) -> np.ndarray:
 
 CLS, SEP = TokenClass.CLS, TokenClass.SEP
 
+
+def focus(m: Maps) -> np.ndarray:
+    """Over the queries that see two keys or more."""
+    n = m.alpha.shape[-2]
+    seen = np.arange(1, n + 1) if m.causal else np.full(n, m.alpha.shape[-1])
+    asked = seen > 1
+    return (1 - entropy_rows(m)[..., asked] / np.log(seen[asked])).mean(-1)
+
+
 FORMULAS: dict[str, Callable[[Maps], np.ndarray | None]] = {
     "self": lambda m: offset(m, 0),
     "previous": lambda m: offset(m, -1),
@@ -140,6 +149,7 @@ FORMULAS: dict[str, Callable[[Maps], np.ndarray | None]] = {
     "first": lambda m: m.alpha[..., 0].mean(-1),
     "sink_rate": lambda m: (m.alpha[..., 0].mean(-1) > 0.3).astype(float),
     "entropy": lambda m: entropy_rows(m).mean(-1),
+    "focus": lambda m: focus(m),
     "entropy_cls": lambda m: entropy_rows(m)[..., 0],
     "entropy_uniform": uniform,
     "confidence": lambda m: m.alpha.max(-1)[..., m.query.classes != SEP].mean(-1),

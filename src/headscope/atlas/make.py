@@ -54,10 +54,15 @@ def atlas(
     chosen = Options.named({**options, "distances": distances})
     patterns = pattern_measures(scope)
     measured, missing = measurable(scope, statistics)
-    wanted = _together(measured, patterns)
+    wanted = _together(measured, [*patterns, discover()["focus"]])
     judged = [s for s in patterns if s.name == s.pattern.name and s.source == "corpus"]  # pyright: ignore
     places = PlaceSettings(
-        (*judged, discover()["confidence"]), top, per_tenth, per_document, keys, seed=chosen.seed
+        (*judged, discover()["confidence"], discover()["focus"]),
+        top,
+        per_tenth,
+        per_document,
+        keys,
+        seed=chosen.seed,
     )
 
     def made(tally: Tally, about: dict[str, Any]) -> Atlas:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.profiles import profile_table
 from headscope.capture import Kind
-from headscope.measures import Measure, find
+from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
 from headscope.statistics.places.settings import TENTHS, PlaceSettings
@@ -68,7 +69,6 @@ def _description(
         kind: [1 + max(layer for layer, _ in heads), 1 + max(head for _, head in heads)]
         for kind, heads in tally.heads.items()
     }
-    names = [*survey.measures, *settings.names]
     return {
         **kept,
         "corpus": about["corpus"],
@@ -77,7 +77,7 @@ def _description(
         "text": text,
         "settings": {**about["settings"], **settings.described},
         "shape": shape,
-        "measures": [described(name) for name in dict.fromkeys(names) if ":" not in name],
+        "measures": [described(name) for name in survey.measures if find(name) and ":" not in name],
         "examples_of": {kind: list(places.names) for kind, places in tally.places.items()},
     }
 
@@ -85,14 +85,14 @@ def _description(
 def described(name: str) -> dict[str, Any]:
     """A measure as a file says it."""
     measure = find(name)
-    if measure is None:
-        measure = Measure(
-            name, name.replace("_", " "), "How far the head is from even attention.", "share",
-            0.0, 1.0, "mean_i 1 − H_i / ln(keys seen)", "", "statistic",
-        )  # fmt: skip
+    assert measure is not None, name
     kept = asdict(measure)
     names = ("name", "title", "sentence", "unit", "low", "high", "formula", "paper", "origin")
-    return {name: kept[name] if np.isreal(kept[name]) or kept[name] else "" for name in names}
+    # JSON knows no infinity: a range without an end has none
+    return {
+        name: None if isinstance(kept[name], float) and math.isinf(kept[name]) else kept[name]
+        for name in names
+    }
 
 
 def _labels(survey: Survey) -> pd.DataFrame:

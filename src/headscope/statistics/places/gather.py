@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.statistics.definitions.focus import Focus
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.kernels.scores import row_weights
 from headscope.statistics.places.counting import count_batch
 from headscope.statistics.places.lists import PlaceList, scrambled
 from headscope.statistics.places.places import Places
-from headscope.statistics.places.settings import TENTHS, PlaceSettings, focus, tenth_of
+from headscope.statistics.places.settings import TENTHS, PlaceSettings, tenth_of
 from headscope.statistics.places.texts import KeptText
 from headscope.statistics.statistic import Statistic
 from headscope.text.tokens import Tokens
@@ -33,10 +34,9 @@ def gather(places: Places, rows: Rows, grid: Grid, kept: Kept, tokens: Sequence[
     """Take in the places of a batch."""
     chosen = applying(places.settings, grid.kind, grid.causal)
     values = [statistic.row_values(rows, grid) for statistic in chosen]
-    focused = focus(rows, grid)
     padding = ~grid.query.valid[:, None]
-    every = torch.stack([*values, focused]).masked_fill(padding, torch.nan).cpu()  # M b H t
-    bounds = [*(statistic.bounds for statistic in chosen), (0.0, 1.0)]
+    every = torch.stack(values).masked_fill(padding, torch.nan).cpu()  # M b H t
+    bounds = [statistic.bounds for statistic in chosen]
     _keep_strongest(places, every, grid.documents)
     _keep_tenths(places, every, bounds, grid.documents)
     _look_up_keys(places, grid, kept)
@@ -45,7 +45,7 @@ def gather(places: Places, rows: Rows, grid: Grid, kept: Kept, tokens: Sequence[
         if number in numbers and number not in places.texts:
             places.texts[number] = KeptText.of(tokens[numbers[number]])
     places.forget_texts()
-    count_batch(places.counts, rows, grid, focused)
+    count_batch(places.counts, rows, grid, Focus().row_values(rows, grid))
 
 
 def _keep_strongest(places: Places, every: Tensor, documents: NDArray[np.int64]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,12 +10,10 @@ from torch import Tensor
 
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import Grid
-from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Statistic
 
 TENTHS = 10
 STRONGEST = "strongest_key"
-FOCUS = "focus"
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class PlaceSettings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*(statistic.name for statistic in self.statistics), FOCUS)
+        return tuple(statistic.name for statistic in self.statistics)
 
 
 def _strongest(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
@@ -53,20 +50,6 @@ def place_features(settings: PlaceSettings) -> list[str | Feature]:
     """What rows must hold beside what the statistics ask for."""
     own = [feature for statistic in settings.statistics for feature in statistic.features()]
     return [*own, "largest", "entropy", STRONGEST_KEY]
-
-
-def focus(rows: Rows, grid: Grid) -> Tensor:
-    """b H t: how far a row is from even attention, 1 − entropy / ln(keys seen); nan for one key."""
-    seen = visible_keys(grid).to(rows["entropy"].dtype)
-    return (1 - rows["entropy"] / seen.log()[:, None]).masked_fill((seen < 2)[:, None], math.nan)
-
-
-def visible_keys(grid: Grid) -> Tensor:
-    """b t: how many keys each query sees; at least 1 where a query is padding."""
-    lengths = grid.key.lengths[:, None].expand(-1, grid.query.ids.shape[1])
-    if not grid.causal:
-        return lengths.clamp_min(1)
-    return grid.query.valid.cumsum(1).clamp_min(1)
 
 
 def tenth_of(values: Tensor, low: float, high: float) -> Tensor:

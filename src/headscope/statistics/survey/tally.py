@@ -13,7 +13,7 @@ from headscope.statistics.accumulator import Accumulator
 from headscope.statistics.distances.head_distances import HeadDistances
 from headscope.statistics.places.gather import applying as applying_to
 from headscope.statistics.places.places import Places
-from headscope.statistics.places.settings import FOCUS, PlaceSettings
+from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 
@@ -75,8 +75,8 @@ class Tally:
     def places_of(self, kind: Kind, vocabulary: int) -> Places:
         assert self._places is not None
         if kind not in self.places:
-            applying = [s.name for s in applying_to(self._places, kind, kind == "decoder")]
-            names = (*applying, FOCUS)
+            applying = applying_to(self._places, kind, kind == "decoder")
+            names = tuple(statistic.name for statistic in applying)
             self.places[kind] = Places(names, len(self.heads[kind]), vocabulary, self._places)
         return self.places[kind]
 
