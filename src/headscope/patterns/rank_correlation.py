@@ -85,6 +85,8 @@ def spearman(weights: Tensor, relation: Tensor, pool: Tensor) -> Tensor:
 
 def _ranks(values: Tensor, keys: Tensor) -> Tensor:
     """Ranks within the pool, centred, 0 outside it; ties take the order of their places."""
-    ordered = torch.where(keys, values, torch.inf).argsort(dim=-1, stable=True).argsort(-1)
+    order = torch.where(keys, values, torch.inf).argsort(dim=-1, stable=True)
+    places = torch.arange(order.shape[-1], dtype=values.dtype, device=values.device)
+    ordered = torch.empty_like(values).scatter_(-1, order, places.expand_as(order))
     count = keys.sum(-1, keepdim=True)
     return torch.where(keys, ordered - (count - 1) / 2, 0.0)

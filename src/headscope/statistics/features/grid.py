@@ -83,6 +83,7 @@ class Grid:
     period: int | None = None  # tokens after which a text of repeated random tokens repeats
     offset: int = 0  # the key position of query 0, above 0 when only the last queries are computed
     model: nn.Module | None = None  # where a feature may look for what a call's module lacks
+    tokens: Sequence[Tokens] | None = None  # b: the texts themselves, of attention within one
 
     @property
     def same(self) -> bool:
@@ -128,7 +129,9 @@ class Grid:
         """The part of the grid that holds some of the documents."""
         query = self.query.part(chosen)
         key = query if self.key is self.query else self.key.part(chosen)
-        return dataclasses.replace(self, query=query, key=key, documents=self.documents[chosen])
+        tokens = None if self.tokens is None else self.tokens[chosen]
+        documents = self.documents[chosen]
+        return dataclasses.replace(self, query=query, key=key, documents=documents, tokens=tokens)
 
 
 SELECTIONS = ("all", "cls", "sep", "not_sep", "content")
@@ -162,13 +165,14 @@ def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
         width = batch.inputs.inputs["decoder_input_ids"].shape[1]
         written = side(batch.decoder_tokens, width, device)
 
-    def grid(kind: Kind, query: Side, key: Side) -> Grid:
-        return Grid(kind, kind == "decoder", query, key, batch.documents, model=scope.model)
+    def grid(kind: Kind, query: Side, key: Side, tokens: Sequence[Tokens] | None) -> Grid:
+        causal = kind == "decoder"
+        return Grid(kind, causal, query, key, batch.documents, model=scope.model, tokens=tokens)
 
     every = {
-        "encoder": grid("encoder", read, read),
-        "decoder": grid("decoder", written, written),
-        "cross": grid("cross", written, read),
+        "encoder": grid("encoder", read, read, batch.tokens),
+        "decoder": grid("decoder", written, written, batch.decoder_tokens or batch.tokens),
+        "cross": grid("cross", written, read, None),
     }
     return {kind: every[kind] for kind in scope.kinds}
 
@@ -186,4 +190,5 @@ def grid_of(
 
     query = padded(tokens)
     key = query if keys is None else padded(keys)
-    return Grid(kind, causal, query, key, np.arange(len(tokens)))
+    same = None if keys is not None else tokens
+    return Grid(kind, causal, query, key, np.arange(len(tokens)), tokens=same)

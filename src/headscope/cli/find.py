@@ -1,0 +1,84 @@
+"""`headscope find`: which heads attend from one thing to another, over a corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import (
+    check_choice,
+    check_data,
+    check_numbers,
+    check_output,
+    check_reading,
+)
+from headscope.cli.console import open_scope, out, say_written
+from headscope.files import write_table
+
+
+def register(app: typer.Typer) -> None:
+    app.command("find")(find)
+
+
+def find(
+    corpus: Annotated[str, options.corpus()],
+    query: Annotated[str, typer.Argument(help="A token or word, /expression/, or pos:NOUN.")],
+    key: Annotated[str, typer.Argument(help="The same, or 'same' word, or its 'governor'.")],
+    model: options.Model = None,
+    top: Annotated[int, typer.Option(help="Heads to print.")] = 10,
+    segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
+    limit: options.Limit = None,
+    max_tokens: options.MaxTokens = None,
+    field: options.Field = "text",
+    layout: options.Layout = "auto",
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    output: Annotated[Path | None, options.output("All heads as a table: .csv or .parquet")] = None,
+) -> None:
+    """Find the heads that attend from one thing to another.
+
+    Of the queries that fit and see a key that fits, the mean attention to such keys (score),
+    beside even attention (lift), with its standard error over documents, and whether it is clear
+    of chance.
+
+    Examples:
+
+      headscope find corpus.txt it "/^(he|she|they)$/"
+
+      headscope find corpus.txt pos:VERB governor -m bert-base-uncased
+
+      headscope find sample "/./" same
+    """
+    if output is not None:
+        check_output(output, (".csv", ".parquet"), "The table")
+    check_reading(bad_data, layout)
+    check_choice("segments", segments, "documents", "pairs")
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top)
+    check_data(corpus)
+    from headscope.atlas.find import find_heads
+
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    asked: dict[str, Any] = {
+        "segments": segments, "max_tokens": max_tokens, "field": field, "layout": layout,
+        "bad": bad_data, "seed": seed,
+    }  # fmt: skip
+    found = find_heads(scope, corpus, query, key, limit=limit, **asked)
+    clear = int(found["clear"].sum())
+    out.print(f"{clear} of {len(found)} heads attend so more than chance would:")
+    for row in found.head(top).itertuples():
+        named = row.kind if len(scope.kinds) > 1 else ""
+        out.print(
+            f"  {named} {row.layer}-{row.head}".rstrip()
+            + f"   {row.score:.3f} ± {row.error:.3f}   lift {row.lift:.1f}"
+            + ("" if row.clear else "   not clear"),
+            highlight=False,
+        )
+    if output is not None:
+        write_table(found, output)
+        say_written(output)
