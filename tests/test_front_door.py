@@ -40,7 +40,7 @@ def test_explain_says_why_a_head_shows_a_pattern():
 
 
 def test_probes_take_paths_and_the_sample(tiny_bert):
-    found = hs.probe.dependency(tiny_bert, "sample", minimum=5, progress=False)
+    found = hs.probe.dependency(tiny_bert, "sample", minimum=5, max_tokens=64, progress=False)
     assert found.map("nsubj").shape == (2, 4)
     assert hs.probe.coreference(tiny_bert, "sample", progress=False).top("all", 2)["value"][0] >= 0
     assert len(hs.probe.relations(tiny_bert, "sample", shuffles=9, progress=False).table)

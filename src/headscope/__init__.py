@@ -58,9 +58,9 @@ _HOMES = {
     "probe": "headscope.probe",
     "studies": "headscope.studies",
     "survey": "headscope.statistics.survey.run",
+    **dict.fromkeys(view_functions().values(), "headscope.surfaces"),
 }
 
-_HOMES |= dict.fromkeys(view_functions().values(), "headscope.surfaces")
 __all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -43,7 +43,7 @@ def dependency(
     from headscope.probes.dependency.heads import probe_dependency
 
     scored = None if test is None else _trees(test, bad)
-    return probe_dependency(scope, _trees(treebank, bad), scored, bad=bad, **options)
+    return probe_dependency(scope, _trees(treebank, bad), scored, bad=bad, **_settled(options))
 
 
 def coreference(
@@ -58,8 +58,8 @@ def coreference(
     from headscope.corpus.coreference.documents import CoreferenceCorpus
     from headscope.probes.coreference.heads import probe_coreference
 
-    opened = CoreferenceCorpus(documents, bad) if _is_path(documents) else documents
-    return probe_coreference(scope, opened, bad=bad, **options)
+    opened = CoreferenceCorpus(documents, bad) if isinstance(documents, (str, Path)) else documents
+    return probe_coreference(scope, opened, bad=bad, **_settled(options))
 
 
 def relations(
@@ -74,8 +74,8 @@ def relations(
     from headscope.corpus.relations.examples import Relations
     from headscope.probes.relations.heads import probe_relations
 
-    opened = Relations(examples, bad) if _is_path(examples) else examples
-    return probe_relations(scope, opened, bad=bad, **options)
+    opened = Relations(examples, bad) if isinstance(examples, (str, Path)) else examples
+    return probe_relations(scope, opened, bad=bad, **_settled(options))
 
 
 def features(
@@ -85,7 +85,7 @@ def features(
     need_scope(scope)
     from headscope.probes.features.attention import probe_features
 
-    return probe_features(scope, _trees(treebank, bad), bad=bad, **options)
+    return probe_features(scope, _trees(treebank, bad), bad=bad, **_settled(options))
 
 
 def all_heads(
@@ -96,12 +96,12 @@ def all_heads(
     from headscope.probes.all_heads.run import probe_all_heads
 
     parts = [_trees(part, bad) for part in (train, dev, test)]
-    return probe_all_heads(scope, *parts, bad=bad, **options)
+    return probe_all_heads(scope, *parts, bad=bad, **_settled(options))
 
 
 def _trees(given: Any, bad: Choice) -> Any:
     """Sentences with trees: a treebank's, or spaCy's where the file is plain text."""
-    if not _is_path(given):
+    if not isinstance(given, (str, Path)):
         return given
     if str(given).endswith(".txt"):
         from headscope.corpus.treebanks.spacy_parse import parse_file
@@ -112,5 +112,8 @@ def _trees(given: Any, bad: Choice) -> Any:
     return Treebank(given, bad)
 
 
-def _is_path(given: object) -> bool:
-    return isinstance(given, (str, Path))
+def _settled(options: dict[str, Any]) -> dict[str, Any]:
+    """The options by the names the probes have for them: `max_tokens` bounds a text's length."""
+    if "max_tokens" in options:
+        options["max_length"] = options.pop("max_tokens")
+    return options

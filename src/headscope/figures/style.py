@@ -11,7 +11,7 @@ import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 import matplotlib
@@ -121,9 +121,10 @@ def check_format(kind: str) -> None:
         raise BadInput(f"A figure is written as {', '.join(FORMATS)}, not as {kind or 'nothing'}.")
 
 
-def save(figure: Figure, path: str | Path, file_format: str | None = None) -> None:
+def save(figure: Figure, path: str | Path | IO[bytes], file_format: str | None = None) -> None:
     """Write SVG, PNG or PDF by the path's ending, trimmed to what was drawn."""
-    kind = file_format or Path(path).suffix.lstrip(".").lower()
+    named = path if isinstance(path, (str, Path)) else ""
+    kind = file_format or Path(named).suffix.lstrip(".").lower()
     check_format(kind)
     # without a date the same figure gives the same bytes
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})

@@ -65,5 +65,5 @@ def patterns(
         scope, corpus, cut=segments, predictive=predictive, max_tokens=max_tokens, limit=limit,
         output=output, restart=restart, progress=progress, **reading,
     )  # fmt: skip
-    about = {"model": scope.name, **found.attrs}
+    about = {"model": scope.name, **{str(name): one for name, one in found.attrs.items()}}
     return Patterns(found.reset_index(drop=True), about)

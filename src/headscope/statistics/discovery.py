@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from headscope.arguments import need_items
 from headscope.errors import BadInput
@@ -70,7 +71,8 @@ def _resolve(one: Wanted) -> Statistic:
     if isinstance(one, Statistic):
         return one
     if not isinstance(one, str):
-        if not isinstance(one, type) or not issubclass(one, Statistic):
+        given: Any = one
+        if not isinstance(given, type) or not issubclass(given, Statistic):
             raise BadInput(f"A statistic is given by name or as a Statistic, not as {one!r}.")
         return one()
     known = discover()
