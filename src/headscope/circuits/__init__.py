@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from headscope.circuits.patching.ready import task as task
     from headscope.circuits.patching.result import Patching as Patching
     from headscope.circuits.saliency.inputs import inputs as inputs
+    from headscope.circuits.weightings import mixing as mixing
+    from headscope.circuits.weightings import weighted as weighted
     from headscope.circuits.weights.composition import composition as composition
     from headscope.circuits.weights.copying import copying as copying
     from headscope.circuits.weights.top_tokens import ov_tokens as ov_tokens
@@ -42,9 +44,11 @@ _HOMES = {
     "inputs": "saliency.inputs",
     "patch": "patching.patch",
     "path_patch": "patching.path",
+    "mixing": "weightings",
     "read_pairs": "patching.pairs",
     "task": "patching.ready",
     "named": "names.named",
+    "weighted": "weightings",
     "ov_tokens": "weights.top_tokens",
     "qk_tokens": "weights.top_tokens",
 }

@@ -1,0 +1,60 @@
+"""Attention weighted by what it carries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.views import discover
+
+TEXT = "i went to the store and bought a red"
+
+
+def test_a_norm_weighted_reading_is_the_edges_lengths(tiny_llama) -> None:
+    outputs = hs.circuits.head_outputs(tiny_llama, TEXT)
+    reading = hs.circuits.weighted(tiny_llama, TEXT, by="norm")
+    most = max(float(layer.norm_weighted.max()) for layer in outputs.values())
+    for layer in (0, 1):
+        lengths = outputs["decoder", layer].norm_weighted.numpy() / most
+        assert np.allclose(reading.part().weights(layer), lengths, atol=1e-5)
+    assert "norm of what is moved" in reading.model
+    for name in ("head", "matrix", "model", "text"):
+        assert discover()[name].build(reading).header["parts"]
+
+
+def test_weights_towards_a_logit_are_the_edges_of_its_attribution(tiny_llama) -> None:
+    found = hs.attribute(tiny_llama, TEXT, target="house")
+    reading = hs.circuits.weighted(tiny_llama, TEXT, by="logit", target="house")
+    for layer in (0, 1):
+        row = reading.part().weights(layer)[:, -1]
+        edges = np.abs(found.edges[f"decoder.{layer}"][:, -1])
+        ratio = edges.sum() / row.sum()
+        assert np.allclose(row * ratio, edges, atol=1e-4 * edges.max())
+
+
+def test_mixing_with_a_norm_is_that_of_whole_vectors(tiny_bert) -> None:
+    """Built again from every edge's vector, through the model's own layer norm."""
+    text = "the cat sat on the mat"
+    mixed = hs.circuits.mixing(tiny_bert, text)
+    outputs = hs.circuits.head_outputs(tiny_bert, text)["encoder", 1]
+    hidden: list[torch.Tensor] = []
+    layer = tiny_bert.model.bert.encoder.layer[1]
+    handle = layer.register_forward_pre_hook(lambda m, given: hidden.append(given[0][0].detach()))
+    with torch.no_grad():
+        tiny_bert.model(**tiny_bert.encode([text]).inputs)
+    handle.remove()
+    norm = layer.attention.output.LayerNorm
+    for query, key in ((2, 2), (2, 4), (0, 5)):
+        vector = sum(outputs.edge(head, query, key) for head in range(4))
+        if query == key:
+            vector = vector + hidden[0][query]
+        spread = (hidden[0][query] + outputs.written[query]).std(unbiased=False)
+        made = (vector - vector.mean()) / spread * norm.weight.detach()
+        assert mixed[1][query, key] == pytest.approx(float(made.norm()), rel=1e-3)
+
+
+def test_an_unknown_weighting_is_refused(tiny_llama) -> None:
+    with pytest.raises(hs.BadInput, match="by norm or by logit"):
+        hs.circuits.weighted(tiny_llama, TEXT, by="magic")
