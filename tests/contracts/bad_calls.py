@@ -13,8 +13,10 @@ from tests.cli_page import commands
 # a sound call of every command; one word of it is then made bad
 SOUND: dict[str, list[str]] = {
     "ablate": ["{task}", "-o", "o.csv"],
+    "atlas": ["{text}", "-o", "o.atlas"],
     "app": ["--no-browser", "--port", "99999"],
     "compare": ["{model}", "{model}", "{text}", "-o", "o.csv"],
+    "find": ["{text}", "the", "cat"],
     "finetune": ["{task}", "-o", "folder"],
     "models": [],
     "patterns": ["{text}", "-o", "o.csv"],
@@ -134,19 +136,19 @@ def files(folder: Path, model: Any) -> dict[str, str]:
 def command_lines() -> Iterator[list[str]]:
     """Every command with one bad word; files stand in braces."""
     for name, command in commands():
-        if name not in SOUND:
+        if name == "doctor":  # takes nothing that could be wrong
             continue
-        words = name.split()
-        yield [*words, *SOUND[name], "--no-such-option"]
-        if SOUND[name] and SOUND[name][0] in ("{text}", "{task}", "sample"):
+        words, sound_words = name.split(), SOUND.get(name, [])
+        yield [*words, *sound_words, "--no-such-option"]
+        if sound_words and sound_words[0] in ("{text}", "{task}", "sample"):
             for bad in DATA:
-                yield [*words, bad, *SOUND[name][1:]]
+                yield [*words, bad, *sound_words[1:]]
         for parameter in command.params:
             option = next((one for one in parameter.opts if one.startswith("--")), None)
             if option is None or (name, option) in FINE:
                 continue
             for bad in BAD_OPTIONS.get(option, ()):
-                sound = [*SOUND[name]]
+                sound = [*sound_words]
                 if option == "--output" and "-o" in sound:
                     del sound[sound.index("-o") : sound.index("-o") + 2]
                 yield [*words, *sound, f"{option}={bad}"]
