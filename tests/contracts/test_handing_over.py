@@ -271,6 +271,64 @@ def test_dynamically_quantised_models_are_read() -> None:
     assert_read_as(scope, expected)
 
 
+def torchao(model: Any) -> Any:
+    needs("torchao")
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    quantize_(model, Int8WeightOnlyConfig())
+    return model
+
+
+def quanto(model: Any) -> Any:
+    needs("optimum.quanto") if importlib.util.find_spec("optimum") else needs("optimum")
+    from optimum.quanto import freeze, qint8, quantize
+
+    quantize(model, weights=qint8)
+    freeze(model)
+    return model
+
+
+@pytest.mark.parametrize("way", [torchao, quanto], ids=lambda way: way.__name__)
+def test_models_of_quantised_weights_are_read_surveyed_and_edited(way: Any) -> None:
+    given = way(tiny_model("BertForMaskedLM"))
+    scope = hs.load(given, tiny_tokenizer())
+    given.set_attn_implementation("eager")
+    inputs = tiny_tokenizer()(FIRST, SECOND, return_tensors="pt")
+    with torch.no_grad():
+        expected = torch.stack(given(**inputs, output_attentions=True).attentions)[:, 0].numpy()
+    assert_read_as(scope, expected)
+    assert hs.survey(scope, [FIRST, SECOND]).map("entropy").shape == (2, 4)
+    assert scope.without([(0, 1)]).read(FIRST).attention.shape[:2] == (2, 4)
+
+
+def test_tied_weights_are_not_missing(tmp_path: Path) -> None:
+    model = tiny_model("GPT2LMHeadModel")
+    assert model.lm_head.weight is model.transformer.wte.weight  # the file holds them once
+    model.save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+    scope = hs.load(tmp_path)
+    assert scope.warnings == ()
+    assert scope.next_token("the cat")
+
+
+def test_a_model_on_disk_is_surveyed_and_edited_too(tmp_path: Path) -> None:
+    needs("accelerate")
+    from transformers import BertForMaskedLM
+
+    saved(tmp_path / "model")
+    places = {"bert.embeddings": "cpu", "bert.encoder": "disk", "cls": "cpu"}
+    spread = BertForMaskedLM.from_pretrained(
+        tmp_path / "model", device_map=places, offload_folder=tmp_path / "disk"
+    )
+    one, other = hs.load(spread, tiny_tokenizer()), hs.load(tmp_path / "model")
+    np.testing.assert_allclose(
+        hs.survey(one, [FIRST, SECOND]).map("entropy"),
+        hs.survey(other, [FIRST, SECOND]).map("entropy"),
+        atol=1e-6,
+    )
+    assert one.fill("the [MASK] sat")[0][0].token == other.fill("the [MASK] sat")[0][0].token
+
+
 def test_weights_missing_from_a_folder_are_refused_by_name(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 

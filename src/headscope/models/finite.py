@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from headscope.errors import BadInput
+from headscope.models.placement import plain_values
 
 
 def check_weights(model: Any, name: str) -> None:
@@ -14,7 +15,7 @@ def check_weights(model: Any, name: str) -> None:
     for place, parameter in model.named_parameters():
         if parameter.is_meta or not parameter.dtype.is_floating_point:
             continue
-        values = parameter.detach()
+        values = plain_values(parameter)
         # the sum of all is one quick pass; only where it is not finite has each to be looked at
         if bool(values.sum(dtype=torch.float32).isfinite()) or bool(values.isfinite().all()):
             continue

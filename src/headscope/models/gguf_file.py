@@ -26,9 +26,10 @@ def open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
         ) from error
     place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
-        model, report = AutoModelForCausalLM.from_pretrained(
+        opened: Any = AutoModelForCausalLM.from_pretrained(
             **place, **options, output_loading_info=True, trust_remote_code=False
         )
+        model, report = opened
         tokenizer = AutoTokenizer.from_pretrained(**place, trust_remote_code=False)
         first = puts_token_first(path)
     except Exception as error:  # readers of damaged files raise whatever they stumble over

@@ -21,6 +21,13 @@ def device_of(model: nn.Module) -> torch.device:
     return next(model.parameters()).device
 
 
+def plain_values(weights: torch.Tensor) -> torch.Tensor:
+    """Weights as numbers: quantised ones (torchao's) are a class that knows few operations."""
+    weights = weights.detach()
+    own = type(weights) in (torch.Tensor, nn.Parameter)
+    return weights if own or not hasattr(weights, "dequantize") else weights.dequantize()
+
+
 def check_loaded(model: nn.Module) -> None:
     """Weights on the meta device have shapes and no values, unless accelerate fetches them."""
     hollow = next((name for name, one in model.named_parameters() if one.is_meta), None)

@@ -98,9 +98,10 @@ def _wanted_files(source: str) -> str:
     from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING
 
     try:
-        known = TOKENIZER_MAPPING[type(AutoConfig.from_pretrained(source))]
-        known = known if isinstance(known, tuple) else (known,)
-        classes = [one for one in known if one is not None]
+        configuration = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        known: Any = TOKENIZER_MAPPING[type(configuration)]
+        classes = known if isinstance(known, tuple) else (known,)
+        classes = [one for one in classes if one is not None]
         names = {name for one in classes for name in one.vocab_files_names.values()}
     except Exception:  # which file it is, is a help and no more
         names = set()

@@ -84,7 +84,7 @@ def logits_in(output: Any) -> Tensor | None:
 
 def likeliest(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:
     """The k likeliest words of a vocabulary, best first."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"k is how many words to name, 1 or more, not {k!r}.")
     top = torch.topk(probabilities, min(k, probabilities.numel()))
     tokens = spelling_of(scope.tokenizer, top.indices.tolist())

@@ -11,7 +11,7 @@ Text = str | Sequence[str]
 
 
 def split_pairs(
-    texts: Sequence[Any], pairs: Sequence[Text | None] | None
+    texts: Any, pairs: Sequence[Text | None] | None
 ) -> tuple[list[Text], list[Text | None]]:
     """First and second sentences; a tuple of two texts is a pair, wherever texts are taken."""
     if isinstance(texts, str):

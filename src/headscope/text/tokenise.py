@@ -128,7 +128,7 @@ def _as_string(text: Text) -> tuple[str, Spans | None]:
     spans: Spans = []
     place = 0
     for word in text:
-        if not isinstance(word, str):
+        if not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise BadInput(f"A list of words holds strings; one of these is {_described(word)}.")
         spans.append((place, place + len(word)))
         place += len(word) + 1
