@@ -86,6 +86,7 @@ def view(
     """
     media = _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")
+    name = "headmap" if name == "head_map" else name  # the function is called hs.head_map
     _check(name, output)
     from headscope.views.state import checked
 
