@@ -8,7 +8,7 @@ import { unitsOf } from "../src/protocol/units";
 vi.mock("../src/render/text", () => ({ textWidth: (text: string) => 10 * [...text].length }));
 const { layout } = await import("../src/views/text/layout");
 const { piecesOf } = await import("../src/views/text/pieces");
-const { topOf } = await import("../src/views/text/strongest");
+const { topOf } = await import("../src/render/strong_list");
 const { spread } = await import("../src/views/text/weights");
 const { moved } = await import("../src/views/text/walk");
 

@@ -3,9 +3,10 @@ import { headsOn } from "../../state/state";
 import type { State } from "../../protocol/types";
 import { isRightToLeft, passes, project, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
-import { make, number } from "../../render/dom";
+import { make, number, visible } from "../../render/dom";
 import { drawLines, lineAt } from "../../render/lines";
-import { surfaces } from "../../render/scales";
+import { sequential, surfaces } from "../../render/scales";
+import { StrongList, listRoom, topOf } from "../../render/strong_list";
 import { ofToken, strongest } from "../../render/strongest";
 import type { HeadMatrix, Lines } from "../../render/strongest";
 import type { Context, View } from "../view";
@@ -13,6 +14,7 @@ import { line, rows } from "./geometry";
 import type { Geometry } from "./geometry";
 import { inHand, otherSide, pairContent, tokenContent, weightAt } from "./hand";
 import type { Hand, Looked } from "./hand";
+import { Overview, overviewRoom } from "./overview";
 import { Sides } from "./sides";
 import type { Side } from "./tokens";
 
@@ -32,16 +34,25 @@ export class HeadView implements View {
   private placedFor = "";
   private basedOn = "";
   private layer = 0;
+  /** A text longer than the window: it has an overview and a list of far partners. */
+  private long = false;
+  private readonly overview: Overview;
+  private readonly far: StrongList;
 
   constructor(private readonly context: Context) {
     this.sides = new Sides({
       look: (looked, event) => this.look(looked, event),
       pin: (side, unit) => this.pin(side, unit),
       isolate: (side, unit) => context.store.set({ query: null, key: null, [side]: this.units[side][unit]?.start ?? null }),
-      scrolled: () => this.draw(),
+      scrolled: () => {
+        this.overview.follow(this.sides.scroller.scrollTop, this.sides.scroller.clientHeight);
+        this.draw();
+      },
       point: (x, y, event) => this.point(x, y, event),
     });
-    this.element.append(this.sides.headings, this.sides.scroller);
+    this.overview = new Overview((y) => (this.sides.scroller.scrollTop = y - this.sides.scroller.clientHeight / 2));
+    this.far = new StrongList((unit) => this.bring(unit), "Bring it beside the token in hand");
+    this.element.append(this.sides.headings, this.sides.scroller, this.overview.element, this.far.element);
   }
 
   update(state: State, before: State | null): void {
@@ -145,11 +156,15 @@ export class HeadView implements View {
     this.placedFor = key_;
     this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials, state.first) };
     const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
-    this.geometry =
+    const room = (less: number) =>
       state.layout === "vertical"
-        ? rows(this.units.query, this.units.key, width - 14, mirrored)
+        ? rows(this.units.query, this.units.key, width - 14 - less, mirrored)
         : line(this.units.query, this.units.key, width - 14, height, mirrored);
-    this.sides.place(this.units, this.geometry, Math.max(180, height - 34));
+    this.geometry = room(0);
+    this.long = this.geometry.vertical && this.geometry.length > height - 34;
+    if (this.long) this.geometry = room(overviewRoom);
+    this.element.classList.toggle("long", this.long);
+    this.sides.place(this.units, this.geometry, Math.max(180, height - 34 - (this.long ? listRoom : 0)));
     this.basedOn = "";
   }
 
@@ -164,10 +179,11 @@ export class HeadView implements View {
       this.base = strongest(this.matrices, this.units.key.length, lineLimit, lowest, this.allowed());
       this.basedOn = key;
     }
-    if (before && (state.query !== before.query || state.key !== before.key)) {
+    if (!before || state.query !== before.query || state.key !== before.key) {
+      if (this.sides.isApart) this.sides.standApart(0);
       this.sides.reveal("query", unitOf(this.units.query, state.query));
       this.sides.reveal("key", unitOf(this.units.key, state.key));
-      this.speak();
+      if (before) this.speak();
     }
     this.draw();
   }
@@ -221,6 +237,51 @@ export class HeadView implements View {
         : null,
     );
     this.report(this.drawn, hand, leaving > 0 && !hand);
+    if (this.long) this.showWhole(hand);
+  }
+
+  /** What the heads that are on give each token, all together: of the token in hand, or of the lines drawn. */
+  private shares(hand: Hand | null): [Float32Array, Float32Array] {
+    const found: Record<Side, Float32Array> = { query: new Float32Array(this.units.query.length), key: new Float32Array(this.units.key.length) };
+    const lines = hand ? this.drawn! : this.base!;
+    for (let i = 0; i < lines.count; i++) {
+      found.query[lines.query[i]] = Math.max(found.query[lines.query[i]], lines.weight[i]);
+      found.key[lines.key[i]] = Math.max(found.key[lines.key[i]], lines.weight[i]);
+    }
+    if (hand) found[hand.side].fill(0)[hand.unit] = 1;
+    return [found.query, found.key];
+  }
+
+  private showWhole(hand: Hand | null): void {
+    const { scroller } = this.sides;
+    const shares = this.shares(hand);
+    const root = this.context.store.state.scale === "sqrt" ? shares.map((side) => side.map(Math.sqrt)) : shares;
+    this.overview.draw([root[0], root[1]], sequential(this.context.shade()), scroller.clientHeight, this.geometry!.length);
+    this.overview.follow(scroller.scrollTop, scroller.clientHeight);
+    if (!hand) return this.far.show([], false);
+    const side = otherSide(hand.side);
+    const units = this.units[side];
+    const words = (from: number, to: number) => units.slice(Math.max(0, from), to).map((unit) => visible(unit.text)).join(" ");
+    const strong = topOf(shares[side === "query" ? 0 : 1], 8).map((at) => ({
+      at,
+      weight: shares[side === "query" ? 0 : 1][at],
+      before: words(at - 4, at),
+      word: visible(units[at].text),
+      after: ` ${words(at + 1, at + 5)}`,
+      away: this.sides.away(side, at),
+    }));
+    this.far.show(strong, this.geometry!.mirrored, "rows");
+  }
+
+  /** A far partner is moved beside the token in hand: the columns then stand apart until Esc or another token. */
+  private bring(unit: number): void {
+    const hand = this.hand();
+    if (!hand || !this.geometry) return;
+    const { query, key } = this.geometry;
+    const [of, to] = hand.side === "query" ? [hand.unit, unit] : [unit, hand.unit];
+    this.sides.standApart(query[of] - key[to]);
+    this.sides.reveal(hand.side, hand.unit);
+    this.draw();
   }
 
   private report(lines: Lines, hand: Hand | null, leaving: boolean): void {

@@ -27,6 +27,9 @@ export class Sides {
   private counts = { query: 0, key: 0 };
   private geometry: Geometry | null = null;
   private size = { width: 0, height: 0 };
+  /** Pixels by which the keys stand below their place, so that a far key is beside its query. */
+  private apart = 0;
+  private shifted: Float32Array | null = null;
 
   constructor(private readonly events: Events) {
     this.content.append(this.canvas, this.columns.query.element, this.columns.key.element);
@@ -46,6 +49,7 @@ export class Sides {
 
   place(units: Record<Side, Unit[]>, geometry: Geometry, height: number): void {
     this.geometry = geometry;
+    this.standApart(0);
     this.counts = { query: units.query.length, key: units.key.length };
     const { vertical, mirrored, start, gap, text, bars, length } = geometry;
     const { style } = this.content;
@@ -93,7 +97,7 @@ export class Sides {
     const flipped = vertical && mirrored;
     return {
       query: geometry.query,
-      key: geometry.key,
+      key: this.shifted ?? geometry.key,
       vertical,
       from: flipped ? gap : 0,
       to: flipped ? 0 : gap,
@@ -122,11 +126,33 @@ export class Sides {
     return { x: taken ? outer.right : box.right, y: box.top + box.height / 2, side: "right" };
   }
 
+  get isApart(): boolean {
+    return this.apart !== 0;
+  }
+
+  /** Moves the column of keys against that of queries: 0 puts them together again. */
+  standApart(by: number): void {
+    this.apart = by;
+    this.shifted = by && this.geometry ? this.geometry.key.map((at) => at + by) : null;
+    this.columns.key.element.style.transform = by ? `translateY(${by}px)` : "";
+    this.window();
+  }
+
+  /** Rows from what is in sight to a unit: 0 in sight, below positive, above negative. */
+  away(side: Side, unit: number): number {
+    const { geometry, scroller } = this;
+    if (!geometry?.vertical) return 0;
+    const at = geometry[side][unit] + (side === "key" ? this.apart : 0);
+    const row = geometry.queryExtent[0] || 20;
+    if (at < scroller.scrollTop) return Math.floor((at - scroller.scrollTop) / row);
+    return at > scroller.scrollTop + scroller.clientHeight ? Math.ceil((at - scroller.scrollTop - scroller.clientHeight) / row) : 0;
+  }
+
   /** Brings a unit into sight if it is not. */
   reveal(side: Side, unit: number): void {
     const { geometry, scroller } = this;
     if (!geometry || unit < 0) return;
-    const at = geometry[side][unit];
+    const at = geometry[side][unit] + (side === "key" ? this.apart : 0);
     const [scroll, size] = geometry.vertical ? [scroller.scrollTop, scroller.clientHeight] : [scroller.scrollLeft, scroller.clientWidth];
     if (at > scroll + 12 && at < scroll + size - 12) return;
     const to = at - size / 2;
@@ -139,7 +165,10 @@ export class Sides {
     if (!this.geometry) return;
     const { scroller } = this;
     const [from, size] = this.geometry.vertical ? [scroller.scrollTop, scroller.clientHeight] : [scroller.scrollLeft, scroller.clientWidth];
-    for (const side of ["query", "key"] as const) this.columns[side].window(from, from + size);
+    for (const side of ["query", "key"] as const) {
+      const start = from - (side === "key" ? this.apart : 0);
+      this.columns[side].window(start, start + size);
+    }
   }
 
   private setHeadings(geometry: Geometry): void {

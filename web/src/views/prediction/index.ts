@@ -5,7 +5,7 @@ import style from "./prediction.css";
 const definition: ViewDefinition = {
   name: "prediction",
   title: "prediction",
-  place: 6,
+  place: 7,
   controls: [],
   style,
   chips: "none",

@@ -7,6 +7,7 @@ import { make, number, visible, weightText } from "../../render/dom";
 import { css } from "../../render/oklch";
 import type { Rgb } from "../../render/oklch";
 import { at as colourAt, inkOn, sequential, surfaces } from "../../render/scales";
+import { StrongList, listRoom, topOf } from "../../render/strong_list";
 import type { Context, View } from "../view";
 import { layout } from "./layout";
 import type { Layout } from "./layout";
@@ -14,7 +15,7 @@ import { Minimap } from "./minimap";
 import { Pane } from "./pane";
 import { heading, piecesOf, withBoundary } from "./pieces";
 import type { Piece } from "./pieces";
-import { StrongestList, topOf } from "./strongest";
+import { context as around } from "./surroundings";
 import { Weights } from "./weights";
 import { ofText } from "./state";
 import type { TextState } from "./state";
@@ -22,7 +23,6 @@ import type { Hand, Shading, Side, Units } from "./weights";
 import { moved } from "./walk";
 
 const listed = 8;
-const listRoom = 66;
 /** Of the colour scale: beyond it words in black could not be told from words in white. */
 const darkest = 0.86;
 const otherSide = (side: Side): Side => (side === "query" ? "key" : "query");
@@ -31,7 +31,7 @@ export class TextView implements View {
   readonly element = make("div", { class: "tx" });
   private readonly pane: Pane;
   private readonly minimap: Minimap;
-  private readonly list: StrongestList;
+  private readonly list: StrongList;
   private readonly weights: Weights;
   private units: Units = { query: [], key: [] };
   private pieces: Piece[] = [];
@@ -57,7 +57,7 @@ export class TextView implements View {
       },
     });
     this.minimap = new Minimap((y) => (this.pane.scroller.scrollTop = y - this.pane.scroller.clientHeight / 2));
-    this.list = new StrongestList((piece) => this.pane.reveal(piece, true));
+    this.list = new StrongList((piece) => this.pane.reveal(piece, true));
     this.pane.scroller.addEventListener("keydown", (event) => this.walk(event));
     this.element.append(this.pane.scroller, this.minimap.element, this.list.element);
   }
@@ -253,9 +253,11 @@ export class TextView implements View {
     const strong = topOf(shading.weights, listed).map((unit) => {
       const piece = this.places[far][unit];
       const line = placed.line[piece];
-      return { piece, weight: shading.weights[unit], away: line < first ? line - first : line >= last ? line - last + 1 : 0 };
+      const [before, after] = around(this.pieces, piece);
+      const away = line < first ? line - first : line >= last ? line - last + 1 : 0;
+      return { at: piece, weight: shading.weights[unit], before, word: this.pieces[piece].text, after, away };
     });
-    this.list.show(this.pieces, strong, this.mirrored);
+    this.list.show(strong, this.mirrored);
   }
 
   private headsText(): string {
