@@ -49,13 +49,13 @@ def prediction_flow(
         for name, _, value in parts:
             _join(axes, (6.9, part_at[name]), (8.6, middle), value, top)
         for word in listed:
-            ink = colour.INK if word in used else colour.QUIET
+            ink = colour.of_shade(colour.INK if word in used else colour.QUIET)
             _write(axes, 2.25, word_at[word], words[word], "right", ink)
         for name, label, value in parts:
-            _write(axes, 5.4, part_at[name], label, "left", colour.INK)
+            _write(axes, 5.4, part_at[name], label, "left", colour.of_shade(colour.INK))
             _write(axes, 6.8, part_at[name], f"{value:+.2f}", "right", _colour(value), style.TINY)
         if answer:
-            _write(axes, 8.7, middle, answer, "left", colour.INK, style.BODY + 1)
+            _write(axes, 8.7, middle, answer, "left", colour.of_shade(colour.INK), style.BODY + 1)
         finish(figure, title, caption)
     return figure
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headscope.figures import style
-from headscope.figures.colour import INK, QUIET, head_colours, sequential
+from headscope.figures.colour import INK, QUIET, head_colours, of_shade, sequential
 from headscope.figures.fonts import drawable
 from headscope.figures.frame import finish
 from headscope.figures.frame import text_width as whole_pixels
@@ -89,7 +89,7 @@ def running_text(
             if number < 0:
                 count = -number
                 note = f"⋯ {count:,} line{'s' if count > 1 else ''} not shown"
-                axes.text(0, top + LINE * 0.66, note, fontsize=style.TINY, color=QUIET)
+                axes.text(0, top + LINE * 0.66, note, fontsize=style.TINY, color=of_shade(QUIET))
                 continue
             for placed in lines[number][1]:
                 _word(axes, placed, top, colours, right_to_left)
@@ -213,17 +213,22 @@ def _word(
 ) -> None:
     word, width = placed.word, placed.width
     x = WIDTH - placed.x - width if right_to_left else placed.x
-    ink = QUIET if word.special or not word.written.strip() else INK
+    ink = of_shade(QUIET if word.special or not word.written.strip() else INK)
     pad = 0.012
     if word.share > 0.015:
         ground = _ground(word, colours)
         box = Rectangle((x - pad, top + 0.02), width + 2 * pad, LINE - 0.04, color=ground, lw=0)
         axes.add_patch(box)  # pyright: ignore[reportAttributeAccessIssue]
         light = 0.2126 * ground[0] + 0.7152 * ground[1] + 0.0722 * ground[2]
-        ink = "#ffffff" if light < 0.45 else INK
+        ink = "#ffffff" if light < 0.45 else INK  # on a word's own ground, whatever the theme
     if word.in_hand:
         frame = Rectangle(
-            (x - pad, top + 0.015), width + 2 * pad, LINE - 0.03, fill=False, ec=INK, lw=1.1
+            (x - pad, top + 0.015),
+            width + 2 * pad,
+            LINE - 0.03,
+            fill=False,
+            ec=of_shade(INK),
+            lw=1.1,
         )
         axes.add_patch(frame)  # pyright: ignore[reportAttributeAccessIssue]
     axes.text(  # pyright: ignore[reportAttributeAccessIssue]

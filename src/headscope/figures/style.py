@@ -62,6 +62,7 @@ def _parameters() -> dict[str, Any]:
         "grid.color": of_shade(RULE),
         "grid.linewidth": 0.5,
         "figure.facecolor": of_shade(PAPER),
+        "axes.facecolor": of_shade(PAPER),
         "savefig.facecolor": of_shade(PAPER),
         "savefig.dpi": DPI,
         "svg.fonttype": "path",  # the same letters on machines without our fonts

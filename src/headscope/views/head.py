@@ -81,7 +81,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     )
     direction = state.get("direction", "auto")
     figure = head_lines(
-        weights,
+        weights if seen.allowed is None else weights * seen.allowed,
         seen.query.line,
         seen.key.line,
         heads=heads,

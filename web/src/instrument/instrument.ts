@@ -194,9 +194,11 @@ export class Instrument implements Mounted {
 
   private height(): number {
     if (this.options.height) return this.options.height;
-    if (this.options.fill) return Math.max(240, globalThis.innerHeight - this.stage.getBoundingClientRect().top - 33);
+    // In a narrow frame the line under the picture wraps to three.
+    const foot = this.root.clientWidth < 720 ? 78 : 32;
+    if (this.options.fill) return Math.max(240, globalThis.innerHeight - this.stage.getBoundingClientRect().top - foot - 1);
     const above = this.stage.getBoundingClientRect().top - this.root.getBoundingClientRect().top;
-    return Math.max(300, globalThis.innerHeight - above - 62);
+    return Math.max(300, globalThis.innerHeight - above - foot - 30);
   }
 
   private changed(state: State, before: State): void {
