@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.atlas.compare import AtlasComparison
+    from headscope.reading import Scope
+    from headscope.text.tokenise import Text
 
 PROFILES = ("offset", "query_token", "key_token", "pair", "position", "length")
 UNLABELLED = ("confidence", "focus")  # what examples of a head without a label show
@@ -40,6 +42,7 @@ class Atlas(HeadResult):
         self._tables = dict(tables)
         self._store = store
         self._search: Any = None
+        self.indexes: dict[str, Any] = {}  # of nearest places, a head each
 
     # what it holds
 
@@ -61,6 +64,11 @@ class Atlas(HeadResult):
     @property
     def title(self) -> str:
         return f"Atlas of {self.model}"
+
+    @property
+    def path(self) -> Path | None:
+        """The file it was opened from."""
+        return None if self._store is None else self._store.path
 
     @property
     def model(self) -> str:
@@ -188,6 +196,14 @@ class Atlas(HeadResult):
         if self._search is None:
             self._search = Search(self)
         return self._search.find(n, **wanted)
+
+    def nearest(
+        self, scope: Scope, text: Text, query: int, layer: int, head: int, **options: Any
+    ) -> pd.DataFrame:
+        """Places of the corpus where a head does most alike: see `headscope.atlas.nearest`."""
+        from headscope.atlas.nearest import nearest
+
+        return nearest(self, scope, text, query, layer, head, **options)
 
     def compared_with(self, other: Atlas) -> AtlasComparison:
         """Heads of two atlases matched by likeness, and what changed."""

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from headscope.patterns.evidence import ERROR_RATE
 from headscope.statistics.places.counts import REACH, Counts
+from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
     from headscope.capture import Kind
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
 
 TOKENS = 60  # rows of a head in each profile of tokens: the most frequent and the highest lifts
 LEAST = 5  # times a token or pair must occur to be listed
+MANY = 20  # queries of a token, for the mean of their weights to be judged
 COLUMNS = [
     "kind", "layer", "head", "profile", "name", "other", "count", "expected", "lift", "p",
-    "weight", "focus",
+    "clear", "weight", "focus",
 ]  # fmt: skip
 Spelled = Callable[[Any], list[str]]
 
@@ -38,6 +41,7 @@ def profile_table(
     numbers = np.array(heads)
     at = frame.pop("at").to_numpy(dtype=np.int64)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
+    frame["clear"] = frame["clear"] == True  # noqa: E712  rows without a test are not clear
     if "other" not in frame:
         frame["other"] = ""
     frame["other"] = frame["other"].fillna("")
@@ -94,6 +98,7 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     spread = np.sqrt(np.maximum(square - whole**2, 1e-12))
     mean = table.weight / table.count
     z = (mean - whole[head]) / (spread[head] / np.sqrt(table.count))
+    p = np.where(table.count >= MANY, stats.t.sf(z, np.maximum(table.count - 1, 1)), 1.0)
     frame = pd.DataFrame(
         {
             "at": head,
@@ -102,7 +107,8 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
             "count": table.count,
             "expected": whole[head],
             "lift": mean / whole[head],
-            "p": stats.norm.sf(z),
+            "p": p,
+            "clear": holm(p) <= ERROR_RATE,
             "weight": mean,
         }
     )
@@ -132,6 +138,7 @@ def _judged(
 ) -> pd.DataFrame:
     from scipy import stats
 
+    p = stats.poisson.sf(count - 1, np.maximum(expected, 1e-12))
     return pd.DataFrame(
         {
             "at": head,
@@ -140,7 +147,9 @@ def _judged(
             "count": count,
             "expected": expected,
             "lift": count / np.maximum(expected, 1e-12),
-            "p": stats.poisson.sf(count - 1, np.maximum(expected, 1e-12)),
+            "p": p,
+            # all heads and tokens were asked at once, those that are not listed too
+            "clear": holm(p) <= ERROR_RATE,
         }
     )
 

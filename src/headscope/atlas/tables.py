@@ -15,6 +15,7 @@ from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
+from headscope.runs import model_fingerprint
 from headscope.statistics.places.settings import TENTHS, PlaceSettings
 from headscope.statistics.survey.table import Survey, from_tally
 from headscope.text.vocabulary import vocabulary_of
@@ -47,7 +48,8 @@ def atlas_of(
     if survey.pairs:
         tables["distances"] = pd.concat([_distances(survey, kind) for kind in survey.pairs])
         tables["groups"] = pd.concat([_groups(survey, kind) for kind in survey.pairs])
-    return Atlas(_description(survey, tally, about, settings, text), tables)
+    description = _description(survey, tally, about, settings, text)
+    return Atlas({**description, "weights": model_fingerprint(scope.model)}, tables)
 
 
 class _Spelled:
