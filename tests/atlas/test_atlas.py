@@ -156,3 +156,15 @@ def test_hostile_text_stays_text(tiny_bert, tmp_path):
     again = hs.Atlas.load(path)
     assert "<script>" not in again._repr_html_()
     assert len(again.find(None, query="the")) > 0
+
+
+def test_the_bundled_model_s_atlas_comes_with_the_package_and_fits_it():
+    from headscope.atlas.bundled import FILE, bundled_atlas
+    from headscope.runs import model_fingerprint
+
+    atlas = bundled_atlas()
+    assert FILE.stat().st_size <= 3_000_000
+    assert atlas.description["weights"] == model_fingerprint(hs.load().model)
+    assert atlas.label(2, 6) == "previous_word"
+    places = atlas.examples(2, 6)
+    assert (places["query"] - places["key"] == 1).all() and places["value"].min() > 0.9

@@ -1,0 +1,16 @@
+"""The atlas of the bundled model, which comes with the package.
+
+Made of headscope's own documentation by `python -m training.bundled_atlas`.
+"""
+
+from __future__ import annotations
+
+from headscope.atlas.atlas import Atlas
+from headscope.models.bundle import BUNDLED
+
+FILE = BUNDLED / "bundled.atlas"
+
+
+def bundled_atlas() -> Atlas:
+    """Every head of the bundled model over a few hundred pairs of sentences."""
+    return Atlas.load(FILE)
