@@ -148,8 +148,8 @@ EXAMPLES: list[Example] = [
         "across the field after it.",
         measure="same_word",
         says=(
-            "A long text is read as text: a word is in hand, and the darker another word is, the "
-            "more of its attention it gets. The words that get most are listed under the text."
+            "A long text is read as text: a word is in hand, and the more strongly another word is "
+            "shaded, the more of its attention it gets. The words that get most are listed below."
         ),
         tries="Click another word, or Shift+click to take a whole sentence in hand.",
         view="text",
