@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headscope.reading import Reading as Reading
     from headscope.reading import Scope as Scope
     from headscope.reading import load as load
+    from headscope.reading.media.word_times import word_times as word_times
     from headscope.statistics import Survey as Survey
     from headscope.statistics.survey.run import survey as survey
 
@@ -59,6 +60,7 @@ _HOMES = {
     "studies": "headscope.studies",
     "survey": "headscope.statistics.survey.run",
     **dict.fromkeys(view_functions().values(), "headscope.surfaces"),
+    "word_times": "headscope.reading.media.word_times",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -13,10 +13,9 @@ from headscope.media import PlaceKind, Places
 from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import caption, heading
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import opening_head
+from headscope.views.labels import Label
+from headscope.views.media_state import media_state
 from headscope.views.shading import Units, shade
-from headscope.views.state import check_heads, check_layer, check_token, checked, several
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -50,30 +49,9 @@ def build(
     sending = sending or Sending()
     part = reading.part(kind or kind_with_pictures(reading))
     placed(part)
-    check_layer(part, layer)
-    heads = several(heads)
-    check_heads(part.heads, *(heads or ()))
-    if query is not None and key is not None:
-        raise BadInput("What is in hand is a query or a key: give query= or key=, not both.")
-    if heads is None or layer is None:
-        opening = opening_head(part, as_labels(sending.labels, part.kind), layer)
-        layer = opening[0] if layer is None else layer
-        heads = [opening[1]] if heads is None else heads
-    side = "query" if key is None else "key"
-    check_token(
-        len(part.query if side == "query" else part.key), query if key is None else key, side
+    state = media_state(
+        part, layer, heads, query, key, sending, options, opening=opening_query(part)
     )
-    state = {
-        "kind": part.kind,
-        "layer": layer,
-        "heads": list(heads),
-        "head": heads[0] if heads else 0,
-        "query": opening_query(part) if query is None and key is None else query,
-        "key": key,
-        "side": side,
-        "also": [],
-        **checked(options),
-    }
     return frame(NAME, reading, state, sending)
 
 

@@ -20,6 +20,8 @@ export interface SoundHeader extends BufferReference {
   name: string;
   seconds: number;
   rate: number;
+  /** The transcript, each word where dynamic time warping puts it. */
+  words: { text: string; tokens: [number, number]; start: number; end: number }[];
 }
 
 /** What was read beside, or instead of, a text. */

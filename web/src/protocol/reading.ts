@@ -118,6 +118,14 @@ export class Reading {
     return this.bitmaps.get(String(at), () => bitmapOf(this.source, this.header.pictures![at]));
   }
 
+  /** Loudness, 255 for the loudest: bands (low first) × moments. */
+  async spectrogram(): Promise<{ codes: Uint8Array; bands: number; moments: number }> {
+    const { buffer } = this.header.sound!;
+    const entry = this.header.buffers[buffer];
+    const codes = (await decode(entry, await this.source.buffer(buffer), buffer)) as Uint8Array;
+    return { codes, bands: entry.shape[0], moments: entry.shape[1] };
+  }
+
   thumbnails(kind: Kind): Promise<Thumbnails | null> {
     return this.pooled.get(kind, async () => {
       const pooled = this.part(kind).thumbnails;

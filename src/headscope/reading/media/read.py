@@ -24,6 +24,7 @@ from headscope.reading.media.image_tokens import image_token, places_in_text
 from headscope.reading.media.processors import feature_extractor_of, processor_of
 from headscope.reading.media.sound_places import sound_places
 from headscope.reading.media.tower import tower_places
+from headscope.reading.media.word_times import ALIGNMENT
 from headscope.reading.reading import Reading
 from headscope.text.tokens import Tokens
 
@@ -186,7 +187,9 @@ def _sound(scope: Scope, given: Heard, collect: Collect) -> Reading:
     count = collector.sizes["encoder"][1]
     heard = placed_tokens(sound_places(scope.model.config, extractor, count))
     (reading,) = collector.readings([of_decoder or heard], [heard], scope.name)
-    return dataclasses.replace(reading, sound=sound)
+    named = getattr(getattr(scope.model, "generation_config", None), ALIGNMENT, None)
+    metadata = {**reading.metadata, ALIGNMENT: named} if named else reading.metadata
+    return dataclasses.replace(reading, sound=sound, metadata=metadata)
 
 
 def _transcript(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from headscope.media import Picture, Places, Sound
 from headscope.media.spectrogram import spectrogram
 from headscope.reading import Reading
+from headscope.reading.media.word_times import WordTime, word_times
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import Packed, pack_bytes, pack_numbers
 
@@ -24,7 +25,19 @@ def media_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
         ]
     if reading.sound is not None:
         header["sound"] = _sound(reading.sound, buffers)
+        header["sound"]["words"] = [
+            {"text": word, "tokens": list(tokens), "start": start, "end": end}
+            for word, tokens, start, end in timed_words(reading)
+        ]
     return header
+
+
+def timed_words(reading: Reading) -> tuple[WordTime, ...]:
+    """The words of a transcript with their times; none where no words were heard."""
+    part = reading.parts.get("cross")
+    if reading.sound is None or part is None or part.key.places is None:
+        return ()
+    return word_times(reading)
 
 
 def places_header(places: Places, name: str, buffers: Buffers) -> dict[str, Any]:

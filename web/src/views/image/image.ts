@@ -14,7 +14,7 @@ import { heat, paint, patchAt } from "./paint";
 import { ofImage } from "./state";
 import type { ImageState } from "./state";
 
-interface Panel {
+export interface Panel {
   head: number;
   picture: number;
   canvas: HTMLCanvasElement;
@@ -24,19 +24,25 @@ interface Panel {
 const other = (side: Side): Side => (side === "query" ? "key" : "query");
 const mostPanels = 32;
 
+/** Pixels of the screen for one of the picture. */
+export interface Scale {
+  x: number;
+  y: number;
+}
+
 export class ImageView implements View {
   readonly element = make("div", { class: "im" });
-  private readonly grid = make("div", { class: "im-panels" });
-  private readonly words = make("div", { class: "im-words", role: "group", "aria-label": "positions that lie in no picture" });
+  protected readonly grid = make("div", { class: "im-panels" });
+  protected readonly words = make("div", { class: "im-words", role: "group", "aria-label": "positions that lie in no picture" });
   private readonly weights: Weights;
-  private panels: Panel[] = [];
-  private places: Record<Side, Places | null> = { query: null, key: null };
-  private each: Float32Array[] = [];
+  protected panels: Panel[] = [];
+  protected places: Record<Side, Places | null> = { query: null, key: null };
+  protected each: Float32Array[] = [];
   private hover: number | null = null;
-  private scale = 1;
+  protected scale: Scale = { x: 1, y: 1 };
   private ticket = 0;
 
-  constructor(private readonly context: Context) {
+  constructor(protected readonly context: Context) {
     this.weights = new Weights(context.reading);
     this.element.append(this.grid, this.words);
     this.grid.addEventListener("mousemove", (event) => this.look(event));
@@ -48,11 +54,11 @@ export class ImageView implements View {
     this.words.addEventListener("mouseleave", () => this.take(null));
   }
 
-  private get state(): ImageState {
+  protected get state(): ImageState {
     return ofImage(this.context.store.state);
   }
 
-  private get tokens(): Record<Side, Tokens> {
+  protected get tokens(): Record<Side, Tokens> {
     return this.context.reading.tokens(this.state.kind);
   }
 
@@ -89,7 +95,7 @@ export class ImageView implements View {
     this.context.store.set(change);
   }
 
-  private hand(): { side: Side; units: number[] } {
+  protected hand(): { side: Side; units: number[] } {
     const { state } = this;
     const pinned = state[state.side];
     if (this.hover !== null) return { side: state.side, units: [this.hover] };
@@ -120,7 +126,7 @@ export class ImageView implements View {
     const { reading } = context;
     const ticket = this.ticket;
     const heads = headsOn(state, reading.part(state.kind)).slice(0, mostPanels);
-    const [query, key] = await Promise.all([reading.places(state.kind, "query"), reading.places(state.kind, "key")]);
+    const [query, key] = await Promise.all([this.placesOf("query"), this.placesOf("key")]);
     const units = { query: unitsOf(this.tokens.query, "tokens", "shown"), key: unitsOf(this.tokens.key, "tokens", "shown") };
     const plain = { ...state, combine: "mean" as const, merge: "mean" as const, filter: "all" as const, specials: "shown" as const };
     const each = await this.weights.each(plain, heads, units, this.hand());
@@ -130,20 +136,37 @@ export class ImageView implements View {
     return true;
   }
 
+  /** What is shaded, and how large it is; the sound view has its spectrogram for a picture. */
+  protected get pictures(): { width: number; height: number }[] {
+    return this.context.reading.header.pictures!;
+  }
+
+  protected bitmap(at: number): Promise<CanvasImageSource> {
+    return this.context.reading.picture(at);
+  }
+
+  protected placesOf(side: Side): Promise<Places | null> {
+    return this.context.reading.places(this.state.kind, side);
+  }
+
   /** As many columns as make the panels largest. */
-  private lay(heads: number[]): void {
-    const pictures = this.context.reading.header.pictures!;
-    const count = heads.length * pictures.length;
-    const ratio = pictures[0].width / pictures[0].height;
-    const [width, height] = [(this.element.clientWidth || 900) - 32, this.context.height() - (this.hasWords() ? 150 : 24)];
+  protected arrange(count: number, width: number, height: number): { columns: number; across: number; scale: Scale } {
+    const [{ width: wide, height: tall }] = this.pictures;
     let best = { columns: 1, across: 0 };
     for (let columns = 1; columns <= Math.max(1, count); columns++) {
-      const across = Math.min((width - 10 * (columns - 1)) / columns, (height / Math.ceil(count / columns) - 30) * ratio);
+      const across = Math.min((width - 10 * (columns - 1)) / columns, (height / Math.ceil(count / columns) - 30) * (wide / tall));
       if (across > best.across) best = { columns, across };
     }
     const across = Math.max(88, Math.min(760, best.across));
-    this.scale = across / pictures[0].width;
-    this.grid.style.gridTemplateColumns = `repeat(${Math.max(1, Math.min(best.columns, Math.floor((width + 10) / (across + 10))))}, ${across}px)`;
+    return { columns: best.columns, across, scale: { x: across / wide, y: across / wide } };
+  }
+
+  private lay(heads: number[]): void {
+    const { pictures } = this;
+    const [width, height] = [(this.element.clientWidth || 900) - 32, this.context.height() - (this.hasWords() ? 150 : 24)];
+    const { columns, across, scale } = this.arrange(heads.length * pictures.length, width, height);
+    this.scale = scale;
+    this.grid.style.gridTemplateColumns = `repeat(${Math.max(1, Math.min(columns, Math.floor((width + 10) / (across + 10))))}, ${across}px)`;
     const wanted = heads.flatMap((head) => pictures.map((_, picture) => ({ head, picture })));
     if (wanted.length === this.panels.length && wanted.every((one, i) => one.head === this.panels[i].head)) return;
     this.panels = wanted.map(({ head, picture }) => {
@@ -153,12 +176,16 @@ export class ImageView implements View {
     this.grid.replaceChildren(...this.panels.map(({ canvas, caption }) => make("figure", { class: "im-panel" }, canvas, caption)));
   }
 
+  protected told(share: number, strongest: number): string {
+    return `${Math.round(100 * share)} % on the picture, strongest patch ${weightText(strongest)}`;
+  }
+
   private async draw(ticket: number): Promise<void> {
     const { state, places } = this;
     const hand = this.hand();
     const far = places[other(hand.side)];
-    const pictures = this.context.reading.header.pictures!;
-    const bitmaps = await Promise.all(pictures.map((_, at) => this.context.reading.picture(at)));
+    const { pictures } = this;
+    const bitmaps = await Promise.all(pictures.map((_, at) => this.bitmap(at)));
     if (ticket !== this.ticket) return;
     this.panels.forEach(({ head, picture, canvas, caption }, i) => {
       const values = this.each[Math.floor(i / pictures.length)];
@@ -168,21 +195,21 @@ export class ImageView implements View {
         const shaded = { places: far, picture, shares, hand: hand.units, own: places[hand.side] };
         paint(canvas, bitmaps[picture], pictures[picture], this.scale, { ...shaded, opacity: Number(state.opacity), smooth: state.smoothing === "smooth" });
       }
-      const told = `${Math.round(100 * onPicture)} % on the picture, strongest patch ${weightText(strongest)}`;
+      const told = this.told(onPicture, strongest);
       caption.replaceChildren(make("b", {}, `${state.layer}-${head} `), told);
       canvas.setAttribute("aria-label", `Head ${state.layer}-${head}: ${this.sentence()}; ${told}`);
     });
     this.drawWords(hand);
-    this.context.status(`${this.sentence()}${far ? "" : "; nothing of that lies in the picture"}`, {
+    this.context.status(`${this.sentence()}${far ? "" : "; nothing of that has a place here"}`, {
       kind: "ramp",
       ramp: Array.from({ length: 256 }, (_, i) => heat.map((part) => Math.round(255 + ((part - 255) * i) / 255)) as [number, number, number]),
-      title: "share of the strongest patch",
+      title: "share of the strongest",
       low: "0",
       high: "1",
     });
   }
 
-  private hasWords(): boolean {
+  protected hasWords(): boolean {
     return this.tokens.query.text.length > 0 && [this.places.query, this.places.key].some((places) => places?.kinds.some((kind) => kind !== placeKinds.patch));
   }
 
@@ -224,7 +251,7 @@ export class ImageView implements View {
     const places = this.places[this.state.side];
     if (!panel || !places) return null;
     const box = panel.canvas.getBoundingClientRect();
-    const at = patchAt(places, panel.picture, (event.clientX - box.left) / this.scale, (event.clientY - box.top) / this.scale);
+    const at = patchAt(places, panel.picture, (event.clientX - box.left) / this.scale.x, (event.clientY - box.top) / this.scale.y);
     return at < 0 ? null : [at, panel];
   }
 
@@ -261,7 +288,7 @@ export class ImageView implements View {
     if (at !== null) this.choose(at, event.shiftKey || event.ctrlKey || event.metaKey);
   }
 
-  private choose(at: number, add: boolean): void {
+  protected choose(at: number, add: boolean): void {
     const { state } = this;
     const now = state[state.side];
     this.hover = null;
@@ -269,7 +296,7 @@ export class ImageView implements View {
     else this.set({ [state.side]: now === at && !state.also.length ? null : at, also: [] });
   }
 
-  private wordAt(event: Event): number | null {
+  protected wordAt(event: Event): number | null {
     const at = (event.target as HTMLElement).closest<HTMLElement>("[data-at]")?.dataset.at;
     return at === undefined ? null : Number(at);
   }

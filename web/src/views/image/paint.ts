@@ -1,6 +1,7 @@
 /** One picture with its patches shaded: what a panel of the image view draws. */
 import type { Places } from "../../protocol/places";
 import { fit } from "../../render/dom";
+import type { Scale } from "./image";
 
 export const heat: [number, number, number] = [232, 89, 12];
 
@@ -17,25 +18,25 @@ export interface Shaded {
   smooth: boolean;
 }
 
-export function paint(canvas: HTMLCanvasElement, bitmap: ImageBitmap, size: { width: number; height: number }, scale: number, shaded: Shaded): void {
+export function paint(canvas: HTMLCanvasElement, bitmap: CanvasImageSource, size: { width: number; height: number }, scale: Scale, shaded: Shaded): void {
   const { width, height } = size;
-  const context = fit(canvas, width * scale, height * scale);
-  context.imageSmoothingEnabled = scale < 1;
-  context.drawImage(bitmap, 0, 0, width * scale, height * scale);
+  const context = fit(canvas, width * scale.x, height * scale.y);
+  context.imageSmoothingEnabled = scale.x < 1;
+  context.drawImage(bitmap, 0, 0, width * scale.x, height * scale.y);
   const { places, shares, opacity } = shaded;
-  if (shaded.smooth) context.drawImage(smoothed(shaded, width, height), 0, 0, width * scale, height * scale);
+  if (shaded.smooth) context.drawImage(smoothed(shaded, width, height), 0, 0, width * scale.x, height * scale.y);
   else {
     for (let i = 0; i < shares.length; i++) {
       if (places.pictures[i] !== shaded.picture || shares[i] <= 0) continue;
       const [left, top, right, bottom] = places.rectangles.subarray(4 * i, 4 * i + 4);
       context.fillStyle = `rgb(${heat.join(" ")} / ${shares[i] * opacity})`;
-      context.fillRect(left * scale, top * scale, (right - left) * scale, (bottom - top) * scale);
+      context.fillRect(left * scale.x, top * scale.y, (right - left) * scale.x, (bottom - top) * scale.y);
     }
   }
   outline(context, shaded, scale);
 }
 
-function outline(context: CanvasRenderingContext2D, { own, hand, picture }: Shaded, scale: number): void {
+function outline(context: CanvasRenderingContext2D, { own, hand, picture }: Shaded, scale: Scale): void {
   if (!own) return;
   for (const at of hand) {
     if (own.pictures[at] !== picture) continue;
@@ -43,7 +44,7 @@ function outline(context: CanvasRenderingContext2D, { own, hand, picture }: Shad
     for (const [colour, thick] of [["#fff", 4], ["#1971c2", 2]] as const) {
       context.strokeStyle = colour;
       context.lineWidth = thick;
-      context.strokeRect(left * scale, top * scale, (right - left) * scale, (bottom - top) * scale);
+      context.strokeRect(left * scale.x, top * scale.y, (right - left) * scale.x, (bottom - top) * scale.y);
     }
   }
 }

@@ -1,0 +1,125 @@
+"""When each word of a transcript is heard, from the cross attention of its tokens.
+
+As users of Whisper know it: chosen heads are averaged, each moment is measured against how much it
+gets from all tokens, and dynamic time warping finds the way through words and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.media.places import PlaceKind
+from headscope.media.warping import first_columns, warp
+
+if TYPE_CHECKING:
+    from headscope.reading.part import Part
+    from headscope.reading.reading import Reading
+
+SPACE = "␣"  # how labels show a space
+SMOOTHED = 7  # moments that a median is taken over
+ALIGNMENT = "alignment_heads"  # of a reading's metadata: those the model's makers chose
+
+
+class WordTime(NamedTuple):
+    """A word, the tokens it is made of, and when it is heard, in seconds."""
+
+    word: str
+    tokens: tuple[int, int]  # from, up to
+    start: float
+    end: float
+
+
+def word_times(
+    reading: Reading, heads: Sequence[tuple[int, int]] | None = None
+) -> tuple[WordTime, ...]:
+    """The words of a transcript with their times.
+
+    `heads` are (layer, head) of cross attention; unless given, those that the model names for it
+    (Whisper's generation configuration), else all heads of the upper half of the layers.
+    """
+    if "cross" not in reading.parts or reading.sound is None:
+        raise BadInput(
+            "Words have times where a decoder attends to a sound; read one with "
+            "scope.read(audio=…) and a model such as Whisper."
+        )
+    part = reading.part("cross")
+    places = part.key.places
+    if places is None or not (places.kinds == PlaceKind.FRAME).any():
+        raise BadInput("This reading does not know which moments were heard.")
+    tokens = np.flatnonzero(part.query.content)
+    if not tokens.size:
+        return ()
+    heard = np.flatnonzero(places.seconds[:, 0] < reading.sound.seconds)
+    starts = places.seconds[heard, 0]
+    chosen = list(heads) if heads is not None else alignment_heads(reading)
+    rows = _asking(tokens)
+    costs = -_contrast(_mean(part, chosen)[np.ix_(rows, heard)])
+    begin = first_columns(warp(costs), len(rows))
+    edges = np.append(
+        starts[begin], min(reading.sound.seconds, float(places.seconds[heard[-1], 1]))
+    )
+    return _words(part, tokens, edges)
+
+
+def alignment_heads(reading: Reading) -> list[tuple[int, int]]:
+    """The heads that timing is read from when none are named."""
+    part = reading.part("cross")
+    named = [(int(layer), int(head)) for layer, head in reading.metadata.get(ALIGNMENT, ())]
+    named = [one for one in named if one[0] in part.numbers and one[1] < part.heads]
+    if named:
+        return named
+    upper = part.numbers[len(part.numbers) // 2 :]
+    return [(layer, head) for layer in upper for head in range(part.heads)]
+
+
+def _asking(tokens: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Queries whose answer is each token, that is those before them, and the one of the end."""
+    if tokens[0] == 0:
+        return tokens
+    return np.append(tokens - 1, tokens[-1])
+
+
+def _mean(part: Part, heads: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    if not heads:
+        raise BadInput("Name at least one head to read times from, as (layer, head).")
+    for layer, head in heads:
+        if not 0 <= head < part.layer(layer).shape[0]:
+            raise BadInput(f"Layer {layer} has no head {head}.")
+    found = [np.asarray(part.head_weights(layer, head), dtype=np.float64) for layer, head in heads]
+    return np.mean([_standard(one) for one in found], axis=0)
+
+
+def _standard(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each moment in units of its own spread over the tokens: what all look at counts for none."""
+    spread = weights.std(axis=0, keepdims=True)
+    return (weights - weights.mean(axis=0, keepdims=True)) / np.maximum(spread, 1e-12)
+
+
+def _contrast(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Smoothed over neighbouring moments by a median, which keeps edges."""
+    from scipy.ndimage import median_filter
+
+    return median_filter(weights, size=(1, min(SMOOTHED, weights.shape[1])), mode="reflect")
+
+
+def _words(
+    part: Part, tokens: NDArray[np.intp], edges: NDArray[np.floating]
+) -> tuple[WordTime, ...]:
+    made: list[WordTime] = []
+    for at, token in enumerate(tokens):
+        label = part.query.labels[token].replace(SPACE, "")
+        start, end = float(edges[at]), float(edges[at + 1])
+        goes_on = made and part.query.continues[token] and made[-1].tokens[1] == token
+        if goes_on:
+            last = made.pop()
+            made.append(
+                WordTime(last.word + label, (last.tokens[0], int(token) + 1), last.start, end)
+            )
+        else:
+            made.append(WordTime(label, (int(token), int(token) + 1), start, end))
+    return tuple(made)

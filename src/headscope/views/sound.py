@@ -1,0 +1,107 @@
+"""The sound view: the spectrogram, shaded by the moments that a word or frame attends to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.capture import Kind
+from headscope.errors import BadInput
+from headscope.media import PlaceKind
+from headscope.media.spectrogram import spectrogram
+from headscope.reading import Part, Reading
+from headscope.views.caption import caption, heading
+from headscope.views.image import on_places, opening_query, sentence
+from headscope.views.labels import Label
+from headscope.views.media_state import media_state
+from headscope.views.wire.container import ViewData
+from headscope.views.wire.frame import Sending, frame
+from headscope.views.wire.media import timed_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "sound"
+NEEDS = "sound"
+SHOWS = "the spectrogram, shaded by the moments that the word or frame in hand attends to"
+OPTIONS = {
+    "side": ("query", "key"),
+    "also": list,
+    "combine": ("mean", "sum"),
+    "smoothing": ("nearest", "smooth"),
+    "opacity": ("0.8", "0.5", "1"),  # of the strongest moment
+}
+
+
+def build(
+    reading: Reading,
+    layer: int | None = None,
+    heads: Sequence[int] | None = None,
+    *,
+    kind: Kind | None = None,
+    query: int | None = None,
+    key: int | None = None,
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """`query` or `key`: the position in hand; by default a word in the middle, or a frame."""
+    sending = sending or Sending()
+    part = reading.part(kind or kind_with_sound(reading))
+    if reading.sound is None or part.key.places is None:
+        raise BadInput(
+            "This reading has no sound; make one with scope.read(audio=…) to see it shaded."
+        )
+    state = media_state(part, layer, heads, query, key, sending, options, opening=opening(part))
+    return frame(NAME, reading, state, sending)
+
+
+def kind_with_sound(reading: Reading) -> Kind:
+    """From words to moments where there are words; else from moments to moments."""
+    order: tuple[Kind, ...] = ("cross", "encoder")
+    return next((kind for kind in order if kind in reading.parts), reading.kinds[0])
+
+
+def opening(part: Part) -> int:
+    """A word in the middle of the transcript, or what a tower opens on."""
+    words = np.flatnonzero(part.query.content)
+    if part.query.places is None and words.size:
+        return int(words[len(words) // 2])
+    return opening_query(part)
+
+
+def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same on paper: a spectrogram for each head that is on, words over the first."""
+    from headscope.figures.shaded_sound import Strip, shaded_sound
+
+    part = reading.part(state["kind"])
+    sound = reading.sound
+    side = state.get("side", "query")
+    far, own = (part.key, part.query) if side == "query" else (part.query, part.key)
+    if sound is None or far.places is None:
+        raise BadInput("What is looked at here lies in no sound; turn the direction round.")
+    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
+    plain = {**state, "unit": "tokens", "specials": "shown", "filter": "all"}
+    strips = [
+        Strip(f"head {state['layer']}-{head}", on_places(part, {**plain, "heads": [head]}))
+        for head in heads
+    ]
+    hand = [place for place in (state.get(side), *state.get("also", ())) if place is not None]
+    title = heading(part.kind, state["layer"], heads, part.heads, labels)
+    framed = own.places is not None
+    return shaded_sound(
+        spectrogram(sound),
+        sound.seconds,
+        far.places,
+        strips,
+        words=[(time.word, time.start, time.end) for time in timed_words(reading)],
+        in_hand=[
+            own.places.seconds[place].tolist()  # pyright: ignore[reportOptionalMemberAccess]
+            for place in hand
+            if framed and own.places.kinds[place] == PlaceKind.FRAME  # pyright: ignore[reportOptionalMemberAccess]
+        ],
+        title=f"{title}\n{sentence(own, hand, side)}",
+        caption=caption(reading),
+        opacity=float(state.get("opacity", 0.8)),
+    )
