@@ -78,11 +78,12 @@ class Slow(Statistic):
     unit = "share"
     feature = "self"
     log = ""
+    pause = 0.1
 
     def measure(self, rows, grid):
         with Path(self.log).open("a") as file:
             file.write(f"{os.getpid()}\n")
-        time.sleep(0.1)
+        time.sleep(self.pause)
         return rows.mean("self")
 
 
@@ -112,6 +113,54 @@ def test_a_worker_killed_from_outside_is_replaced(cluster, tiny_bert, tmp_path, 
     pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
 
 
+def shards(folder: Path, count: int) -> Path:
+    for number in range(count):
+        lines = [f"the cat {n} sat on the {word} ." for n, word in enumerate("mat dog red".split())]
+        (folder / f"{number:02}.txt").write_text("\n".join(lines * (1 + number % 3)) + "\n")
+    return folder
+
+
+def over(engine, scope, folder, statistics=("entropy", "previous", "cls"), **options):
+    options = {"chunk": 5, "distances": True, "progress": False, **options}
+    return hs.survey(scope, folder, list(statistics), engine=engine, **options)
+
+
+def test_workers_that_read_their_own_files_give_the_table_of_one_machine(
+    cluster, tiny_bert, tmp_path
+):
+    folder = shards(tmp_path, 12)
+    here, there = over("local", tiny_bert, folder), over("ray", tiny_bert, folder, workers=2)
+    pd.testing.assert_frame_equal(here.table, there.table, check_exact=True)
+    assert (here.distances().values == there.distances().values).all()
+    for name in ("segments", "documents", "tokens", "corpus"):
+        assert here.metadata[name] == there.metadata[name]
+
+
+@pytest.mark.slow
+def test_four_workers_over_64_shards_with_one_killed_ten_times(cluster, tiny_bert, tmp_path):
+    (tmp_path / "texts").mkdir()
+    folder = shards(tmp_path / "texts", 64)
+    here = over("local", tiny_bert, folder, ["self"])
+    for attempt in range(10):
+        slow = Slow()
+        slow.log, slow.pause = str(tmp_path / f"log{attempt}"), 0.005
+        killer = threading.Thread(target=_kill_one, args=(slow.log, attempt), daemon=True)
+        killer.start()
+        found = over("ray", tiny_bert, folder, [slow], workers=4)
+        killer.join()
+        pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
+        assert found.metadata["segments"] == here.metadata["segments"]
+
+
+def _kill_one(log: str, seed: int) -> None:
+    chance = random.Random(seed)
+    while not Path(log).exists():
+        time.sleep(0.02)
+    time.sleep(chance.random() * 0.5)
+    process = int(chance.choice(Path(log).read_text().split()))
+    os.kill(process, signal.SIGKILL)
+
+
 @pytest.mark.slow
 def test_what_was_measured_is_kept_when_the_workers_fail_for_good(
     cluster, tiny_bert, tmp_path, monkeypatch
@@ -119,7 +168,7 @@ def test_what_was_measured_is_kept_when_the_workers_fail_for_good(
     from headscope.statistics.survey import engines
 
     output, calls = tmp_path / "s.parquet", []
-    whole = engines.Ray._result
+    whole = engines._Ray.result
 
     def fails(self, task):
         calls.append(1)
@@ -128,7 +177,7 @@ def test_what_was_measured_is_kept_when_the_workers_fail_for_good(
         return whole(self, task)
 
     with monkeypatch.context() as failing:
-        failing.setattr(engines.Ray, "_result", fails)
+        failing.setattr(engines._Ray, "result", fails)
         with pytest.raises(HeadscopeError, match="failed for good"):
             on("ray", tiny_bert, workers=1, output=output)
     seen = []

@@ -54,7 +54,9 @@ def survey(
     seed: options.Seed = 0,
     engine: Annotated[str, typer.Option(help="local | ray")] = "local",
     address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Ray workers; all there are.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes to measure in; of Ray all there are.")
+    ] = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,

@@ -16,6 +16,7 @@ from headscope.corpus.sources import files_in, is_archive, texts, there, without
 from headscope.corpus.tables import TEXT as TEXT_COLUMNS
 from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext
+from headscope.corpus.text.shards import Shard
 from headscope.errors import BadInput
 
 Layout = Literal["auto", "lines", "paragraphs", "file", "wikitext"]
@@ -51,7 +52,20 @@ class Reader:
         """Yield the documents of a corpus in a fixed order; bad ones are noted and left out."""
         if self.layout not in LAYOUTS:
             raise BadInput(f"A layout is one of {', '.join(LAYOUTS)}, not {self.layout!r}.")
-        for document in self._every(corpus, faults):
+        yield from self._sound(self._every(corpus, faults), faults)
+
+    def shard(self, shard: Shard, faults: Faults) -> Iterator[Document]:
+        """The documents of one shard."""
+        path = Path(shard.path)
+        plain = without_compression(path.name).lower()
+        if plain.endswith(".parquet"):
+            yield from self._sound(self._parquet(path, shard.name, faults, shard.group), faults)
+            return
+        with open_lines(path) as lines:
+            yield from self._sound(self._lines(shard.name, plain, lines, faults), faults)
+
+    def _sound(self, documents: Iterable[Document], faults: Faults) -> Iterator[Document]:
+        for document in documents:
             both = (document.text, document.pair)
             sides = [bool(side.strip()) for side in both if side is not None]
             if not any(sides):
@@ -178,7 +192,9 @@ class Reader:
             item = row[0] if pair is None else (row[0], row[1] if row[1] == row[1] else None)
             yield self._item(item, f"row {number}", faults)
 
-    def _parquet(self, path: Path, name: str, faults: Faults) -> Iterator[Document]:
+    def _parquet(
+        self, path: Path, name: str, faults: Faults, group: int | None = None
+    ) -> Iterator[Document]:
         import pyarrow
         import pyarrow.parquet
 
@@ -192,7 +208,8 @@ class Reader:
         wanted = [c for c in (self.field, "text_pair") if c in file.schema_arrow.names]
         number = 0
         try:
-            for batch in file.iter_batches(batch_size=1024, columns=wanted):
+            groups = None if group is None else [group]
+            for batch in file.iter_batches(batch_size=1024, row_groups=groups, columns=wanted):
                 for row in batch.to_pylist():
                     number += 1
                     yield self._item(row, f"{name}:{number}", faults)

@@ -25,7 +25,7 @@ class Options:
     seed: int = 0  # of pairs, masks and intervals
     engine: Literal["local", "ray"] = "local"
     address: str | None = None  # of a Ray cluster
-    workers: int | None = None  # of Ray; None: all there are
+    workers: int | None = None  # processes; of Ray all there are unless told, else this one
     field: str = "text"  # the column or key that holds the text
     layout: Layout = "auto"  # how a text file is split into documents
     bad: Choice = "skip"  # or "refuse": what to do with data that cannot be read
