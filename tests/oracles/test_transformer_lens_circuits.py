@@ -7,6 +7,8 @@ with that gain set to one.
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -28,7 +30,7 @@ def bridge(smollm2):
 
         return TransformerBridge.boot_transformers(
             "HuggingFaceTB/SmolLM2-135M",
-            hf_model=smollm2.model,
+            hf_model=copy.deepcopy(smollm2.model),  # it changes the model it is given
             tokenizer=smollm2.tokenizer,
             device="cpu",
             dtype=torch.float32,

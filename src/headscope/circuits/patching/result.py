@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 EXACT, ESTIMATE = "patch", "patch_estimate"
 SURE = 0.05
+MOST_NUMBERS = 20_000_000  # drawn at once: parts × draws
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,8 @@ def intervals_of(effects: Floats, whole: Floats, seed: int) -> Differences:
     """Bootstrap over pairs of the share, with p-values corrected for the number of parts."""
     metric = Metric("share", True, _sums, _share)
     none = np.zeros((len(whole), 1))
-    return paired_bootstrap(
-        metric, none, effects[:, :, None], whole, min(enough_draws(len(effects)), 10_000), seed
-    )
+    draws = min(enough_draws(len(effects)), max(2_000, MOST_NUMBERS // len(effects)))
+    return paired_bootstrap(metric, none, effects[:, :, None], whole, draws, seed)
 
 
 def _sums(answers: Floats, labels: Floats) -> Floats:
