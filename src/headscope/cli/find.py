@@ -71,7 +71,8 @@ def find(
     found = find_heads(scope, corpus, query, key, limit=limit, **asked)
     clear = int(found["clear"].sum())
     out.print(f"{clear} of {len(found)} heads attend so more than chance would:")
-    for row in found.head(top).itertuples():
+    rows: Any = found.head(top).itertuples()
+    for row in rows:
         named = row.kind if len(scope.kinds) > 1 else ""
         out.print(
             f"  {named} {row.layer}-{row.head}".rstrip()

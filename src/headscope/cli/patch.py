@@ -68,8 +68,8 @@ def patch(
         f"{found.corrupted.mean():+.2f} on corrupted ones",
         highlight=False,
     )
-    shown = found.table.sort_values("value", ascending=False).head(8)
-    for row in shown.itertuples():
+    shown: Any = found.table.sort_values("value", ascending=False).head(8).itertuples()
+    for row in shown:
         head = "" if row.head is None or str(row.head) == "<NA>" else f"-{row.head}"
         out.print(
             f"{row.layer}{head:<5} brings back {row.value:+.3f} [{row.low:+.3f}, {row.high:+.3f}] "

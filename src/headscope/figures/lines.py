@@ -35,14 +35,15 @@ def choose(
     allowed: NDArray[np.bool_] | None = None,  # t s
 ) -> Lines:
     """A pinned query's lines, or a pinned key's, or the one between the two, else the strongest."""
-    seen = np.ones(weights.shape[1:], dtype=bool) if allowed is None else allowed.copy()
+    queries, keys = weights.shape[1:]
+    seen = np.ones((queries, keys), dtype=bool) if allowed is None else allowed.copy()
     if query is not None and key is not None:
         seen[:] = False
         seen[query, key] = True
     elif query is not None:
-        seen &= np.arange(seen.shape[0])[:, None] == query
+        seen &= np.arange(queries)[:, None] == query
     elif key is not None:
-        seen &= np.arange(seen.shape[1])[None, :] == key
+        seen &= np.arange(keys)[None, :] == key
     lowest = max(minimum, FAINTEST[square_root])
     drawn = np.argwhere((weights >= lowest) & seen)
     values = weights[tuple(drawn.T)]

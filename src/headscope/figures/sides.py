@@ -54,8 +54,8 @@ def down(
     style.bare(axes)
     tokens.column(axes, first, 0.0, "left", size)
     tokens.column(axes, second, 1.0, "right", size)
-    starts = np.stack([np.full(len(query), float(mirrored)), np.arange(len(query))], axis=1)
-    ends = np.stack([np.full(len(key), float(not mirrored)), np.arange(len(key))], axis=1)
+    starts = np.stack([np.full(len(query), float(mirrored)), np.arange(float(len(query)))], axis=1)
+    ends = np.stack([np.full(len(key), float(not mirrored)), np.arange(float(len(key)))], axis=1)
     bar_axes = None
     if bars:
         at = 0.0 if before else 1 - beside / width

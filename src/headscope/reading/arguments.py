@@ -50,9 +50,10 @@ def named_layers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def check_alone(text: object, text_pair: object, target: object) -> None:
+def check_alone(text: object, text_pair: object, target: object) -> str | None:
     """Beside a picture or a sound stands one text at most."""
     if text is not None and not isinstance(text, str):
         raise BadInput("The text beside a picture or a sound is one string.")
     if text_pair is not None or target is not None:
         raise BadInput("Beside a picture or a sound stands one text: leave the second out.")
+    return text

@@ -244,8 +244,8 @@ class Scope:
         if image is not None or audio is not None:
             from headscope.reading.media import Heard, media_reading
 
-            check_alone(text, text_pair, target)
-            given = Heard(text, image, audio, sampling_rate)
+            beside = check_alone(text, text_pair, target)
+            given = Heard(beside, image, audio, sampling_rate)
             return media_reading(self, given, layers, Keeping.of(keep, memory))
         if text is None:
             raise BadInput("Give a text, or a picture with image=…, or a sound with audio=….")

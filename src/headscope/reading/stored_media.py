@@ -37,7 +37,7 @@ def media_out(reading: Reading, tensors: dict[str, Any]) -> dict[str, Any]:
 
 def media_in(reading: Reading, described: dict[str, Any], file: Any) -> Reading:
     """The reading with what its file holds of pictures and sounds."""
-    media = described.get("media") or {"pictures": [], "sound": None}
+    media: dict[str, Any] = described.get("media") or {"pictures": [], "sound": None}
     pictures = tuple(
         Picture(file.get_tensor(f"picture.{number}").numpy(), name)
         for number, name in enumerate(media["pictures"])

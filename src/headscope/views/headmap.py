@@ -75,7 +75,7 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
     table = table_of(source, state.get("kind"))
     name = current_name(state.get("column") or _first(table))
     values = table.columns[name]
-    column = describe_column(name, values)
+    column: dict[str, Any] = describe_column(name, values)
     figure = layer_head_map(
         values,
         title=column["title"].capitalize(),

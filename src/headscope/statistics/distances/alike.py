@@ -127,7 +127,7 @@ def _roots(part: Part, chosen: NDArray[np.intp]) -> NDArray[np.float64]:  # head
     """√ of the words' weights of some queries, rows made to sum to one again."""
     starts, ends = _words(part.query)
     columns, stops = _words(part.key)
-    tokens = np.concatenate([np.arange(starts[at], ends[at]) for at in chosen])
+    tokens = np.concatenate([np.arange(starts[int(at)], ends[int(at)]) for at in chosen])
     sizes = ends[chosen] - starts[chosen]
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     found: list[NDArray[np.float64]] = []

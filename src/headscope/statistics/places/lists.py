@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,8 @@ class PlaceList:
         }
         document = np.where(joined["document"] == NOBODY, _LAST, joined["document"])
         best = np.lexsort((joined["query"], document, joined["order"]), axis=-1)[..., :count]
-        return PlaceList(**{name: _taken(array, best) for name, array in joined.items()})
+        taken: dict[str, Any] = {name: _taken(array, best) for name, array in joined.items()}
+        return PlaceList(**taken)
 
     @property
     def _axis(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput, HeadscopeError
@@ -30,7 +31,7 @@ def attributed(kept: Kept, target: str | None) -> ViewData:
         raise BadInput(str(error)) from error
 
 
-def target_of(found: dict[str, Any]) -> str | None:
+def target_of(found: Mapping[str, Any]) -> str | None:
     """A token, or None for the likeliest."""
     target = found.get("target")
     if target is None:

@@ -133,7 +133,7 @@ def _inputs(scope: Scope, writing: Writing) -> dict[str, Tensor]:
 def _ends(scope: Scope) -> list[int]:
     """Tokens that end a text."""
     found = getattr(scope.model.generation_config, "eos_token_id", None)
-    ends = [found] if isinstance(found, int) else list(found or ())
+    ends: list[int] = [found] if isinstance(found, int) else list(found or ())
     own = getattr(scope.tokenizer, "eos_token_id", None)
     return ends or ([own] if own is not None else [])
 
