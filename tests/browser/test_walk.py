@@ -121,7 +121,7 @@ def test_a_report_s_views_are_walked(new_page, tiny_bert, tmp_path):
 def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, address):
     page = new_page()
     walker = Walker(page, APP_HOST)
-    page.goto(f"{address}/?model=tiny&text=the+cat+sat+on+the+mat&pair=a+dog+ran")
+    page.goto(f"{address}/?model=tiny&text=the+cat+sat+on+the+[MASK]&pair=a+dog+ran")
     page.locator(".app-view.hs-ready").wait_for()
     walker.everywhere()
     for view in walker.ask(f"headscopeWalk.tabs({APP_HOST})"):

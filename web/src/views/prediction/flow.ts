@@ -64,7 +64,7 @@ export function flowPicture(header: PredictionHeader, open: string, ramp: Rgb[],
     path.addEventListener("mousemove", (event) => hand.look(event, found.part, key, value));
     path.addEventListener("mouseleave", () => hand.leave());
   }
-  parts.forEach((part, index) => line([424, partAt(index)], [548, middle], part.value, top, "sum"));
+  parts.forEach((part, index) => line([460, partAt(index)], [548, middle], part.value, top, "sum"));
   for (const key of shown) {
     const quiet = used.includes(key) ? "" : "quiet";
     picture.append(svg("text", { x: 122, y: wordAt(key) + 4, "text-anchor": "end", class: quiet }, visible(words[key])));
@@ -74,7 +74,7 @@ export function flowPicture(header: PredictionHeader, open: string, ramp: Rgb[],
     if (part.part === "head") label.addEventListener("click", () => hand.open(part));
     label.addEventListener("mousemove", (event) => hand.look(event, part, null, part.value));
     label.addEventListener("mouseleave", () => hand.leave());
-    picture.append(label, svg("text", { x: 420, y: partAt(index) + 4, "text-anchor": "end", class: "quiet" }, valueText(part.value)));
+    picture.append(label, svg("text", { x: 456, y: partAt(index) + 4, "text-anchor": "end", class: "quiet" }, valueText(part.value)));
   });
   picture.append(svg("text", { x: 554, y: middle + 5, class: "answer" }, visible(header.target[0])));
   return picture;
