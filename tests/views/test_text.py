@@ -7,6 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
+from headscope.text.tokens import Tokens
 from headscope.text.written import written
 from headscope.views.shading import shade, spread, units_of
 from headscope.views.text import sentence
@@ -33,6 +34,7 @@ def test_given_tokens_are_written_as_words_with_spaces():
         ["[CLS]", "straw", "##berries", ",", "fresh", "[SEP]"],
     ).part()
     assert "".join(written(tokens.query)[1:-1]) == " strawberries, fresh"
+    assert "".join(written(Tokens.plain(["今日", "は", "天気", "。"]))) == "今日は天気。"
 
 
 def words_by_hand(part, layer, head):
@@ -118,7 +120,7 @@ def test_the_figure_says_what_is_shaded(reading):
     view = hs.text_view(reading, layer=1, heads=[0, 1], query=[2, 5], unit="words")
     part = reading.part()
     assert sentence(part, view.state, shade(part, view.state)) == (
-        "Shaded: what “went” and “store” attend to, on average"
+        "Shaded: what “went” and “store” attend to, on average (mean of the heads)"
     )
     drawn = {text.get_text() for axes in view.figure().axes for text in axes.texts}
     assert {"strawberries", "went", "[CLS]"} <= drawn

@@ -22,6 +22,7 @@ WIDTH, LINE, PARAGRAPH = 6.4, 0.205, 0.09  # inches
 SIZE = style.BODY + 1
 MOST_LINES = 80  # longer texts are drawn as the passages that matter
 PASSAGES = 8  # of the strongest words
+NUMBERED = 0.3  # share from which on a word carries the number of its head
 DARKEST = 0.86  # of the colour scale, as on the page
 _IDEOGRAPH = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _CLOSING = re.compile(r"^[、。，．・：；？！」』）】〉》〕…ー々!?,.:;)\]}»”’]")
@@ -221,6 +222,8 @@ def _word(
         axes.add_patch(box)  # pyright: ignore[reportAttributeAccessIssue]
         light = 0.2126 * ground[0] + 0.7152 * ground[1] + 0.0722 * ground[2]
         ink = "#ffffff" if light < 0.45 else INK  # on a word's own ground, whatever the theme
+    if word.head is not None and word.share > NUMBERED:  # the number goes with the colour
+        axes.text(x, top + 0.012, str(word.head), fontsize=4.5, color=of_shade(QUIET))  # pyright: ignore[reportAttributeAccessIssue]
     if word.in_hand:
         frame = Rectangle(
             (x - pad, top + 0.015),

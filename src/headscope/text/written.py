@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from headscope.text.tokens import TokenClass, Tokens
 
 _OPENING = ("(", "[", "{", "“", '"', "'")
@@ -33,5 +35,6 @@ def _spelled(tokens: Tokens, at: int) -> str:
     if tokens.classes[at] < TokenClass.PUNCTUATION:
         return label
     label = label.removeprefix("##")
+    joined = unicodedata.east_asian_width(label[:1] or " ") in ("W", "F")  # written without spaces
     stop = tokens.classes[at] == TokenClass.PUNCTUATION and not label.startswith(_OPENING)
-    return label if at == 0 or tokens.continues[at] or stop else f" {label}"
+    return label if at == 0 or tokens.continues[at] or stop or joined else f" {label}"

@@ -207,10 +207,15 @@ def _words(
 def sentence(part: Part, state: Mapping[str, Any], shading: Shading) -> str:
     """What the shading means, in words."""
     several = len(shading.hand) > 1
+    heads = part.heads if state.get("heads") is None else len(state["heads"])
+    strongest = (
+        "the strongest head of each word" if shading.heads is not None else "mean of the heads"
+    )
+    merged = f" ({strongest})" if heads > 1 else ""
     if not shading.hand:
         whole = shading.sampled == len(shading.query)
         who = "all words" if whole else f"{shading.sampled} words spread over the text"
-        return f"Shaded: what {who} attend to, on average"
+        return f"Shaded: what {who} attend to, on average{merged}"
     tokens = part.query if shading.side == "query" else part.key
     own = shading.query if shading.side == "query" else shading.key
     pieces = written(tokens)
@@ -224,4 +229,4 @@ def sentence(part: Part, state: Mapping[str, Any], shading: Shading) -> str:
         "are attended to by" if several and shading.side == "key" else verbs[shading.side][several]
     )
     how = (", summed" if state.get("combine") == "sum" else ", on average") if several else ""
-    return f"Shaded: what {who} {verb}{how}"
+    return f"Shaded: what {who} {verb}{how}{merged}"

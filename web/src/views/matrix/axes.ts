@@ -4,6 +4,22 @@ import { visible } from "../../render/dom";
 import { textWidth } from "../../render/text";
 import type { Window } from "./window";
 
+/** In the corner of a map that is zoomed in: the whole, and the part that is in sight. */
+export function overviewMark(context: CanvasRenderingContext2D, window: Window, columns: number, rows: number, plot: Plot, style: CSSStyleDeclaration): void {
+  if (window.width >= columns && window.height >= rows) return;
+  const side = Math.min(40, plot.x - 10, plot.y - 10);
+  const [wide, tall] = columns >= rows ? [side, (side * rows) / columns] : [(side * columns) / rows, side];
+  context.strokeStyle = style.getPropertyValue("--faint");
+  context.strokeRect(4.5, 4.5, wide, tall);
+  context.fillStyle = style.getPropertyValue("--accent");
+  context.fillRect(
+    4.5 + (wide * window.x) / columns,
+    4.5 + (tall * window.y) / rows,
+    Math.max(2, (wide * window.width) / columns),
+    Math.max(2, (tall * window.height) / rows),
+  );
+}
+
 export interface Plot {
   x: number;
   y: number;

@@ -6,7 +6,7 @@ import { fit, make, number, pixelRatio, valueText, visible, weightText } from ".
 import { drawHeatMap } from "../../render/heatmap";
 import { at, diverging, inkOn, sequential } from "../../render/scales";
 import type { Context, View } from "../view";
-import { axisLabels, labelRoom } from "./axes";
+import { axisLabels, labelRoom, overviewMark } from "./axes";
 import type { Plot } from "./axes";
 import { inside, whole, zoomed } from "./window";
 import type { Window } from "./window";
@@ -177,6 +177,7 @@ export class MatrixView implements View {
     axisLabels(context, this.query, this.key, window, plot, style, this.hover ?? pinned);
     if (cell >= 30) this.numbers(context, ramp, share);
     this.frame(context, style);
+    overviewMark(context, window, columns, rows, plot, style);
     canvas.setAttribute("aria-label", `Attention of head ${state.layer}-${state.head}: ${rows} queries down, ${columns} keys across`);
     this.context.status(`${number(rows)} × ${number(columns)} weights, queries down, keys across · drag to pan, Ctrl and wheel to zoom`, {
       kind: "ramp",
