@@ -7,7 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.surfaces.page import page
-from headscope.views import Sending, discover
+from headscope.views import Sending, discover, of_text
 from tests.surfaces.test_page import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -35,7 +35,7 @@ def test_the_page_s_weights_are_the_captured_ones(show, scope, neurons, request)
             assert error <= 1e-3, (kind, layer, error)
 
 
-@pytest.mark.parametrize("name", sorted(discover()))
+@pytest.mark.parametrize("name", sorted(of_text()))
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_opens_from_disk_with_no_request_and_no_complaint(show, tiny_bert, name, scheme):
     data = discover()[name].build(tiny_bert.read(*PAIR))

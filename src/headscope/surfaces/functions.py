@@ -20,7 +20,7 @@ from headscope.renamed import renamed
 from headscope.surfaces.view import View
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
-from headscope.views.default_labels import labels_for
+from headscope.views.labels import labels_for
 from headscope.views.state import checked
 
 if TYPE_CHECKING:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -71,3 +76,20 @@ def _strongest(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 def best(labels: Iterable[Label]) -> Label | None:
     return max(labels, key=lambda label: label.score, default=None)
+
+
+def labels_for(reading: Reading) -> pd.DataFrame | None:
+    """Measured on this text, where the caller named none; None where no part can be measured."""
+    from headscope.patterns.labels import in_order
+
+    scores = scores_for(reading)
+    return None if scores is None else in_order(scores)
+
+
+def scores_for(reading: Reading) -> pd.DataFrame | None:
+    """Every head on every pattern, labelled or not; None where none could be measured."""
+    from headscope.patterns.labels import quick_table, why_not_scored
+
+    if all(why_not_scored(part) for part in reading.parts.values()):
+        return None
+    return quick_table(reading)

@@ -169,7 +169,10 @@ export class Instrument implements Mounted {
   clear(): void {
     this.tooltip.hide();
     if (this.notice.help || this.notice.finding) this.say({ help: false, finding: false });
-    else this.store.set({ query: null, key: null });
+    else {
+      this.view?.clear?.();
+      this.store.set({ query: null, key: null });
+    }
   }
 
   copy(): void {

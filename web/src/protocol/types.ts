@@ -45,6 +45,8 @@ export interface Header extends MediaHeader {
   other?: { model: string; caption?: string; parts: Part[] } | null;
   /** What the head map colours by; absent: only the pooled thumbnails' labels. */
   table?: HeadTable | null;
+  /** Names of heads of a table that comes without a reading. */
+  labels?: Label[];
   /** What made the predicted token: the prediction view. */
   prediction?: PredictionHeader | null;
   /** A sentence about what a page with a budget leaves out. */

@@ -16,6 +16,7 @@ export interface TooltipContent {
   title: string;
   rows?: TooltipRow[];
   note?: string;
+  picture?: HTMLElement;
   /** The number the panel is about, machine-readable. */
   weight?: number;
 }
@@ -38,6 +39,7 @@ export class Tooltip {
       for (const [name, value] of Object.entries(row.data ?? {})) line.setAttribute(`data-${name}`, String(value));
       element.append(line);
     }
+    if (content.picture) element.append(content.picture);
     if (content.note) element.append(make("div", { class: "note" }, content.note));
     if (content.weight === undefined) element.removeAttribute("data-weight");
     else element.setAttribute("data-weight", String(content.weight));

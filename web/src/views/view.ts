@@ -51,6 +51,8 @@ export interface View {
   copy?(): string | null;
   /** A key only this view knows; true when it was used. */
   press?(key: string): boolean;
+  /** Esc: lets go of what only this view has chosen. */
+  clear?(): void;
   /** Moves to the next or the previous token. */
   step?(by: number): void;
   destroy(): void;

@@ -15,7 +15,7 @@ from headscope.surfaces.app.readings import Kept
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
-from headscope.views.address import state_of
+from headscope.views.wire.address import state_of
 from headscope.views.labels import as_labels
 from headscope.views.state import choices, free
 

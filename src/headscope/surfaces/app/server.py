@@ -31,7 +31,7 @@ from headscope.surfaces.app.request import (
 from headscope.surfaces.app.session import Session, TooLongError
 from headscope.surfaces.app.writing import WritingGoneError
 from headscope.views import ViewData
-from headscope.views.address import whole
+from headscope.views.wire.address import whole
 
 
 def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application:

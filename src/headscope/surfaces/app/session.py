@@ -21,7 +21,7 @@ from headscope.surfaces.app.readings import Kept, OffHead, Readings
 from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest, WriteRequest
 from headscope.surfaces.app.writing import Writings, begin, described, go_on, read_written
 from headscope.views import ViewData
-from headscope.views.default_labels import scores_for
+from headscope.views.labels import scores_for
 from headscope.views.wire.layer import layer_data
 
 

@@ -97,3 +97,11 @@ def pack_bytes(values: NDArray[np.uint8]) -> Packed:
 def pack_bits(values: NDArray[np.bool_]) -> Packed:
     bits = np.packbits(values.reshape(-1), bitorder="little")
     return Packed("bit", values.shape, deflate(bits), "deflate")
+
+
+def pack_whole(values: NDArray[np.integer]) -> Packed:
+    """Whole numbers from 0 up, in two bytes where they fit; float32 holds them to 2^24."""
+    if values.max(initial=0) > np.iinfo(np.uint16).max:
+        return pack_numbers(values.astype(np.float32))
+    codes = values.astype(np.uint16)
+    return Packed("uint16", codes.shape, deflate(_planes(codes)), "deflate", planes=True)

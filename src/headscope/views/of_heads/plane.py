@@ -1,0 +1,70 @@
+"""Every head as a point: which numbers stand on the axes, in the colour and in the size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headscope.errors import BadInput
+from headscope.measures import current_name
+from headscope.reading import Reading
+from headscope.views.labels import Label, Labels, as_labels
+from headscope.views.table import Table, table_of
+
+# the first of these that was measured; a reader changes them in the page
+PREFERRED = {
+    "x": ("entropy", "distance", "layer"),
+    "y": ("confidence", "previous_word", "score", "head"),
+    "colour": ("layer",),
+}
+EVEN = ""  # every point of one size
+
+
+def plane_table(source: Any, kind: str | None) -> Table:
+    """The measures, with layer, head, and, of an atlas, likeness as a plane beside them."""
+    table = table_of(source, kind)
+    shape = (len(table.layers), table.heads)
+    # yardsticks of patterns ("previous_word:null") are evidence, not behaviour
+    columns = {name: values for name, values in table.columns.items() if ":" not in name}
+    columns["layer"] = np.broadcast_to(np.array(table.layers, float)[:, None], shape)
+    columns["head"] = np.broadcast_to(np.arange(table.heads, dtype=float), shape)
+    if hasattr(source, "frame") and source.has("groups"):
+        rows: Any = source.frame("groups")
+        rows = rows[rows["kind"] == table.kind]
+        at = [table.layers.index(int(layer)) for layer in rows["layer"]], rows["head"].astype(int)
+        for column, name in (("x", "likeness_x"), ("y", "likeness_y"), ("group", "group")):
+            values = np.full(shape, np.nan)
+            values[at] = rows[column]
+            columns[name] = values
+    return replace(table, columns=columns)
+
+
+def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
+    """Names of the numbers on x, y, colour and size; those not asked for are chosen."""
+    state: dict[str, str] = {}
+    for place, name in asked.items():
+        if name:
+            state[place] = _known(table, current_name(name), place)
+        elif place == "size":
+            state[place] = EVEN
+        else:
+            found = (each for each in PREFERRED[place] if each in table.columns)
+            state[place] = next(found)
+    if not asked.get("y") and state["y"] == state["x"]:
+        state["y"] = next(name for name in table.columns if name != state["x"])
+    return state
+
+
+def _known(table: Table, name: str, place: str) -> str:
+    if name not in table.columns:
+        raise BadInput(f"{place}={name!r} was not measured; there are {', '.join(table.columns)}.")
+    return name
+
+
+def labels_in(source: Any, given: Labels | None, kind: str) -> tuple[Label, ...]:
+    """Those given, else those of patterns or an atlas, one a head."""
+    if given is None and not isinstance(source, Reading):
+        given = getattr(source, "labels", None)
+    return tuple(label for label in as_labels(given, kind) if label.kind == kind)

@@ -1,0 +1,105 @@
+"""The scatter of heads: any number against any other, a point for every head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.reading import Reading
+from headscope.views.labels import Label
+from headscope.views.of_heads.plane import labels_in, plane_state, plane_table
+from headscope.views.opening import opening_head
+from headscope.views.state import checked
+from headscope.views.summary import describe_column
+from headscope.views.wire.container import Buffers, ViewData, view_data
+from headscope.views.wire.frame import Sending, frame
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "scatter"
+FUNCTION = "head_scatter"
+SHOWS = "every head as a point: any measure on x, y, colour and size; brush to choose heads"
+OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "chosen": list}
+
+
+def build(
+    source: Any,
+    x: str | None = None,
+    y: str | None = None,
+    colour: str | None = None,
+    size: str | None = None,
+    *,
+    kind: str | None = None,
+    chosen: Sequence[int] = (),
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """source: a survey, patterns, an atlas, a reading, or numbers of your own (layers × heads).
+
+    `chosen` are heads that are marked from the start, as layer × heads per layer + head.
+    """
+    sending = sending or Sending()
+    table = plane_table(source, kind)
+    state: dict[str, Any] = {
+        "kind": table.kind,
+        **plane_state(table, x=x, y=y, colour=colour, size=size),
+        **checked({"chosen": list(chosen), **options}),
+    }
+    labels = labels_in(source, sending.labels, table.kind)
+    if isinstance(source, Reading):
+        layer, head = opening_head(source.part(table.kind), labels)  # pyright: ignore[reportArgumentType]
+        state |= {"layer": layer, "head": head, "heads": [head]}
+        data = frame(NAME, source, state, sending, table=table)
+        return ViewData({**data.header, "labels": _headers(labels)}, data.buffers)
+    buffers = Buffers()
+    model = str(getattr(source, "model", ""))
+    header: dict[str, Any] = {
+        "view": NAME,
+        "views": [NAME, "headmap"],
+        "model": model,
+        "caption": str(getattr(source, "title", model)),
+        "theme": sending.theme,
+        "state": {"view": NAME, "layer": table.layers[0], "head": 0, **state},
+        "parts": [],
+        "table": table.header(buffers),
+        "labels": _headers(labels),
+    }
+    return view_data(header, buffers)
+
+
+def _headers(labels: Sequence[Label]) -> list[dict[str, Any]]:
+    return [label.header() for label in labels]
+
+
+def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """The same plane on paper; labelled and chosen heads carry their numbers."""
+    from headscope.figures.head_scatter import Axis, measured_scatter
+    from headscope.figures.style import describe
+
+    table = plane_table(source, state.get("kind"))
+    on = plane_state(table, **{name: state.get(name) for name in ("x", "y", "colour", "size")})
+    chosen = {int(each) for each in state.get("chosen") or ()}
+    named = {(each.layer, each.head) for each in labels_in(source, labels or None, table.kind)}
+    places = [(layer, head) for layer in table.layers for head in range(table.heads)]
+
+    def axis(name: str) -> Axis | None:
+        if not name:
+            return None
+        column = describe_column(name, table.columns[name])
+        unit = f", {column['unit']}" if "unit" in column else ""
+        return Axis(f"{column['title']}{unit}", np.ravel(table.columns[name]))
+
+    figure = measured_scatter(
+        axis(on["x"]),  # pyright: ignore[reportArgumentType]
+        axis(on["y"]),  # pyright: ignore[reportArgumentType]
+        colour_by=axis(on["colour"]),
+        size_by=axis(on["size"]),
+        names=[f"{layer}-{head}" for layer, head in places],
+        named=[place in named for place in places],
+        marked=[layer * table.heads + head in chosen for layer, head in places],
+        title=str(getattr(source, "model", "")),
+    )
+    return describe(figure, view=NAME, kind=table.kind, chosen=sorted(chosen), **on)

@@ -1,0 +1,18 @@
+import type { ViewDefinition } from "../view";
+import { ScatterView } from "./scatter";
+import { planeKeeps } from "./state";
+import style from "./scatter.css";
+
+const definition: ViewDefinition = {
+  name: "scatter",
+  title: "scatter",
+  place: 5,
+  controls: [],
+  keeps: planeKeeps,
+  style,
+  chips: "none",
+  // A reading is offered as points only where that was asked for: its own views say more.
+  missing: ({ table, header }) => (table?.columns.length && header.view === "scatter" ? null : "hs.head_scatter(survey) shows every head as a point."),
+  create: (context) => new ScatterView(context),
+};
+export default definition;

@@ -1,0 +1,77 @@
+/** The scatter of heads in a view of its own. */
+import type { State } from "../../protocol/types";
+import { make } from "../../render/dom";
+import { drawThumbnail } from "../../render/thumbnails";
+import type { Thumbnails } from "../../protocol/reading";
+import type { Context, View } from "../view";
+import { HeadPlane } from "./plane";
+import { ofPlane, placeOf } from "./state";
+
+export class ScatterView implements View {
+  readonly element = make("div", { class: "sc-view" });
+  private readonly plane: HeadPlane;
+  private thumbnails: Thumbnails | null = null;
+  private loaded: Promise<void> | null = null;
+  private gone = false;
+
+  constructor(private readonly context: Context) {
+    this.plane = new HeadPlane(context, { thumbnail: (layer, head) => this.thumbnail(layer, head) });
+    this.element.append(this.plane.element);
+  }
+
+  update(_: State, before: State | null = null): void {
+    const end = this.context.painting.begin();
+    this.loaded ??= this.load();
+    this.loaded
+      .then(() => {
+        if (this.gone) return;
+        const now = ofPlane(this.context.store.state);
+        this.plane.show(now, before === null);
+        this.plane.say(now);
+      })
+      .catch((error: unknown) => this.context.status(String(error)))
+      .finally(end);
+  }
+
+  redraw(): void {
+    this.update(this.context.store.state);
+  }
+
+  picture(): Record<string, unknown> {
+    const { kind, x, y, colour, size, chosen } = ofPlane(this.context.store.state);
+    return { kind, x, y, colour, size, chosen };
+  }
+
+  copy(): string {
+    return this.plane.copy(ofPlane(this.context.store.state));
+  }
+
+  press(key: string): boolean {
+    if (key === "Enter" && this.context.reading.parts.length) {
+      this.context.store.set({ view: "head" });
+      return true;
+    }
+    return this.plane.press(key);
+  }
+
+  clear(): void {
+    this.plane.choose([]);
+  }
+
+  destroy(): void {
+    this.gone = true;
+  }
+
+  private async load(): Promise<void> {
+    const { reading } = this.context;
+    await this.plane.load();
+    if (reading.parts.length) this.thumbnails = await reading.thumbnails(reading.table!.kind);
+  }
+
+  private thumbnail(layer: number, head: number): HTMLElement | null {
+    if (!this.thumbnails) return null;
+    const canvas = make("canvas", { class: "sc-thumbnail" });
+    drawThumbnail(canvas, this.thumbnails, placeOf(this.plane.table, layer, head), this.context.shade());
+    return canvas;
+  }
+}
