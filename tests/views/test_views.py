@@ -17,8 +17,7 @@ import headscope as hs
 from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.views import discover, draw, of_text
-from headscope.views.labels import labels_for
-from headscope.views.labels import Label, as_labels
+from headscope.views.labels import Label, as_labels, labels_for
 from headscope.views.wire.thumbnails import thumbnail
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")

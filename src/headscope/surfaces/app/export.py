@@ -15,9 +15,9 @@ from headscope.surfaces.app.readings import Kept
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
-from headscope.views.wire.address import state_of
 from headscope.views.labels import as_labels
 from headscope.views.state import choices, free
+from headscope.views.wire.address import state_of
 
 TYPES = {
     "html": "text/html; charset=utf-8",
