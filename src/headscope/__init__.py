@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from headscope.reading import load as load
     from headscope.reading.media.word_times import word_times as word_times
     from headscope.statistics import Survey as Survey
+    from headscope.statistics.media.pointing import pointing_game as pointing_game
     from headscope.statistics.survey.run import survey as survey
 
 _HOMES = {
@@ -60,6 +61,7 @@ _HOMES = {
     "studies": "headscope.studies",
     "survey": "headscope.statistics.survey.run",
     **dict.fromkeys(view_functions().values(), "headscope.surfaces"),
+    "pointing_game": "headscope.statistics.media.pointing",
     "word_times": "headscope.reading.media.word_times",
 }
 

@@ -20,7 +20,7 @@ from headscope.figures.shaded_picture import HEAT, OUTLINE
 if TYPE_CHECKING:
     from headscope.media import Places
 
-WIDTH, LANE, GAP = 6.4, 0.3, 0.34  # inches
+WIDTH, LANE, GAP = 6.4, 0.34, 0.34  # inches
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,10 @@ def _paint(
     axes.set_ylim(0, bands)
     heard = values[spans[:, 0] < seconds].sum()
     axes.set_title(
-        f"{strip.title}   {heard:.0%} on the sound", fontsize=style.SMALL, color=of_shade(QUIET)
+        f"{strip.title}   {heard:.0%} on the sound",
+        fontsize=style.SMALL,
+        color=of_shade(QUIET),
+        pad=3,
     )
 
 
@@ -135,7 +138,7 @@ def _lane(
     figure: Figure, words: Sequence[tuple[str, float, float]], seconds: float, share: float
 ) -> None:
     """Each word over its moments; one that has no room there is left out, its bar is not."""
-    axes = figure.add_axes((0, 1 - share, 1, share * 0.75))
+    axes = figure.add_axes((0, 1 - share * 0.75, 1, share * 0.75))
     axes.set_xlim(0, seconds)
     axes.set_ylim(0, 1)
     for word, start, end in words:

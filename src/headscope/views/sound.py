@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.media import PlaceKind
 from headscope.media.spectrogram import spectrogram
 from headscope.reading import Part, Reading
+from headscope.reading.media.word_times import spoken_tokens
 from headscope.views.caption import caption, heading
 from headscope.views.image import on_places, opening_query, sentence
 from headscope.views.labels import Label
@@ -65,7 +64,7 @@ def kind_with_sound(reading: Reading) -> Kind:
 
 def opening(part: Part) -> int:
     """A word in the middle of the transcript, or what a tower opens on."""
-    words = np.flatnonzero(part.query.content)
+    words = spoken_tokens(part)
     if part.query.places is None and words.size:
         return int(words[len(words) // 2])
     return opening_query(part)

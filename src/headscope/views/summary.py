@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from headscope.measures import every, find
 from headscope.patterns.labels import why_not_scored
 from headscope.reading import Part
+from headscope.statistics.media.of_part import media_values
 from headscope.statistics.of_reading import reading_values
 
 
 def summary(part: Part) -> dict[str, NDArray[np.float64]]:
     """Each measure as layers × heads, patterns last; those undefined for this reading left out."""
-    values = reading_values(part)
+    values = {**reading_values(part), **media_values(part)}
     shown = [m for m in every().values() if m.yardstick_of is None and m.name in values]
     if why_not_scored(part):
         shown = [measure for measure in shown if measure.origin != "pattern"]

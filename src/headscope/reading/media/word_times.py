@@ -51,7 +51,7 @@ def word_times(
     places = part.key.places
     if places is None or not (places.kinds == PlaceKind.FRAME).any():
         raise BadInput("This reading does not know which moments were heard.")
-    tokens = np.flatnonzero(part.query.content)
+    tokens = spoken_tokens(part)
     if not tokens.size:
         return ()
     heard = np.flatnonzero(places.seconds[:, 0] < reading.sound.seconds)
@@ -64,6 +64,15 @@ def word_times(
         starts[begin], min(reading.sound.seconds, float(places.seconds[heard[-1], 1]))
     )
     return _words(part, tokens, edges)
+
+
+def spoken_tokens(part: Part) -> NDArray[np.intp]:
+    """Tokens of words: not those that begin, end or date a transcript.
+
+    Whisper's <|endoftext|> stands for unknown words as well, so it passes for a word elsewhere.
+    """
+    marks = np.array([text.startswith("<|") and text.endswith("|>") for text in part.query.text])
+    return np.flatnonzero(part.query.content & ~marks)
 
 
 def alignment_heads(reading: Reading) -> list[tuple[int, int]]:

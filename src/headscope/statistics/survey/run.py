@@ -24,6 +24,7 @@ from headscope.models.finite import check_weights
 from headscope.reading import Scope
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 from headscope.statistics.discovery import Wanted
+from headscope.statistics.media.survey import media_files, survey_media
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.cutting import Cutter, Done, Portion, chained, digest_of
 from headscope.statistics.survey.engines import Engine, Local, on_processes, on_ray
@@ -51,7 +52,8 @@ def survey(
     """Measure every head of a scope over a corpus.
 
     `corpus` is a path (text, JSONL, Parquet, CoNLL-U, a folder, "-" for standard input), a data
-    set, or an iterable of texts or pairs. `statistics` are names, or "all"; the standard ones
+    set, or an iterable of texts or pairs; a folder or list of pictures or sounds for a model that
+    reads those. `statistics` are names, or "all"; the standard ones
     when left out. Documents longer than `max_tokens`, or than the model reads, are read window by
     window; `segments="documents"` reads their beginnings alone, `segments="pairs"` makes sentence
     pairs of up to 128 tokens as Clark et al. did. The other
@@ -62,6 +64,13 @@ def survey(
     need_scope(scope)
     if output is not None:
         check_table(output, "A survey")
+    if (files := media_files(corpus)) is not None:
+        if options:
+            raise BadInput(f"Pictures and sounds are read whole, without {next(iter(options))}=.")
+        return survey_media(
+            scope, files, statistics,
+            limit=limit, output=output, restart=restart, progress=progress,
+        )  # fmt: skip
     chosen = Options.named(options)
 
     def made(tally: Tally, about: dict[str, Any]) -> Survey:

@@ -1,0 +1,197 @@
+"""What is measured of a head over a picture or a sound: one function each, weights in, number out.
+
+Each takes `weights` (queries × keys of one head, rows that sum to one) and where both sides lie,
+and gives the mean over the queries it is defined for; nan where there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.measures import Measure
+from headscope.media import PlaceKind, Places
+
+Floats = NDArray[np.float64]
+NEAR = 1.5  # patches from middle to middle: the eight around a patch, and itself
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    query: Places
+    key: Places
+
+
+Function = Callable[[Floats, Sides], float]
+_known: dict[str, tuple[Measure, Function]] = {}
+
+
+def measured(name: str, title: str, sentence: str, **more: str | float) -> Callable[..., Function]:
+    """Registers the function under it as a measure."""
+
+    def keep(function: Function) -> Function:
+        facts = {"unit": "share", "low": 0.0, "high": 1.0, "paper": "", **more}
+        measure = Measure(name, title, sentence, origin="picture", of_one_text=True, **facts)  # pyright: ignore[reportArgumentType]
+        _known[name] = (measure, function)
+        return function
+
+    return keep
+
+
+def known() -> Mapping[str, tuple[Measure, Function]]:
+    return _known
+
+
+def _are(places: Places, *kinds: PlaceKind) -> NDArray[np.bool_]:
+    return np.isin(places.kinds, [int(kind) for kind in kinds])
+
+
+def middles(places: Places) -> Floats:
+    """x and y of the middle of each patch, in pixels of the original picture."""
+    return (places.rectangles[:, :2] + places.rectangles[:, 2:]).astype(np.float64) / 2
+
+
+def _among(weights: Floats, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Floats | None:
+    """Rows made to sum to one over the columns; None where no query gives them anything."""
+    found = weights[np.ix_(rows, columns)]
+    sums = found.sum(axis=1, keepdims=True)
+    found = found[sums[:, 0] > 1e-12] / sums[sums[:, 0] > 1e-12]
+    return found if found.size else None
+
+
+def _on_patches(weights: Floats, sides: Sides, values: Floats) -> float:
+    """The mean of a table (patches × patches) under attention from patches to patches."""
+    rows, columns = _are(sides.query, PlaceKind.PATCH), _are(sides.key, PlaceKind.PATCH)
+    found = weights[np.ix_(rows, columns)]
+    same = sides.query.pictures[rows][:, None] == sides.key.pictures[columns][None, :]
+    found = np.where(same, found, 0.0)  # places in two pictures have no distance
+    sums = found.sum(axis=1)
+    there = sums > 1e-12
+    if not there.any():
+        return float("nan")
+    return float(((found * values).sum(axis=1)[there] / sums[there]).mean())
+
+
+def _between(sides: Sides) -> Floats:
+    """x and y from each patch that looks to each that is looked at, in pixels."""
+    query = middles(sides.query)[_are(sides.query, PlaceKind.PATCH)]
+    key = middles(sides.key)[_are(sides.key, PlaceKind.PATCH)]
+    return key[None, :, :] - query[:, None, :]
+
+
+@measured(
+    "picture_distance",
+    "distance in the picture",
+    "How far from a patch the head looks on average, from middle to middle in pixels of the "
+    "original picture; attention to other positions than patches is left out.",
+    unit="pixels", high=float("inf"),
+    formula="mean_i Σ_j α_ij |p_j − p_i| / Σ_j α_ij, i and j patches",
+    paper="Dosovitskiy et al. 2021, appendix D.7; Raghu et al. 2021, section 4",
+)  # fmt: skip
+def picture_distance(weights: Floats, sides: Sides) -> float:
+    return _on_patches(weights, sides, np.sqrt((_between(sides) ** 2).sum(axis=-1)))
+
+
+@measured(
+    "picture_locality",
+    "locality in the picture",
+    "The share of a patch's attention to the picture that stays on itself and the eight patches "
+    "around it.",
+    formula="mean_i Σ_{j near i} α_ij / Σ_j α_ij, i and j patches",
+)
+def picture_locality(weights: Floats, sides: Sides) -> float:
+    patches = sides.key.rectangles[_are(sides.key, PlaceKind.PATCH)].astype(np.float64)
+    if not len(patches):
+        return float("nan")
+    size = np.median(patches[:, 2:] - patches[:, :2], axis=0)
+    near = (np.abs(_between(sides)) < NEAR * size).all(axis=-1)
+    return _on_patches(weights, sides, near.astype(np.float64))
+
+
+@measured(
+    "picture_entropy",
+    "entropy over the picture",
+    "How widely the head spreads its attention over the patches, whatever else it looks at; "
+    "ln of the number of patches where it looks at all alike.",
+    unit="nats", high=float("inf"), formula="mean_i −Σ_j β_ij ln β_ij, β_ij = α_ij / Σ_patches α",
+)  # fmt: skip
+def picture_entropy(weights: Floats, sides: Sides) -> float:
+    return _entropy(weights, sides, PlaceKind.PATCH)
+
+
+def _entropy(weights: Floats, sides: Sides, kind: PlaceKind) -> float:
+    found = _among(weights, np.ones(len(weights), bool), _are(sides.key, kind))
+    if found is None:
+        return float("nan")
+    logs = np.log(found, out=np.zeros_like(found), where=found > 0)
+    return float(-(found * logs).sum(axis=1).mean())
+
+
+def _share(weights: Floats, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> float:
+    if not rows.any() or not columns.any():
+        return float("nan")
+    return float(weights[np.ix_(rows, columns)].sum(axis=1).mean())
+
+
+@measured(
+    "to_class_token",
+    "to the class token",
+    "The share of the patches' attention that goes to the class token.",
+    formula="mean_i α_i,class, i patches",
+)
+def to_class_token(weights: Floats, sides: Sides) -> float:
+    rows = _are(sides.query, PlaceKind.PATCH, PlaceKind.FRAME)
+    return _share(weights, rows, _are(sides.key, PlaceKind.CLASS))
+
+
+@measured(
+    "to_registers",
+    "to register tokens",
+    "The share of the patches' attention that goes to register tokens, which hold no picture.",
+    formula="mean_i Σ_{j register} α_ij, i patches",
+    paper="Darcet et al. 2024",
+)
+def to_registers(weights: Floats, sides: Sides) -> float:
+    return _share(weights, _are(sides.query, PlaceKind.PATCH), _are(sides.key, PlaceKind.REGISTER))
+
+
+@measured(
+    "text_to_picture",
+    "from text to picture",
+    "The share of the words' attention that goes to the picture.",
+    formula="mean_i Σ_{j patch} α_ij, i words",
+)
+def text_to_picture(weights: Floats, sides: Sides) -> float:
+    if _are(sides.key, PlaceKind.PATCH).all():
+        return float("nan")  # across to a picture alone it is all of it
+    return _share(weights, _are(sides.query, PlaceKind.WORD), _are(sides.key, PlaceKind.PATCH))
+
+
+@measured(
+    "time_distance",
+    "distance in time",
+    "How far from a moment the head looks on average, in seconds of the sound.",
+    unit="seconds", high=float("inf"),
+    formula="mean_i Σ_j α_ij |t_j − t_i| / Σ_j α_ij, i and j frames",
+)  # fmt: skip
+def time_distance(weights: Floats, sides: Sides) -> float:
+    rows, columns = _are(sides.query, PlaceKind.FRAME), _are(sides.key, PlaceKind.FRAME)
+    found = _among(weights, rows, columns)
+    if found is None or len(found) != rows.sum():
+        return float("nan")
+    query = sides.query.seconds[rows].mean(axis=1).astype(np.float64)
+    key = sides.key.seconds[columns].mean(axis=1).astype(np.float64)
+    return float((found * np.abs(key[None, :] - query[:, None])).sum(axis=1).mean())
+
+
+@measured(
+    "time_entropy",
+    "entropy over the sound",
+    "How widely the head spreads its attention over the moments of the sound.",
+    unit="nats", high=float("inf"), formula="mean_i −Σ_j β_ij ln β_ij, β_ij = α_ij / Σ_frames α",
+)  # fmt: skip
+def time_entropy(weights: Floats, sides: Sides) -> float:
+    return _entropy(weights, sides, PlaceKind.FRAME)

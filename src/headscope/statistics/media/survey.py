@@ -1,0 +1,150 @@
+"""A survey over pictures or sounds: every measure of each reading, averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput, Stopped
+from headscope.media import Picture, Sound
+from headscope.runs import Fingerprint, ProgressCallback, Run, State, scope_identity
+from headscope.statistics.media.of_part import media_values
+from headscope.statistics.survey.table import COLUMNS, Survey
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+PICTURES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"))
+SOUNDS = frozenset((".wav", ".flac", ".ogg"))
+Sums = dict[str, NDArray[np.float64]]  # "kind measure" → 3 layers heads: sum, of squares, count
+
+
+def media_files(corpus: Any) -> list[Any] | None:
+    """The pictures or sounds of a folder or a list; None for a corpus of anything else."""
+    if isinstance(corpus, (str, Path)) and Path(corpus).is_dir():
+        found = sorted(p for p in Path(corpus).rglob("*") if p.suffix.lower() in PICTURES | SOUNDS)
+        return found or None
+    if isinstance(corpus, (list, tuple)) and corpus and all(_is_media(one) for one in corpus):
+        return list(corpus)
+    return None
+
+
+def _is_media(one: object) -> bool:
+    if isinstance(one, (str, Path)):
+        return Path(one).suffix.lower() in PICTURES | SOUNDS and Path(one).is_file()
+    return isinstance(one, (Picture, Sound))
+
+
+def survey_media(
+    scope: Scope,
+    files: Sequence[Any],
+    statistics: str | Sequence[Any] | None = None,
+    *,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+) -> Survey:
+    """Measure every head over pictures or sounds, one reading at a time.
+
+    The value is the mean over readings, the error that of the mean.
+    """
+    chosen = list(files)[:limit]
+    wanted = None if statistics is None or statistics == "all" else _names(statistics)
+    identity = {
+        **scope_identity(scope),
+        "statistics": wanted or "all",
+        "files": [_name(one) for one in chosen],
+    }
+    with Run(output, identity, title="Surveying", restart=restart, progress=progress) as run:
+        part = run.part("counts")
+        state = part.recall()
+        sums: Sums = {} if state is None else dict(state.arrays)
+        done = 0 if state is None else int(state.position["files"])
+
+        def now() -> State:
+            return State({"files": done}, sums)
+
+        def made(complete: bool) -> Survey:
+            found = _survey(sums, {"model": scope.name, "readings": done, "complete": complete})
+            if run.output is not None:
+                found.save(run.output)
+            return found
+
+        try:
+            for one in chosen[done:]:
+                values = _values(scope, one, wanted)
+                with part.step(now):
+                    _add(sums, values)
+                    done += 1
+                run.tell(done, len(chosen))
+        except KeyboardInterrupt:
+            stopped = Stopped()
+            stopped.partial = made(complete=False) if done else None
+            raise stopped from None
+        return made(complete=True)
+
+
+def _names(statistics: str | Iterable[Any]) -> list[str]:
+    from headscope.statistics.media.definitions import known
+
+    named = [statistics] if isinstance(statistics, str) else list(statistics)
+    for name in named:
+        if name not in known():
+            raise BadInput(f"Over pictures and sounds there are {', '.join(known())}, not {name}.")
+    return named
+
+
+def _name(one: Any) -> str:
+    if isinstance(one, (str, Path)):
+        return f"{one} {Path(one).stat().st_size}"
+    digest = Fingerprint()
+    digest.add(one.name, str(one.pixels.tobytes() if isinstance(one, Picture) else one.samples))
+    return digest.value
+
+
+def _values(scope: Scope, one: Any, wanted: Sequence[str] | None) -> Sums:
+    heard = isinstance(one, Sound) or (
+        isinstance(one, (str, Path)) and Path(one).suffix.lower() in SOUNDS
+    )
+    reading = scope.read(audio=one) if heard else scope.read(image=one)
+    return {
+        f"{kind} {name}": values
+        for kind, part in reading.parts.items()
+        for name, values in media_values(part).items()
+        if wanted is None or name in wanted
+    }
+
+
+def _add(sums: Sums, values: Sums) -> None:
+    for name, found in values.items():
+        there = ~np.isnan(found)
+        plain = np.where(there, found, 0.0)
+        new = np.stack([plain, plain**2, there.astype(np.float64)])
+        sums[name] = sums[name] + new if name in sums else new
+
+
+def _survey(sums: Sums, metadata: dict[str, Any]) -> Survey:
+    import pandas as pd
+
+    frames: list[pd.DataFrame] = []
+    for name, (total, squares, count) in sums.items():
+        kind, measure = name.split(" ", 1)
+        layers, heads = np.meshgrid(*map(np.arange, total.shape), indexing="ij")
+        mean = total / np.maximum(count, 1)
+        spread = np.maximum(squares / np.maximum(count, 1) - mean**2, 0.0)
+        error = np.where(count > 1, np.sqrt(spread / np.maximum(count - 1, 1)), np.nan)
+        columns = [kind, layers, heads, measure, mean, error, count.astype(int)]
+        flat = {
+            column: value.ravel() if isinstance(value, np.ndarray) else value
+            for column, value in zip(COLUMNS, columns, strict=True)
+        }
+        frame: Any = pd.DataFrame(flat)
+        frames.append(frame[frame["count"] > 0])
+    if not frames:
+        raise BadInput("No picture or sound was read.")
+    return Survey(pd.concat(frames, ignore_index=True), metadata)

@@ -1,0 +1,151 @@
+"""Heads set by hand over a picture give exactly the map and the numbers expected of them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import headscope as hs
+from headscope.errors import BadInput
+from headscope.media import PlaceKind, Places
+from headscope.reading.media.read import placed_tokens
+from headscope.statistics.media.of_part import media_values
+from headscope.statistics.media.pointing import chance_of_overlap
+from headscope.views.image import on_places
+from headscope.views.table import table_of
+from training.vision.digits import draw
+
+SIDE, PATCH = 4, 10  # four by four patches of ten pixels, after a class token and a register
+BOX = (20, 20, 40, 40)  # the four patches at the lower right
+
+
+def _places() -> Places:
+    grid = np.array([(row, column) for row in range(SIDE) for column in range(SIDE)])
+    corners = grid[:, ::-1] * PATCH
+    rectangles = np.concatenate([corners, corners + PATCH], axis=1)
+    extra = Places.nowhere(np.array([PlaceKind.CLASS, PlaceKind.REGISTER], np.int8))
+    return Places.joined(extra, Places.patches(rectangles.astype(np.float32), grid))
+
+
+def _heads() -> np.ndarray:
+    """Look one patch right, look at the class token, look at the object, look at all alike."""
+    n = 2 + SIDE * SIDE
+    heads = np.zeros((4, n, n), np.float32)
+    for at in range(n):
+        right = at + 1 if at >= 2 and (at - 2) % SIDE < SIDE - 1 else at
+        heads[0, at, right] = 1
+    heads[1, :, 0] = 1
+    for row in (2, 3):
+        for column in (2, 3):
+            heads[2, :, 2 + row * SIDE + column] = 0.25
+    heads[3] = 1 / n
+    return heads
+
+
+@pytest.fixture(scope="module")
+def reading() -> hs.Reading:
+    import dataclasses
+
+    from headscope.media import Picture
+
+    made = hs.Reading.from_attention(_heads()[None, None], placed_tokens(_places()))
+    return dataclasses.replace(made, pictures=(Picture(np.zeros((40, 40, 3), np.uint8)),))
+
+
+def test_a_planted_heads_map_is_exactly_what_was_planted(reading: hs.Reading) -> None:
+    state = {"kind": "encoder", "layer": 0, "side": "query", "also": [], "query": 2 + 5}
+    plain = {**state, "unit": "tokens", "specials": "shown", "filter": "all", "combine": "mean"}
+    right = on_places(reading.part(), {**plain, "heads": [0]})
+    assert right[2 + 6] == 1 and right.sum() == 1
+    on_object = on_places(reading.part(), {**plain, "heads": [2]})
+    assert np.flatnonzero(on_object).tolist() == [12, 13, 16, 17]
+
+
+def test_planted_heads_have_exactly_their_numbers(reading: hs.Reading) -> None:
+    values = {name: found[0] for name, found in media_values(reading.part()).items()}
+    right, to_class, on_object, even = 0, 1, 2, 3
+    moved = (SIDE - 1) / SIDE  # the last column has nothing to its right
+    assert values["picture_distance"][right] == pytest.approx(moved * PATCH)
+    assert values["picture_locality"][right] == 1 and values["picture_entropy"][right] == 0
+    assert values["to_class_token"][to_class] == 1 and np.isnan(values["picture_distance"][1])
+    assert values["to_registers"][to_class] == 0
+    assert values["picture_entropy"][on_object] == pytest.approx(np.log(4))
+    assert values["picture_entropy"][even] == pytest.approx(np.log(16))
+    assert values["to_registers"][even] == pytest.approx(1 / 18)
+    middles = [(row, column) for row in range(SIDE) for column in range(SIDE)]
+    far = [np.hypot(a[0] - b[0], a[1] - b[1]) for a in middles for b in middles]
+    assert values["picture_distance"][even] == pytest.approx(PATCH * np.mean(far))
+    near = [max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= 1 for a in middles for b in middles]
+    assert values["picture_locality"][even] == pytest.approx(np.mean(near))
+    assert "text_to_picture" not in values
+
+
+def test_the_head_that_looks_at_the_object_wins_the_pointing_game(reading: hs.Reading) -> None:
+    for where in ({"boxes": BOX}, {"masks": _mask()}):
+        found = hs.pointing_game(reading, **where)
+        assert found.map("pointing_game")[0].tolist()[2] == 1
+        assert found.map("object_iou")[0][2] == 1 and found.map("object_share")[0][2] == 1
+        assert found.map("object_share")[0][3] == pytest.approx(4 / 16)
+        assert found.map("pointing_game:null")[0][0] == pytest.approx(4 / 16)
+    assert found.top("object_iou", 1)["head"].tolist() == [2]
+
+
+def _mask() -> np.ndarray:
+    mask = np.zeros((40, 40), bool)
+    mask[20:, 20:] = True
+    return mask
+
+
+def test_the_null_is_the_mean_over_all_draws() -> None:
+    chosen = [set(one) for one in combinations(range(7), 3)]
+    own = {0, 1, 2}
+    mean = np.mean([len(own & one) / len(own | one) for one in chosen])
+    assert chance_of_overlap(7, 3) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"boxes": BOX, "masks": _mask()}, {"boxes": (1, 2)}, {"masks": np.ones((3, 3))},
+     {"boxes": (0, 0, 1, 1)}, {"boxes": BOX, "query": 99}],
+)  # fmt: skip
+def test_objects_that_cannot_be_get_a_sentence(reading: hs.Reading, given: dict) -> None:
+    with pytest.raises(BadInput):
+        hs.pointing_game(reading, **given)
+
+
+def test_a_survey_of_a_folder_is_the_mean_of_its_readings(tmp_path: Path) -> None:
+    scope, drawn = hs.load("digits"), draw(3, seed=2, held_out=True)
+    for number, pixels in enumerate(drawn.pixels):
+        Image.fromarray(pixels).save(tmp_path / f"{number}.png")
+    survey = hs.survey(scope, tmp_path, progress=False, output=tmp_path / "s.parquet")
+    distances = []
+    for pixels in drawn.pixels:
+        reading = scope.read(image=pixels)
+        middle = np.array([(4 * c + 2, 4 * r + 2) for r in range(8) for c in range(8)])
+        far = np.hypot(*(middle[:, None] - middle[None]).transpose(2, 0, 1))
+        weights = reading.attention.values[:, :, 1:, 1:].astype(np.float64)
+        distances.append((weights * far).sum(-1) / weights.sum(-1))
+    direct = np.mean([one.mean(-1) for one in distances], axis=0)
+    # rectangles are measured through eight bits of colour, which is where the difference is from
+    np.testing.assert_allclose(survey.map("picture_distance"), direct, rtol=5e-3)
+    assert "picture_distance" in table_of(reading).columns
+    assert hs.Survey.load(tmp_path / "s.parquet").measures == survey.measures
+    with pytest.raises(BadInput, match="picture_distance"):
+        hs.survey(scope, tmp_path, ["flower"], progress=False)
+
+
+def test_words_that_look_at_the_picture_are_counted() -> None:
+    from tests.reading.media import vision_models as models
+    from tests.reading.media.vision_models import IMAGE
+
+    picture = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    part = models.llava().read(f"{IMAGE} a red cat", image=picture).part("decoder")
+    assert part.key.places is not None
+    words = np.flatnonzero(part.key.places.kinds == PlaceKind.WORD)
+    patches = np.flatnonzero(part.key.places.kinds == PlaceKind.PATCH)
+    expected = part.weights(1)[:, words][:, :, patches].sum(-1).mean(-1)
+    np.testing.assert_allclose(media_values(part)["text_to_picture"][1], expected, atol=1e-5)
