@@ -129,6 +129,13 @@ def test_a_saved_attribution_comes_back(tiny_llama, tmp_path) -> None:
     assert np.array_equal(again.by_key(1, 2), found.by_key(1, 2))
 
 
+def test_gradients_switched_off_around_it_change_nothing(tiny_llama) -> None:
+    with torch.no_grad():
+        found = attribute(tiny_llama, TEXT, target="house")
+    assert np.array_equal(found.map(), attribute(tiny_llama, TEXT, target="house").map())
+    assert found.promotes
+
+
 def test_the_model_is_left_as_found(tiny_gpt2) -> None:
     modules = list(tiny_gpt2.model.modules())
     before = [(dict(m.__dict__), len(m._forward_hooks)) for m in modules]

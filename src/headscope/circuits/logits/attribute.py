@@ -95,6 +95,7 @@ class Solved:
         self.rows = torch.zeros(0, dtype=torch.long)
 
 
+@torch.enable_grad()
 def _solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solved:
     before: list[Tensor] = []
 

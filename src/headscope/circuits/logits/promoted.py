@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 
+@torch.enable_grad()
 def promoted(
     scope: Scope,
     wiring: Wiring,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from headscope.circuits.saliency.methods import Floats
 
@@ -39,7 +40,7 @@ def deletion_test(given: Embedded, scores: Floats, orders: int = 40, seed: int =
 
 
 @torch.no_grad()
-def _area(given: Embedded, order: Floats) -> float:
+def _area(given: Embedded, order: NDArray[np.intp]) -> float:
     """The mean answer over every step but the last, where nothing is left."""
     step = max(1, len(order) // 10)
     x, gone = [given.own[0]], given.own[0].clone()

@@ -20,7 +20,7 @@ def attribution(kept: Kept, target: str | None) -> Attribution:
     """The likeliest answer taken apart, or the target's, under the heads that are switched off."""
     from headscope.circuits.logits.attribute import attribute
 
-    return attribute(kept.scope, kept.text, kept.text_pair, target=target)
+    return attribute(kept.scope, kept.text, kept.text_pair, target=target, lens=False)
 
 
 def attributed(kept: Kept, target: str | None) -> ViewData:

@@ -8,6 +8,7 @@ import { css } from "../../render/oklch";
 import { Match } from "./against";
 import { getJson, postJson } from "./api";
 import type { Session } from "./session";
+import { Writes } from "./writes";
 import { Why } from "./why";
 import { Written } from "./writing";
 
@@ -69,6 +70,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         <Why facts={reply} instrument={instrument} />
       </section>
       <SwitchOff session={session} instrument={instrument} />
+      <Writes instrument={instrument} />
       <Predictions session={session} />
       <Importance session={session} instrument={instrument} />
     </aside>
