@@ -1,30 +1,34 @@
-"""Bring tensors to the host while the device goes on working."""
+"""Bring tensors to the host without making the device, or whoever feeds it, wait for them."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+import itertools
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-UNDER_WAY = 8  # tensors between the device and their place on the host
-HELD = 10**9  # bytes of a reading that stay where the device wrote them
+WAITING = 4 * 10**9  # bytes that may stay on the device until a pass is over
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    tensor: Tensor
+    made: torch.cuda.Event
+    result: Tensor
 
 
 class ToHost:
     """Copies of tensors on the host; those of a GPU are complete once `finish` has returned.
 
-    A GPU writes by itself only into memory that is held in place for it. Such memory is slow to
-    get and must not be hoarded: a reading keeps some of it, which the next one finds again, and
-    what is beyond that only passes through, a thread carrying on what has arrived.
+    A process that runs a large model is busy giving its GPU work, so nothing is copied meanwhile:
+    tensors stay where they are until the last layer has been given out, and are then fetched while
+    the GPU works it off. They pass through two buffers the GPU can write to by itself; such memory
+    is slow to get, and a reading should not keep it.
     """
 
     def __init__(self) -> None:
-        self._streams: dict[torch.device, torch.cuda.Stream] = {}
-        self._carrier: ThreadPoolExecutor | None = None
-        self._room = threading.Semaphore(UNDER_WAY)
-        self._carried: list[Future[None]] = []
+        self._awaited: list[_Awaited] = []
         self._bytes = 0
 
     def __call__(self, tensor: Tensor | None, floats: bool = False) -> Tensor | None:
@@ -34,49 +38,41 @@ class ToHost:
         tensor = tensor.detach()
         if floats:
             tensor = tensor.float()
-        if tensor.device.type != "cuda":
-            return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor)
-        self._bytes += tensor.nbytes
-        if self._bytes <= HELD:
-            return self._arriving(tensor)[0]
-        return self._passed_on(tensor)
-
-    def _arriving(self, tensor: Tensor) -> tuple[Tensor, torch.cuda.Event]:
-        """In memory the device writes to, once the event has come."""
-        device = tensor.device
-        if device not in self._streams:
-            self._streams[device] = torch.cuda.Stream(device)
-        stream = self._streams[device]
-        held = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        stream.wait_stream(torch.cuda.current_stream(device))
-        arrived = torch.cuda.Event()
-        with torch.cuda.stream(stream):
-            held.copy_(tensor, non_blocking=True)
-            arrived.record()
-        tensor.record_stream(stream)
-        return held, arrived
-
-    def _passed_on(self, tensor: Tensor) -> Tensor:
-        if self._carrier is None:
-            self._carrier = ThreadPoolExecutor(1)
-        self._room.acquire()
-        passed, arrived = self._arriving(tensor)
         result = torch.empty(tensor.shape, dtype=tensor.dtype)
-
-        def carry() -> None:
-            arrived.synchronize()
-            result.copy_(passed)
-            self._room.release()
-
-        self._carried.append(self._carrier.submit(carry))
+        if tensor.device.type != "cuda":
+            return result.copy_(tensor)
+        made = torch.cuda.Event()
+        made.record(torch.cuda.current_stream(tensor.device))
+        self._awaited.append(_Awaited(tensor, made, result))
+        self._bytes += tensor.nbytes
+        if self._bytes > WAITING:
+            self.finish()
         return result
 
     def finish(self) -> None:
-        for stream in self._streams.values():
-            stream.synchronize()
-        for one in self._carried:
-            one.result()
-        self._carried.clear()
-        if self._carrier is not None:
-            self._carrier.shutdown()
-            self._carrier = None
+        awaited, self._awaited, self._bytes = self._awaited, [], 0
+        if not awaited:
+            return
+        most = max(one.tensor.nbytes for one in awaited)
+        buffers = [torch.empty(most, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
+        streams = {one.tensor.device: torch.cuda.Stream(one.tensor.device) for one in awaited}
+        under_way: tuple[_Awaited, Tensor, torch.cuda.Event] | None = None
+        for one, buffer in zip(awaited, itertools.cycle(buffers)):
+            stream = streams[one.tensor.device]
+            stream.wait_event(one.made)
+            held = buffer[: one.tensor.nbytes].view(one.tensor.dtype).view(one.tensor.shape)
+            arrived = torch.cuda.Event()
+            with torch.cuda.stream(stream):
+                held.copy_(one.tensor, non_blocking=True)
+                arrived.record()
+            # while this one comes, the one before is put where it belongs
+            _put(under_way)
+            under_way = (one, held, arrived)
+        _put(under_way)
+
+
+def _put(under_way: tuple[_Awaited, Tensor, torch.cuda.Event] | None) -> None:
+    if under_way is not None:
+        one, held, arrived = under_way
+        arrived.synchronize()
+        one.result.copy_(held)
