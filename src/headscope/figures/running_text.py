@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from headscope.figures import style
-from headscope.figures.colour import INK, QUIET, head_colours, of_shade, sequential
+from headscope.figures.colour import INK, PAPER, QUIET, head_colours, of_shade, sequential
 from headscope.figures.fonts import drawable
 from headscope.figures.frame import finish
 from headscope.figures.frame import text_width as whole_pixels
@@ -232,6 +232,7 @@ def _word(
             fill=False,
             ec=of_shade(INK),
             lw=1.1,
+            zorder=3,
         )
         axes.add_patch(frame)  # pyright: ignore[reportAttributeAccessIssue]
     axes.text(  # pyright: ignore[reportAttributeAccessIssue]
@@ -250,5 +251,6 @@ def _ground(word: Word, colours: Sequence[str]) -> tuple[float, float, float]:
     if word.head is None:
         red, green, blue = sequential()(word.share * DARKEST)[:3]
         return float(red), float(green), float(blue)
-    red, green, blue = (1 + (part - 1) * word.share for part in to_rgb(colours[word.head]))
+    paper, own = to_rgb(of_shade(PAPER)), to_rgb(colours[word.head])
+    red, green, blue = (a + (b - a) * word.share for a, b in zip(paper, own, strict=True))
     return red, green, blue
