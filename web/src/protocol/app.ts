@@ -27,6 +27,7 @@ export interface ModelsReply {
   /** Id of the model to open with. */
   default: string;
   examples: Example[];
+  media_examples: MediaExample[];
   /** Longest text accepted, in characters. */
   max_characters: number;
 }
@@ -43,6 +44,21 @@ export interface ModelEntry {
   /** Can write on from a beginning; can name masked words. */
   writes: boolean;
   masks: boolean;
+  /** Takes pictures; takes sounds; takes texts (with a picture, or alone). */
+  sees: boolean;
+  hears: boolean;
+  reads: boolean;
+}
+export interface MediaExample {
+  name: string;
+  kind: "image" | "audio";
+  title: string;
+}
+/** What POST /api/media takes beside the fields of a ReadRequest: an example by name, or a file as base64. */
+export interface MediaRequest {
+  media: "image" | "audio" | "example";
+  name: string;
+  data?: string;
 }
 export interface Example {
   title: string;

@@ -33,7 +33,7 @@ def measured(name: str, title: str, sentence: str, **more: str | float) -> Calla
     """Registers the function under it as a measure."""
 
     def keep(function: Function) -> Function:
-        facts = {"unit": "share", "low": 0.0, "high": 1.0, "paper": "", **more}
+        facts = {"unit": "share", "low": 0.0, "high": 1.0, "paper": "as defined here", **more}
         measure = Measure(name, title, sentence, origin="picture", of_one_text=True, **facts)  # pyright: ignore[reportArgumentType]
         _known[name] = (measure, function)
         return function

@@ -26,9 +26,9 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 MOST_BYTES = 1_048_576  # of one request
+LARGER = {"/api/media": 17_000_000}  # a file of 12 MB as base64, and what stands around it
 PATIENCE = 20.0  # seconds for a request's body to arrive
 COOKIE = "headscope-token"
-TOO_LARGE = f"A request may hold at most {MOST_BYTES:,} bytes; shorten the text."
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::[0-9]{1,5})?", re.I)
 
 
@@ -59,22 +59,23 @@ class Guard:
             await send(message)
 
         headers = dict(scope["headers"])
-        refusal = self._refusal(headers)
+        most = LARGER.get(scope["path"], MOST_BYTES)
+        refusal = self._refusal(headers, most)
         if refusal is None and self._token is not None:
             refusal = self._without_token(scope, headers, added)
         if refusal is None:
             try:
-                body = await asyncio.wait_for(_body(receive), PATIENCE)
+                body = await asyncio.wait_for(_body(receive, most), PATIENCE)
             except TimeoutError:
                 refusal = 408, f"The request did not arrive within {PATIENCE:.0f} seconds."
             else:
                 if body is not None:
                     await self._app(scope, _once(body, receive), send_with_headers)
                     return
-                refusal = 413, TOO_LARGE
+                refusal = 413, _too_large(most)
         await answer(send_with_headers, refusal[0], {"error": refusal[1]})
 
-    def _refusal(self, headers: Mapping[bytes, bytes]) -> tuple[int, str] | None:
+    def _refusal(self, headers: Mapping[bytes, bytes], most: int) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if _name(host) not in self._hosts:
             return 400, "The app answers only to the address it was started on; see app --host."
@@ -82,8 +83,8 @@ class Guard:
         if origin is not None and _origin(origin) != host.lower():
             return 403, "Requests from other pages are not answered."
         length = headers.get(b"content-length", b"0")
-        if not re.fullmatch(rb"[0-9]{1,12}", length) or int(length) > MOST_BYTES:
-            return 413, TOO_LARGE
+        if not re.fullmatch(rb"[0-9]{1,12}", length) or int(length) > most:
+            return 413, _too_large(most)
         return None
 
     def _without_token(
@@ -101,6 +102,11 @@ class Guard:
         return 401, "Open the address that the app printed when it started: it carries a token."
 
 
+def _too_large(most: int) -> str:
+    what = "shorten the text" if most == MOST_BYTES else "give a smaller file"
+    return f"A request may hold at most {most:,} bytes; {what}."
+
+
 async def answer(send: Send, status: int, body: Any) -> None:
     """JSON, with nothing but the standard library."""
     content = json.dumps(body).encode()
@@ -112,13 +118,13 @@ async def answer(send: Send, status: int, body: Any) -> None:
     await send({"type": "http.response.body", "body": content})
 
 
-async def _body(receive: Receive) -> bytes | None:
+async def _body(receive: Receive, most: int) -> bytes | None:
     """The whole body, or None once it grows past the limit, whatever length it announced."""
     body = b""
     while True:
         message = await receive()
         body += message.get("body", b"")
-        if len(body) > MOST_BYTES:
+        if len(body) > most:
             return None
         if message["type"] != "http.request" or not message.get("more_body", False):
             return body

@@ -9,6 +9,7 @@ from typing import Any
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope, load
+from headscope.surfaces.app.media import senses
 from headscope.surfaces.app.turns import Turns
 from headscope.surfaces.app.writing import can_write
 
@@ -73,6 +74,7 @@ class Models:
         if name != self.default and name not in self._scopes:
             unknown = {"layers": {}, "heads": {}, "causal": False, "encoder_decoder": False}
             unknown |= {"writes": False, "masks": False}
+            unknown |= {"sees": False, "hears": False, "reads": True}
             return {"id": name, "title": name, "max_length": None, "predicts": True, **unknown}
         scope = self.scope(name)
         return {
@@ -86,6 +88,7 @@ class Models:
             "predicts": _predicts(scope),
             "writes": can_write(scope),
             "masks": _fills_masks(scope),
+            **senses(scope),
         }
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from headscope.capture import Kind
 from headscope.reading import Reading
 from headscope.surfaces.app.lessons import lesson_for
 from headscope.surfaces.app.patterns import labels_of
 from headscope.surfaces.app.readings import Kept
 from headscope.views import Sending, ViewData
+from headscope.views.image import kind_with_pictures, opening_query
 from headscope.views.labels import as_labels
 from headscope.views.opening import opening_head
+from headscope.views.sound import kind_with_sound, opening
 from headscope.views.table import Table, table_of
 from headscope.views.text import telling_query
 from headscope.views.wire.frame import frame
@@ -21,7 +24,7 @@ LONG = 300  # tokens from which on a text is read as text first
 def opened(kept: Kept, layer: int | None) -> ViewData:
     """`layer` is the one on screen before, which stays where it was."""
     reading = kept.reading
-    part = reading.part("decoder" if "prompt_tokens" in reading.metadata else None)
+    part = reading.part(_kind(reading))
     labels = labels_of(kept.scores)
     table = table_of(reading, part.kind)
     lesson = lesson_for(kept.text, kept.text_pair, part, table.columns)
@@ -35,6 +38,9 @@ def opened(kept: Kept, layer: int | None) -> ViewData:
     state["column"] = _column(kept, table, part.kind, at)
     if "prompt_tokens" in reading.metadata:
         state["query"] = reading.metadata["prompt_tokens"] - 1  # where the first word was chosen
+    elif view in ("image", "sound"):
+        state["query"] = opening_query(part) if view == "image" else opening(part)
+        state |= {"side": "query", "key": None, "also": []}
     elif view == "text":
         state["query"] = telling_query(part, *at)
     sending = Sending(labels=labels, neurons=True, only=(at[0],))
@@ -53,8 +59,18 @@ def _column(kept: Kept, table: Table, kind: str, at: tuple[int, int]) -> str:
     return "entropy" if "entropy" in table.columns else next(iter(table.columns))
 
 
+def _kind(reading: Reading) -> Kind | None:
+    if reading.pictures:
+        return kind_with_pictures(reading)
+    if reading.sound is not None:
+        return kind_with_sound(reading)
+    return "decoder" if "prompt_tokens" in reading.metadata else None
+
+
 def _view(reading: Reading, lesson: dict[str, Any] | None) -> str:
     if lesson is not None:
         return str(lesson["view"])
+    if reading.pictures or reading.sound is not None:
+        return "image" if reading.pictures else "sound"
     longest = max(len(part.query) for part in reading.parts.values())
     return "text" if longest > LONG or "prompt_tokens" in reading.metadata else "head"

@@ -34,8 +34,13 @@ class Kept:
     scores: pd.DataFrame | None  # every head on every pattern, where they were measured
 
     @property
+    def has_media(self) -> bool:
+        return bool(self.reading.pictures) or self.reading.sound is not None
+
+    @property
     def size(self) -> int:
-        return sum(part.nbytes for part in self.reading.parts.values())
+        seen = sum(picture.pixels.nbytes for picture in self.reading.pictures)
+        return seen + sum(part.nbytes for part in self.reading.parts.values())
 
 
 class Readings:

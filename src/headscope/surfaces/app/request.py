@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from headscope.errors import BadInput
+from headscope.surfaces.app.media import Given, given
 from headscope.surfaces.app.readings import OffHead
 
 MOST_CHARACTERS = 200_000
@@ -23,6 +24,7 @@ class ReadRequest:
     layer: int | None
     truncate: bool = False
     writing: str | None = None  # a text the model wrote, by its id
+    media: Given | None = None  # a picture or a sound, in place of a text or beside it
     ticket: str | None = None  # by which the page asks for its place in the queue
 
 
@@ -59,6 +61,21 @@ def read_request(body: bytes) -> ReadRequest:
         truncate=found.get("truncate") is True,
         writing=None if found.get("writing") is None else _text(found, "writing"),
         ticket=None if found.get("ticket") is None else ticket(found),
+    )
+
+
+def media_request(body: bytes) -> ReadRequest:
+    """A picture or a sound to read; the text about it may be empty."""
+    found = fields(body)
+    text = _text(found, "text")
+    return ReadRequest(
+        model=_text(found, "model"),
+        text=text,
+        text_pair=None,
+        off=off_heads(found),
+        layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
+        ticket=None if found.get("ticket") is None else ticket(found),
+        media=given(found, text),
     )
 
 

@@ -22,6 +22,7 @@ from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.readings import ReadingGoneError
 from headscope.surfaces.app.request import (
     fields,
+    media_request,
     off_heads,
     read_request,
     reading_id,
@@ -50,6 +51,10 @@ def routes_over(models: Models) -> Starlette:
 
     async def read(request: Request) -> Response:
         asked = read_request(await request.body())
+        return _container(await run_in_threadpool(session.read, asked))
+
+    async def media(request: Request) -> Response:
+        asked = await run_in_threadpool(media_request, await request.body())
         return _container(await run_in_threadpool(session.read, asked))
 
     async def tokens(request: Request) -> Response:
@@ -113,6 +118,7 @@ def routes_over(models: Models) -> Starlette:
     routes = [
         Route("/api/models", welcome),
         Route("/api/read", read, methods=["POST"]),
+        Route("/api/media", media, methods=["POST"]),
         Route("/api/queue/{ticket:str}", place),
         Route("/api/cancel", cancel, methods=["POST"]),
         Route("/api/tokens", tokens, methods=["POST"]),

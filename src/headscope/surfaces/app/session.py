@@ -14,6 +14,8 @@ from headscope.surfaces.app.attributions import attributed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.facts import head_facts
+from headscope.surfaces.app.media import for_page as media_examples
+from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.opened import opened
 from headscope.surfaces.app.predictions import importance, predictions
@@ -23,6 +25,8 @@ from headscope.surfaces.app.writing import Writings, begin, described, go_on, re
 from headscope.views import ViewData
 from headscope.views.labels import scores_for
 from headscope.views.wire.layer import layer_data
+
+NO_PREDICTIONS = "Predictions are shown for texts, not for pictures and sounds."
 
 
 @dataclass
@@ -48,6 +52,7 @@ class Session:
             "models": [self.models.entry(name) for name in self.models],
             "default": self.models.default,
             "examples": for_page(),
+            "media_examples": media_examples(),
             "max_characters": MOST_CHARACTERS,
         }
 
@@ -56,7 +61,9 @@ class Session:
         written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), request.off)
-            if written is None:
+            if request.media is not None:
+                reading = read_media(scope, request.media)
+            elif written is None:
                 reading = _read(scope, request.text, request.text_pair, request.truncate)
             else:
                 reading = read_written(scope, written)
@@ -97,7 +104,10 @@ class Session:
         if self.models.busy(request.model):  # a count is asked for again with the next letter
             return {"tokens": None, "limit": None, "unknown": 0}
         with self.models.lock(request.model):
-            return counted(self.models.scope(request.model), request.text, request.text_pair)
+            scope = self.models.scope(request.model)
+            if scope.tokenizer is None:
+                return {"tokens": None, "limit": None, "unknown": 0}
+            return counted(scope, request.text, request.text_pair)
 
     def layer(self, name: str, kind: Kind, layer: int, head: int | None = None) -> ViewData:
         return layer_data(self.readings.get(name).reading, kind, layer, head)
@@ -107,16 +117,22 @@ class Session:
 
     def predict(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)
+        if kept.has_media:
+            return {"places": [], "note": NO_PREDICTIONS}
         with self.models.lock(kept.model):
             return predictions(self.models.scope(kept.model), off, kept)
 
     def attribute(self, name: str, target: str | None) -> ViewData:
         kept = self.readings.get(name)
+        if kept.has_media:
+            raise BadInput(NO_PREDICTIONS)
         with self.models.lock(kept.model):
             return attributed(kept, target)
 
     def importance(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)
+        if kept.has_media:
+            return {"heads": [], "note": NO_PREDICTIONS}
         with self.models.lock(kept.model):
             return importance(switched_off(self.models.scope(kept.model), off), kept)
 
@@ -124,6 +140,8 @@ class Session:
 def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Reading:
     if not text.strip():
         raise BadInput("Type a sentence to read.")
+    if scope.tokenizer is None:
+        raise BadInput(f"{scope.name} reads no text; give it a picture or a sound.")
     second = None if scope.encoder_decoder else text_pair
     count, limit = token_count(scope, text, second), scope.max_length
     if limit is not None and count > limit and not truncate:

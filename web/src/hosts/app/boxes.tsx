@@ -4,11 +4,21 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TokensReply } from "../../protocol/app";
 import { number } from "../../render/dom";
 import { postJson } from "./api";
+import { DropZone } from "./media";
 import type { Session } from "./session";
 
 export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
   const entry = session.models?.models.find((each) => each.id === session.model);
   const second = entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)";
+  if (session.senses) {
+    const text = entry?.reads ? "A text about it (optional)" : session.senses === "audio" ? "Its transcript (optional)" : null;
+    return (
+      <div class="texts">
+        <DropZone session={session} />
+        {text && <TextBox session={session} which="text" label={text} onRead={onRead} />}
+      </div>
+    );
+  }
   return (
     <div class="texts">
       <TextBox session={session} which="text" label="Sentence A" onRead={onRead} />

@@ -28,11 +28,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
         <select
           data-control="model"
           value={session.model}
-          onChange={(event) => {
-            session.model = event.currentTarget.value;
-            session.forget();
-            void session.read();
-          }}
+          onChange={(event) => void session.choose(event.currentTarget.value)}
         >
           {models?.models.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
         </select>

@@ -1,6 +1,6 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
 import { openContainer } from "../../protocol/container";
-import type { AppHeader, Comparison, Example, Lesson, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
+import type { AppHeader, Comparison, Example, Lesson, MediaRequest, ModelEntry, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State, Theme } from "../../protocol/types";
 import { fromQuery, toQuery } from "../../state/url";
 import { Waiting } from "./waiting";
@@ -35,6 +35,8 @@ export class Session {
   text = "";
   pair = "";
   wasRead = { text: "", pair: "" };
+  /** A picture or a sound for models that take one. */
+  media: MediaRequest | null = null;
   /** The ranking of heads is asked for again after each reading, once it was asked for. */
   ranked = false;
   off: OffHead[] = [];
@@ -93,7 +95,8 @@ export class Session {
     if (!known) this.model = this.models.default;
     const first = this.examples()[0];
     if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
-    if (this.text) await this.read(false, true);
+    if (this.senses) await this.useMedia(this.media ?? this.mediaExamples()[0] ?? null);
+    else if (this.text) await this.read(false, true);
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
@@ -111,6 +114,37 @@ export class Session {
       "both ways": !entry?.causal && !entry?.encoder_decoder,
     };
     return (this.models?.examples ?? []).filter((example) => able[example.needs]);
+  }
+
+  private get entry(): ModelEntry | undefined {
+    return this.models?.models.find((each) => each.id === this.model);
+  }
+
+  /** What the model takes beside or instead of a text. */
+  get senses(): "image" | "audio" | null {
+    return this.entry?.sees ? "image" : this.entry?.hears ? "audio" : null;
+  }
+
+  mediaExamples(): MediaRequest[] {
+    const fitting = (this.models?.media_examples ?? []).filter((each) => each.kind === this.senses);
+    return fitting.map(({ name }) => ({ media: "example", name }));
+  }
+
+  /** Reads a picture or a sound, with what stands in the box where the model reads text as well. */
+  async useMedia(media: MediaRequest | null): Promise<void> {
+    this.media = media;
+    this.forget();
+    if (media) await this.read(false, true);
+    else this.settle("empty");
+  }
+
+  /** Another model: what was read before is read by it, or what it can take. */
+  async choose(model: string): Promise<void> {
+    this.model = model;
+    this.forget();
+    await this.learn();
+    if (this.senses && !this.media) await this.useMedia(this.mediaExamples()[0] ?? null);
+    else await this.read();
   }
 
   /** What the server is busy with, while it starts. */
@@ -185,7 +219,7 @@ export class Session {
   async read(truncate = false, typed = false): Promise<void> {
     const ticket = ++this.ticket;
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
-    if (!this.wasRead.text.trim()) return this.settle("empty");
+    if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
     this.waiting?.end();
     const waiting = (this.waiting = new Waiting(() => this.tell()));
     this.settle("loading");
@@ -265,7 +299,8 @@ export class Session {
       ...(truncate ? { truncate } : {}),
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
-    const source = openContainer(await postBytes("api/read", request));
+    const media = this.senses ? this.media : null;
+    const source = openContainer(await (media ? postBytes("api/media", { ...request, ...media }) : postBytes("api/read", request)));
     const { id } = source.header as AppHeader;
     source.fetchLayer = async (kind: Kind, layer: number, head: number) => {
       try {

@@ -1,0 +1,63 @@
+/** Where a picture or a sound is dropped, pasted or chosen; it is sent to the server as it is, and decoded there. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { MediaRequest } from "../../protocol/app";
+import type { Session } from "./session";
+
+const most = 12_000_000;
+
+/** The request for a file, or a sentence about why it is not sent. */
+export async function requestFor(file: File, kind: "image" | "audio"): Promise<MediaRequest | string> {
+  const what = kind === "image" ? "a picture" : "a sound";
+  if (!file.type.startsWith(`${kind}/`)) return `${file.name || "This"} is not ${what}.`;
+  if (file.size > most) return `${file.name} has ${Math.round(file.size / 1e6)} MB; at most 12 are taken.`;
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 32_768) text += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return { media: kind, name: file.name || "pasted", data: btoa(text) };
+}
+
+export function DropZone({ session }: { session: Session }): JSX.Element {
+  const kind = session.senses!;
+  const [over, setOver] = useState(false);
+  const [wrong, setWrong] = useState("");
+  const take = async (file: File | undefined | null) => {
+    if (!file) return;
+    const found = await requestFor(file, kind);
+    setWrong(typeof found === "string" ? found : "");
+    if (typeof found !== "string") await session.useMedia(found);
+  };
+  useEffect(() => {
+    const paste = (event: ClipboardEvent) => void take(event.clipboardData?.files[0]);
+    document.addEventListener("paste", paste);
+    return () => document.removeEventListener("paste", paste);
+  }, [kind]);
+  const shown = (session.models?.media_examples ?? []).filter((each) => each.kind === kind);
+  return (
+    <div
+      class={`drop${over ? " over" : ""}`}
+      data-control="drop"
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        void take(event.dataTransfer?.files[0]);
+      }}
+    >
+      <span>
+        {session.media ? <b>{session.media.name}</b> : null} Drop or paste {kind === "image" ? "a picture" : "a sound"}, or choose
+      </span>
+      <input type="file" data-control="file" accept={`${kind}/*`} aria-label={kind === "image" ? "A picture" : "A sound"} onChange={(event) => void take(event.currentTarget.files?.[0])} />
+      {shown.map((each) => (
+        <button class="button" key={each.name} data-media={each.name} onClick={() => void session.useMedia({ media: "example", name: each.name })}>
+          {each.title}
+        </button>
+      ))}
+      {wrong && <span class="warn" role="alert">{wrong}</span>}
+    </div>
+  );
+}
