@@ -1,10 +1,14 @@
-"""The wheel is complete: front end and bundled model inside, no Node needed to use it."""
+"""The wheel is complete: front end and bundled model inside, no Node needed to use it.
+
+The source archive gives the same wheel, and other Pythons that are here can compile it.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -14,16 +18,22 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+OTHERS = sorted((Path.home() / ".pyenv" / "versions").glob("3.1[2-9].*/bin/python"))
+
+
+def build(what: str, source: Path, folder: Path) -> Path:
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(folder), str(ROOT)],
+        [sys.executable, "-m", "build", what, "--no-isolation", "-o", str(folder), str(source)],
         check=True,
         capture_output=True,
-        timeout=240,
+        timeout=280,
     )
-    return next(folder.glob("headscope-*.whl"))
+    return next(folder.glob("headscope-*"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("--wheel", ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +59,68 @@ def test_the_wheel_carries_the_front_end_and_the_bundled_model(wheel: Path) -> N
 
 
 def test_the_wheel_draws_a_view_with_no_node_on_the_path(fresh: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PATH": str(fresh.parent), "HF_HUB_OFFLINE": "1"}
+    command(fresh, tmp_path, "view", "The cat sat.", "-o", "out.html")
+    page = (tmp_path / "out.html").read_text()
+    assert "<script" in page and len(page) > 50_000
+
+
+def test_the_wheel_surveys_a_corpus(fresh: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("The cat sat on the mat.\n\nIt was asleep.\n")
+    command(fresh, tmp_path, "survey", "corpus.txt", "-o", "survey.csv")
+    assert "entropy" in (tmp_path / "survey.csv").read_text()
+
+
+def command(python: Path, folder: Path, *arguments: str) -> None:
+    """A command of the wheel, in an environment that knows nothing of the checkout."""
+    environment = {**os.environ, "PATH": str(python.parent), "HF_HUB_OFFLINE": "1"}
     environment.pop("PYTHONPATH", None)
     code = (
         "import headscope, sys; from headscope.cli import main; "
         "assert 'fresh' in headscope.__file__, headscope.__file__; "
-        "sys.argv = ['headscope', 'view', 'The cat sat.', '-o', 'out.html']; main()"
+        f"sys.argv = {['headscope', *arguments]!r}; main()"
     )
     done = subprocess.run(
-        [str(fresh), "-c", code],
-        cwd=tmp_path,
+        [str(python), "-c", code],
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "out.html").read_text()
-    assert "<script" in page and len(page) > 50_000
+
+
+def test_the_wheel_s_metadata_admits_the_pythons_it_names(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(each for each in archive.namelist() if each.endswith("/METADATA"))
+        about = archive.read(name).decode()
+    assert "Requires-Python: >=3.11" in about
+    for version in ("3.11", "3.12", "3.13", "3.14"):
+        assert f"Classifier: Programming Language :: Python :: {version}\n" in about
+
+
+@pytest.mark.slow
+def test_the_source_archive_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    archive = build("--sdist", ROOT, tmp_path / "sdist")
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    again = build("--wheel", next(tmp_path.glob("headscope-*")), tmp_path / "again")
+    assert contents(again) == contents(wheel)
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {each.filename: each.CRC for each in archive.infolist()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", OTHERS, ids=lambda path: path.parts[-3])
+def test_other_pythons_compile_the_source(python: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    source = ROOT / "src" / "headscope"
+    subprocess.run(
+        [str(python), "-W", "error", "-m", "compileall", "-q", str(source)],
+        check=True,
+        env=environment,
+        capture_output=True,
+    )

@@ -59,7 +59,7 @@ def build() -> typer.Typer:
         cls=_Stoppable,
         help=_HELP,
         no_args_is_help=False,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
     )

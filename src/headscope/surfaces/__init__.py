@@ -17,11 +17,22 @@ def __getattr__(name: str) -> Any:
         from headscope.surfaces.view import View
 
         return View
-    if name not in view_functions().values():
-        raise AttributeError(f"module 'headscope.surfaces' has no attribute {name!r}")
+    if name in view_functions().values() or _added(name):
+        from headscope.surfaces.functions import functions
+
+        return functions()[name]
+    raise AttributeError(f"module 'headscope.surfaces' has no attribute {name!r}")
+
+
+def _added(name: str) -> bool:
+    """Whether another package has a view of that function; nothing is imported to say no."""
+    from importlib.metadata import entry_points
+
+    if name.startswith("_") or not entry_points(group="headscope.views"):
+        return False
     from headscope.surfaces.functions import functions
 
-    return functions()[name]
+    return name in functions()
 
 
 def __dir__() -> list[str]:

@@ -32,8 +32,12 @@ ViewFunction = Callable[..., View]
 @lru_cache
 def functions() -> dict[str, ViewFunction]:
     """Every view's function by its public name."""
-    names = view_functions()
-    return {names[name]: _function(names[name], module) for name, module in discover().items()}
+    names = view_functions()  # of our own views; those of other packages say theirs themselves
+    found: dict[str, ViewFunction] = {}
+    for name, module in discover().items():
+        public = names.get(name) or getattr(module, "FUNCTION", f"{name}_view")
+        found[public] = _function(public, module)
+    return found
 
 
 def _function(public: str, module: ViewModule) -> ViewFunction:

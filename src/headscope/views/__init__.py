@@ -4,7 +4,8 @@ A view is a module of this package with a `NAME` (the page's name for it too), `
 be seen, in a line), a `build` function (the data for the page) and a `draw` function (the figure
 for paper). It may have `OPTIONS` of its own (name: the values allowed, or a type), and a `FUNCTION`
 where `hs.NAME_view` would be no good name. `discover` finds them: public function, command,
-app, page and documentation follow from the file.
+app, page and documentation follow from the file. Other packages add such modules through the entry
+point group `headscope.views`; what they send is shown by a view that the page knows, or drawn.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headscope.views.labels import Label
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw", "of_text"]
+
+
+GROUP = "headscope.views"
 
 
 class ViewModule(Protocol):
@@ -40,8 +45,8 @@ class ViewModule(Protocol):
 def discover() -> Mapping[str, ViewModule]:
     """Every view by its name."""
     found: dict[str, ViewModule] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
+    own = (importlib.import_module(f"{__name__}.{i.name}") for i in pkgutil.iter_modules(__path__))
+    for module in (*own, *(entry.load() for entry in entry_points(group=GROUP))):
         name = getattr(module, "NAME", None)
         if name is None:
             continue

@@ -1,7 +1,8 @@
 """Families whose attention needs translating: one file each, found by looking in this folder.
 
 A family file has `taps(module) -> context manager | None`: what to do, for the length of a
-capture, to one module of a model; None when the module is not of its family.
+capture, to one module of a model; None when the module is not of its family. Other packages add
+such modules through the entry point group `headscope.families`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Generator
+from importlib.metadata import entry_points
 from types import ModuleType
 
 from torch import nn
+
+GROUP = "headscope.families"
 
 
 @contextlib.contextmanager
@@ -30,7 +34,8 @@ def taps(model: nn.Module) -> Generator[None]:
 
 @functools.cache
 def _families() -> list[ModuleType]:
-    return [
+    own = [
         importlib.import_module(f"{__name__}.{entry.name}")
         for entry in pkgutil.iter_modules(__path__)
     ]
+    return [*own, *(found.load() for found in entry_points(group=GROUP))]
