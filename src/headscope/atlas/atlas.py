@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -210,6 +211,18 @@ class Atlas(HeadResult):
         from headscope.atlas.compare import compare_atlases
 
         return compare_atlases(self, other)
+
+    # on screen
+
+    def page(self, path: str | Path) -> Path:
+        """Write the atlas as one HTML page: points, table, and every head's texts."""
+        return self._view().save(path)
+
+    def _view(self) -> Any:
+        return importlib.import_module("headscope").atlas_view(self)  # views stand above us
+
+    def _repr_html_(self) -> str:
+        return self._view()._repr_html_()
 
     # on disk
 

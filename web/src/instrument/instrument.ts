@@ -82,6 +82,7 @@ export class Instrument implements Mounted {
       height: () => this.height(),
       status: (text, legend) => this.say({ status: text, legend: legend === undefined ? this.notice.legend : legend }),
       announce: (text) => (this.live.textContent = text),
+      openText: options.openText ?? null,
       busy: (on) => this.stage.classList.toggle("busy", on),
     };
     this.applyTheme();

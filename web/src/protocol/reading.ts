@@ -137,10 +137,13 @@ export class Reading {
   }
 
   column(column: TableColumn): Promise<Float32Array> {
-    return this.columns.get(column.buffer, async () => {
-      const entry = this.header.buffers[column.buffer];
-      return toFloats(await decode(entry, await this.source.buffer(column.buffer), column.buffer), entry.scale ?? 1);
-    });
+    return this.columns.get(column.buffer, () => this.numbers(column.buffer));
+  }
+
+  /** Any buffer as floats. */
+  async numbers(buffer: string): Promise<Float32Array> {
+    const entry = this.header.buffers[buffer];
+    return toFloats(await decode(entry, await this.source.buffer(buffer), buffer), entry.scale ?? 1);
   }
 
   /** Whether a prediction is here, or can be asked for. */

@@ -16,6 +16,7 @@
  * The app's page is <div data-headscope-app></div> and the same bundle.
  */
 
+import type { AtlasHeader } from "./atlas";
 import type { MediaHeader, PlacedTokens } from "./media";
 import type { PredictionHeader } from "./prediction";
 
@@ -47,6 +48,8 @@ export interface Header extends MediaHeader {
   table?: HeadTable | null;
   /** Names of heads of a table that comes without a reading. */
   labels?: Label[];
+  /** Examples and profiles of every head: the atlas view. */
+  atlas?: AtlasHeader | null;
   /** What made the predicted token: the prediction view. */
   prediction?: PredictionHeader | null;
   /** A sentence about what a page with a budget leaves out. */
@@ -258,6 +261,8 @@ export interface MountOptions {
   follows?: boolean;
   /** The view stands in a frame that fills the window (the app): nothing below it but its own foot. */
   fill?: boolean;
+  /** Reads a text of the atlas's corpus and opens a head on it. */
+  openText?: (document: number, layer: number, head: number) => void;
 }
 
 /** mount(element, container | Source, options): what the bundle exports, and element.headscope. */

@@ -36,6 +36,8 @@ export interface Context {
   status(text: string, legend?: Legend | null): void;
   /** Says something to a screen reader. */
   announce(text: string): void;
+  /** Reads a text of the atlas's corpus and opens a head on it; null in a file, which has no model. */
+  openText: ((document: number, layer: number, head: number) => void) | null;
   /** Shows (or, with null, takes away) the sign that work is going on. */
   busy(on: boolean): void;
 }

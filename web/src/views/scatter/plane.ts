@@ -134,6 +134,7 @@ export class HeadPlane {
     const x = this.column(state.x) ?? this.table.columns[0];
     const y = this.column(state.y) ?? this.table.columns[1] ?? x;
     const colour = this.column(state.colour);
+    this.drawMap(colour ?? y); // first: the plane takes the room that it leaves
     const [xs, ys] = [this.of(x.name)!, this.of(y.name)!];
     const width = Math.max(240, this.plot.clientWidth || 520);
     const height = Math.round(Math.max(220, Math.min(440, 0.62 * width)));
@@ -173,7 +174,6 @@ export class HeadPlane {
     picture.append(group);
     this.plot.setAttribute("aria-label", "Heads as points: arrows move by layer and head, Space chooses, Enter opens, Esc lets go");
     this.plot.replaceChildren(picture);
-    this.drawMap(colour ?? y);
   }
 
   private drawMap(column: TableColumn): void {

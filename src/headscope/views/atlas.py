@@ -1,0 +1,141 @@
+"""The atlas view: heads as points and as a table, and of every head the texts behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.atlas.atlas import Atlas
+from headscope.errors import BadInput
+from headscope.views.labels import Label
+from headscope.views.of_heads.examples import PER_HEAD, chosen_examples, pack_examples, pack_texts
+from headscope.views.of_heads.head_page import head_pages
+from headscope.views.of_heads.plane import labels_in, plane_state, plane_table
+from headscope.views.state import checked
+from headscope.views.summary import describe_column
+from headscope.views.wire.container import Buffers, ViewData, view_data
+from headscope.views.wire.frame import Sending
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "atlas"
+NEEDS = "atlas"
+SHOWS = "every head over a corpus: as points, as a table, and with the texts behind its numbers"
+OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "chosen": list}
+
+
+def build(
+    source: Any,
+    layer: int | None = None,
+    head: int | None = None,
+    *,
+    kind: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    colour: str | None = None,
+    size: str | None = None,
+    per_head: int = PER_HEAD,
+    sending: Sending | None = None,
+    **options: Any,
+) -> ViewData:
+    """source: an atlas. `per_head` is how many examples of each head travel along."""
+    if not isinstance(source, Atlas):
+        raise BadInput("The atlas view is made of an atlas: hs.Atlas.load(path) opens one.")
+    sending = sending or Sending()
+    table = plane_table(source, kind)
+    labels = labels_in(source, sending.labels, table.kind)
+    at = _opening(table.layers, table.heads, layer, head, labels)
+    rows = chosen_examples(source, table.kind, len(table.layers) * table.heads, per_head)
+    measures = sorted(set(rows["measure"]))
+    buffers = Buffers()
+    examples, documents = pack_examples(rows, measures, buffers)
+    places = [(each, number) for each in table.layers for number in range(table.heads)]
+    counts: Mapping[Any, int] = rows.groupby(["layer", "head"]).size().to_dict()
+    described = source.description
+    header: dict[str, Any] = {
+        "view": NAME,
+        "views": [NAME],
+        "model": source.model,
+        "caption": _caption(source, len(rows)),
+        "theme": sending.theme,
+        "state": {
+            "view": NAME, "kind": table.kind, "layer": at[0], "head": at[1], "heads": [at[1]],
+            **plane_state(table, x=x, y=y, colour=colour, size=size), **checked(options),
+        },
+        "parts": [],
+        "table": table.header(buffers),
+        "labels": [label.header() for label in labels],
+        "atlas": {
+            "tokens": described.get("tokens"),
+            "measures": [
+                {"name": name, "title": describe_column(name, table.columns[name])["title"]}
+                for name in measures
+            ],
+            "heads": head_pages(source, table.kind, table.layers, table.heads),
+            "counts": [int(counts.get(place, 0)) for place in places],
+            "examples": examples,
+            "texts": pack_texts(source, table.kind, rows, documents, buffers),
+        },
+    }  # fmt: skip
+    return view_data(header, buffers)
+
+
+def _opening(
+    layers: Sequence[int],
+    heads: int,
+    layer: int | None,
+    head: int | None,
+    labels: Sequence[Label],
+) -> tuple[int, int]:
+    """The head asked for, else the best-labelled one that does more than rest."""
+    if layer is not None or head is not None:
+        at = (layers[0] if layer is None else layer, head or 0)
+        if at[0] not in layers or not 0 <= at[1] < heads:
+            raise BadInput(
+                f"There is no head {at[0]}-{at[1]} here; layers are {layers[0]} to {layers[-1]}, "
+                f"heads 0 to {heads - 1}."
+            )
+        return at
+    best = max(labels, key=lambda each: (not each.rests, each.score), default=None)
+    return (layers[0], 0) if best is None else (best.layer, best.head)
+
+
+def _caption(atlas: Atlas, shown: int) -> str:
+    about = atlas.description
+    kept = len(atlas.frame("examples"))
+    part = "" if shown >= kept else f" of {kept:,}"
+    tokens = f"{about['tokens']:,} tokens of " if about.get("tokens") else ""
+    stopped = "" if atlas.complete else "; the corpus was not read to its end"
+    corpus = about.get("corpus") or {}
+    path = str(corpus.get("corpus", "") if isinstance(corpus, dict) else corpus)
+    corpus = Path(path).name if path not in ("", "list") else "a corpus"
+    return f"{atlas.model} over {tokens}{corpus}; {shown:,}{part} examples{stopped}"
+
+
+def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
+    """On paper the plane of heads, by likeness where the atlas knows it."""
+    from headscope.figures.head_scatter import Axis, measured_scatter
+
+    table = plane_table(source, state.get("kind"))
+    on = plane_state(table, **{name: state.get(name) for name in ("x", "y", "colour", "size")})
+    named = {(each.layer, each.head) for each in labels_in(source, None, table.kind)}
+    places = [(layer, head) for layer in table.layers for head in range(table.heads)]
+
+    def axis(name: str) -> Axis:
+        return Axis(
+            str(describe_column(name, table.columns[name])["title"]), table.columns[name].ravel()
+        )
+
+    hand = (state.get("layer"), state.get("head"))
+    return measured_scatter(
+        axis(on["x"]),
+        axis(on["y"]),
+        colour_by=axis(on["colour"]),
+        size_by=axis(on["size"]) if on["size"] else None,
+        names=[f"{layer}-{head}" for layer, head in places],
+        named=[place in named for place in places],
+        marked=[place == hand for place in places],
+        title=source.title,
+    )

@@ -1,0 +1,112 @@
+"""An atlas's examples as typed buffers: which travel, and the stretches of text they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.views.wire.container import Buffers
+from headscope.views.wire.packing import pack_bytes, pack_numbers, pack_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.atlas.atlas import Atlas
+
+PER_HEAD = 200
+IN_ALL = 30_000  # keeps a page of any model below 10 MB
+AROUND, NEAR_KEY = 12, 2  # tokens about a query and about a key, as `Atlas.examples` shows them
+CONTINUES, SPECIAL, SECOND = 1, 2, 4  # flags of a token
+NO_KEY = 65535
+
+
+def chosen_examples(atlas: Atlas, kind: str, heads: int, per_head: int = PER_HEAD) -> pd.DataFrame:
+    """Of every head what it is labelled for, then confidence and focus, then the rest."""
+    rows: Any = atlas.frame("examples")
+    rows = rows[rows["kind"] == kind]
+    labels: Any = atlas.labels
+    labels = labels[labels["kind"] == kind]
+    first = {
+        (row.layer, row.head, row.pattern): place for place, row in enumerate(labels.itertuples())
+    }
+    common = {"confidence": len(first), "focus": len(first) + 1}
+    rest = len(first) + 2
+    keys = zip(rows["layer"], rows["head"], rows["measure"], strict=True)
+    order = [first.get(key, common.get(key[2], rest)) for key in keys]
+    rows = rows.assign(order=order).sort_values(
+        ["layer", "head", "order", "measure", "tenth", "rank"], kind="stable"
+    )
+    most = min(per_head, max(1, IN_ALL // heads))
+    return rows.groupby(["layer", "head"], sort=False).head(most).reset_index(drop=True)
+
+
+def pack_examples(
+    rows: pd.DataFrame, measures: Sequence[str], buffers: Buffers
+) -> tuple[dict[str, Any], list[int]]:
+    """References to the buffers, and the documents by the numbers the examples call them."""
+    documents = sorted(int(each) for each in set(rows["document"]))
+    place = {number: at for at, number in enumerate(documents)}
+    width = max((len(keys) for keys in rows["keys"]), default=0)
+    keys = np.full((len(rows), width), NO_KEY, dtype=np.int64)
+    weights = np.zeros((len(rows), width), dtype=np.float32)
+    pairs = zip(rows["keys"], rows["weights"], strict=True)
+    for at, (its_keys, its_weights) in enumerate(pairs):
+        keys[at, : len(its_keys)] = its_keys
+        weights[at, : len(its_weights)] = its_weights
+    numbers = {name: at for at, name in enumerate(measures)}
+    whole = {
+        "measure": np.array([numbers[name] for name in rows["measure"]], dtype=np.int64),
+        "tenth": rows["tenth"].to_numpy(dtype=np.int64) + 1,  # 0: the strongest
+        "document": np.array([place[int(each)] for each in rows["document"]], dtype=np.int64),
+        "query": rows["query"].to_numpy(dtype=np.int64),
+        "keys": keys,
+    }
+    packed = {name: buffers.add(f"e_{name}", pack_whole(values)) for name, values in whole.items()}
+    values = rows["value"].to_numpy(dtype=np.float32)
+    packed["value"] = buffers.add("e_value", pack_numbers(values))
+    packed["weights"] = buffers.add("e_weights", pack_numbers(weights))
+    return {"width": width, "numbers": documents, **packed}, documents
+
+
+def pack_texts(
+    atlas: Atlas, kind: str, rows: pd.DataFrame, documents: Sequence[int], buffers: Buffers
+) -> dict[str, Any] | None:
+    """The tokens about every query and key, each stretch once; None where no text was kept."""
+    if not atlas.has_text:
+        return None
+    frame: Any = atlas.frame("documents")
+    texts = {int(row.document): row for row in frame[frame["kind"] == kind].itertuples()}
+    wanted: dict[int, set[int]] = {number: set() for number in documents}
+    for number, query, keys in zip(rows["document"], rows["query"], rows["keys"], strict=True):
+        places = wanted[int(number)]
+        places.update(range(int(query) - AROUND, int(query) + AROUND + 1))
+        for key in keys:
+            places.update(range(int(key) - NEAR_KEY, int(key) + NEAR_KEY + 1))
+    words: dict[str, int] = {}
+    tokens: list[int] = []
+    positions: list[int] = []
+    flags: list[int] = []
+    starts, lengths = [0], []
+    for number in documents:
+        text = texts[number]
+        length = len(text.tokens)
+        for at in sorted(each for each in wanted[number] if 0 <= each < length):
+            tokens.append(words.setdefault(str(text.tokens[at]), len(words)))
+            positions.append(at)
+            flags.append(
+                CONTINUES * bool(text.continues[at])
+                + SPECIAL * (text.classes[at] <= 2)
+                + SECOND * (text.segments[at] == 1)
+            )
+        starts.append(len(tokens))
+        lengths.append(length)
+    return {
+        "words": list(words),
+        "tokens": buffers.add("t_tokens", pack_whole(np.array(tokens, dtype=np.int64))),
+        "positions": buffers.add("t_positions", pack_whole(np.array(positions, dtype=np.int64))),
+        "flags": buffers.add("t_flags", pack_bytes(np.array(flags, dtype=np.uint8))),
+        "starts": starts,
+        "lengths": lengths,
+    }

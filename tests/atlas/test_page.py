@@ -1,0 +1,122 @@
+"""The atlas's page: its numbers are the atlas's own, a brush chooses what it encloses, and text
+from the corpus stays text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.errors import BadInput
+from headscope.views.of_heads.head_page import sentence
+from tests.browser.conftest import chromium, new_page, show
+from tests.views.decoding import Container
+
+__all__ = ["chromium", "new_page", "show"]
+HOSTILE = "<img src=x onerror=alert(1)>"
+HEADS_SHOWN = "[...document.querySelector('[data-headscope]').shadowRoot.querySelectorAll('{}')]"
+
+
+@pytest.fixture(scope="module")
+def hostile(atlas):
+    """The same atlas over texts that would run, were they ever markup."""
+    documents = atlas.frame("documents").copy()
+    documents["tokens"] = [[HOSTILE] * len(tokens) for tokens in documents["tokens"]]
+    names = ("heads", "labels", "examples", "tenths", "profiles", "distances", "groups")
+    tables = {name: atlas.frame(name) for name in names if atlas.has(name)}
+    profiles = tables["profiles"]
+    of_tokens = profiles["profile"].str.endswith("token")
+    tables["profiles"] = profiles.assign(name=profiles["name"].mask(of_tokens, HOSTILE))
+    return hs.Atlas({**atlas.description, "model": HOSTILE}, {**tables, "documents": documents})
+
+
+def test_the_examples_of_the_page_are_the_atlas_s(atlas):
+    data = Container(hs.atlas_view(atlas).data.container())
+    about = data.header["atlas"]
+    columns = {name: data.array(about["examples"][name]) for name in
+               ("measure", "tenth", "document", "query", "keys", "value", "weights")}  # fmt: skip
+    names = [each["name"] for each in about["measures"]]
+    numbers = about["examples"]["numbers"]
+    start = 0
+    for at, count in enumerate(about["counts"]):
+        layer, head = divmod(at, data.header["table"]["heads"])
+        measure = about["heads"][at]["shown"]
+        assert measure == atlas.shown_measure(layer, head)
+        mine = np.arange(start, start + count)
+        mine = mine[
+            (columns["measure"][mine] == names.index(measure)) & (columns["tenth"][mine] == 0)
+        ]
+        truth = atlas.examples(layer, head)
+        assert [numbers[int(columns["document"][i])] for i in mine] == list(truth["document"])
+        assert list(columns["query"][mine]) == list(truth["query"])
+        np.testing.assert_allclose(columns["value"][mine], truth["value"], rtol=1e-6)
+        for i, keys, weights in zip(mine, truth["keys"], truth["weights"], strict=True):
+            assert list(columns["keys"][i][: len(keys)]) == list(keys)
+            np.testing.assert_allclose(columns["weights"][i][: len(keys)], weights, rtol=1e-6)
+        start += count
+
+
+def test_neighbours_tenths_and_evidence_are_the_atlas_s(atlas):
+    header = hs.atlas_view(atlas).data.header
+    heads = header["table"]["heads"]
+    row = next(atlas.frame("labels").itertuples())
+    assert f"{row.score:.3f}" in sentence(row)
+    assert f"{int(row.documents)} documents" in sentence(row)
+    for at, page in enumerate(header["atlas"]["heads"]):
+        near = atlas.neighbours(*divmod(at, heads))
+        assert [each[:2] for each in page["near"]] == near[["layer", "head"]].to_numpy().tolist()
+        tenths = atlas.frame("tenths")
+        mine = tenths[(tenths["layer"] == at // heads) & (tenths["head"] == at % heads)]
+        for measure, counts in page["tenths"].items():
+            assert sum(counts) == mine[mine["measure"] == measure]["count"].sum()
+
+
+def test_only_an_atlas_has_an_atlas_view(tiny_bert):
+    with pytest.raises(BadInput, match=r"hs\.Atlas\.load"):
+        hs.atlas_view(tiny_bert.read("the cat sat."))
+
+
+def test_an_atlas_without_text_shows_places(atlas, tmp_path):
+    bare = hs.Atlas({**atlas.description, "text": False}, {
+        name: atlas.frame(name) for name in ("heads", "labels", "examples", "tenths", "profiles")
+    })  # fmt: skip
+    assert hs.atlas_view(bare).data.header["atlas"]["texts"] is None
+    assert bare.page(tmp_path / "atlas.html").stat().st_size > 10_000
+
+
+@pytest.mark.browser
+def test_a_brush_chooses_the_heads_inside_it(show, atlas):
+    seen = show(hs.atlas_view(atlas, x="layer", y="head"))
+    page = seen.page
+    inside = [f"0-{head}" for head in range(atlas.map("entropy").shape[1])]
+    boxes = [page.locator(f"[data-point='{name}']").bounding_box() for name in inside]
+    left, top = min(b["x"] for b in boxes) - 3, min(b["y"] for b in boxes) - 3
+    right = max(b["x"] + b["width"] for b in boxes) + 3
+    page.mouse.move(left, top)
+    page.mouse.down()
+    page.mouse.move(right, max(b["y"] + b["height"] for b in boxes) + 3, steps=4)
+    page.mouse.up()
+    rows = HEADS_SHOWN.format("[data-row]") + ".map(each => each.dataset.row)"
+    assert page.evaluate(rows) == inside
+    cells = HEADS_SHOWN.format(".hm-cell.in") + ".map(each => each.dataset.map)"
+    assert page.evaluate(cells) == inside
+    page.keyboard.press("Escape")
+    assert len(page.evaluate(rows)) == atlas.map("entropy").size
+
+
+@pytest.mark.browser
+def test_the_texts_on_screen_are_the_examples_and_inert(show, atlas, hostile):
+    page = show(hs.atlas_view(atlas, layer=1, head=1)).page
+    truth = atlas.examples(1, 1)
+    places = (
+        HEADS_SHOWN.format(".at-examples li") + ".map(e => [+e.dataset.document, +e.dataset.query])"
+    )
+    assert page.evaluate(places) == truth[["document", "query"]].to_numpy().tolist()
+    marked = HEADS_SHOWN.format(".at-examples li .query") + ".map(each => each.textContent)"
+    expected = [token.removeprefix("##") for token in truth["query_token"]]
+    assert [each.removeprefix("##") for each in page.evaluate(marked)] == expected
+    seen = show(hs.atlas_view(hostile))
+    seen.page.on("dialog", lambda dialog: pytest.fail(f"a token ran: {dialog.message}"))
+    assert seen.page.locator("img").count() == 0
+    assert HOSTILE in seen.page.locator(".at-examples li").first.inner_text()
+    assert seen.errors == []

@@ -1,0 +1,122 @@
+/** An atlas as it travels: what is said of every head, and its examples as columns. */
+import type { Reading } from "./reading";
+
+interface Buffer {
+  buffer: string;
+}
+
+export interface Evidence {
+  label: string;
+  pattern: string;
+  score: number;
+  holds: boolean;
+  sentence: string;
+}
+
+export interface HeadPage {
+  evidence: Evidence[];
+  /** The measure whose examples come first. */
+  shown: string;
+  /** offset, position, length: [value, count, expected, weight]; the others: [name, other, count, lift, weight]. */
+  profiles: Record<string, [number | string, number | string, number, number | null, number | null][]>;
+  /** Places of the corpus in each tenth of a measure's range. */
+  tenths: Record<string, number[]>;
+  /** [layer, head, distance], nearest first. */
+  near: [number, number, number][];
+}
+
+export interface AtlasHeader {
+  measures: { name: string; title: string }[];
+  /** Layer by layer. */
+  heads: HeadPage[];
+  /** Examples of each head; they stand in that order. */
+  counts: number[];
+  examples: { width: number; numbers: number[] } & Record<"measure" | "tenth" | "document" | "query" | "keys" | "value" | "weights", Buffer>;
+  texts: ({ words: string[]; starts: number[]; lengths: number[] } & Record<"tokens" | "positions" | "flags", Buffer>) | null;
+}
+
+export interface Token {
+  place: number;
+  text: string;
+  continues: boolean;
+  special: boolean;
+}
+
+export interface AtlasExample {
+  measure: string;
+  /** −1: among the strongest. */
+  tenth: number;
+  value: number;
+  /** The corpus's own number of the text. */
+  document: number;
+  query: number;
+  keys: [number, number][];
+}
+
+const names = ["measure", "tenth", "document", "query", "keys", "value", "weights"] as const;
+const around = 12;
+
+export class AtlasData {
+  private columns = {} as Record<(typeof names)[number], Float32Array>;
+  private text = {} as Record<"tokens" | "positions" | "flags", Float32Array>;
+  private readonly starts: number[] = [0];
+
+  constructor(
+    readonly header: AtlasHeader,
+    private readonly reading: Reading,
+  ) {
+    for (const count of header.counts) this.starts.push(this.starts[this.starts.length - 1] + count);
+  }
+
+  async load(): Promise<void> {
+    const { examples, texts } = this.header;
+    await Promise.all([
+      ...names.map(async (name) => (this.columns[name] = await this.reading.numbers(examples[name].buffer))),
+      ...(texts ? (["tokens", "positions", "flags"] as const).map(async (name) => (this.text[name] = await this.reading.numbers(texts[name].buffer))) : []),
+    ]);
+  }
+
+  /** A head's examples of one measure: the strongest, or those of a tenth. */
+  of(place: number, measure: string, tenth: number): AtlasExample[] {
+    return this.all(place).filter((each) => each.measure === measure && each.tenth === tenth);
+  }
+
+  all(place: number): AtlasExample[] {
+    const { width, numbers } = this.header.examples;
+    const { columns } = this;
+    const found: AtlasExample[] = [];
+    for (let i = this.starts[place]; i < this.starts[place + 1]; i++) {
+      const keys: [number, number][] = [];
+      for (let k = i * width; k < (i + 1) * width; k++) if (columns.keys[k] !== 65535) keys.push([columns.keys[k], columns.weights[k]]);
+      found.push({
+        measure: this.header.measures[columns.measure[i]].name,
+        tenth: columns.tenth[i] - 1,
+        value: columns.value[i],
+        document: numbers[columns.document[i]],
+        query: columns.query[i],
+        keys,
+      });
+    }
+    return found;
+  }
+
+  /** Tokens about the query and the heaviest key, in order; null stands for what is left out. */
+  excerpt({ document, query, keys }: AtlasExample): (Token | null)[] | null {
+    const { texts, examples } = this.header;
+    if (!texts) return null;
+    const at = examples.numbers.indexOf(document);
+    const near = (place: number) => Math.abs(place - query) <= around || (keys.length > 0 && Math.abs(place - keys[0][0]) <= 2);
+    const found: (Token | null)[] = [];
+    let last = -1;
+    for (let i = texts.starts[at]; i < texts.starts[at + 1]; i++) {
+      const place = this.text.positions[i];
+      if (!near(place)) continue;
+      if (place !== last + 1) found.push(null);
+      const flags = this.text.flags[i];
+      found.push({ place, text: texts.words[this.text.tokens[i]], continues: (flags & 1) > 0, special: (flags & 2) > 0 });
+      last = place;
+    }
+    if (last < texts.lengths[at] - 1) found.push(null);
+    return found;
+  }
+}

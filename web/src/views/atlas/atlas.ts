@@ -1,0 +1,97 @@
+/** The atlas: heads as points and as a table, and a page for the head in hand. */
+import { AtlasData } from "../../protocol/atlas";
+import type { State } from "../../protocol/types";
+import { make } from "../../render/dom";
+import { HeadPlane } from "../scatter/plane";
+import { ofPlane, placeOf } from "../scatter/state";
+import type { Context, View } from "../view";
+import { offsetChart } from "./charts";
+import { headPage } from "./head_page";
+import type { Asked } from "./head_page";
+import { HeadsTable } from "./heads_table";
+
+export class AtlasView implements View {
+  readonly element = make("div", { class: "at" });
+  private readonly data: AtlasData;
+  private readonly plane: HeadPlane;
+  private readonly table: HeadsTable;
+  private readonly right = make("div", { class: "at-right" });
+  private asked: Asked & { place: number } = { measure: "", tenth: -1, place: -1 };
+  private loaded: Promise<unknown> | null = null;
+  private gone = false;
+
+  constructor(private readonly context: Context) {
+    const { reading } = context;
+    this.data = new AtlasData(reading.header.atlas!, reading);
+    this.plane = new HeadPlane(context, {
+      thumbnail: (layer, head) => offsetChart(this.data.header.heads[placeOf(this.plane.table, layer, head)], false),
+    });
+    this.table = new HeadsTable(this.plane, (layer, head) => this.open(layer, head), reading.header.model);
+    this.element.append(make("div", { class: "at-left" }, this.plane.element, this.table.element), this.right);
+  }
+
+  update(_: State, before: State | null = null): void {
+    const end = this.context.painting.begin();
+    this.loaded ??= Promise.all([this.plane.load(), this.data.load()]);
+    this.loaded
+      .then(() => {
+        if (this.gone) return;
+        const state = ofPlane(this.context.store.state);
+        this.plane.show(state, before === null);
+        this.plane.say(state);
+        this.table.show(state);
+        const place = placeOf(this.plane.table, state.layer, state.head);
+        if (place !== this.asked.place) this.asked = { measure: this.data.header.heads[place].shown, tenth: -1, place };
+        this.turn();
+      })
+      .catch((error: unknown) => this.context.status(String(error)))
+      .finally(end);
+  }
+
+  redraw(): void {
+    this.update(this.context.store.state);
+  }
+
+  picture(): Record<string, unknown> {
+    const { kind, layer, head, x, y, colour, size, chosen } = ofPlane(this.context.store.state);
+    return { kind, layer, head, x, y, colour, size, chosen, measure: this.asked.measure, tenth: this.asked.tenth };
+  }
+
+  copy(): string {
+    return this.plane.copy(ofPlane(this.context.store.state));
+  }
+
+  press(key: string): boolean {
+    return this.plane.press(key);
+  }
+
+  clear(): void {
+    this.plane.choose([]);
+  }
+
+  destroy(): void {
+    this.gone = true;
+  }
+
+  private open(layer: number, head: number): void {
+    this.context.store.set({ layer, head, heads: [head] });
+  }
+
+  private turn(): void {
+    const { layer, head } = this.context.store.state;
+    const { openText } = this.context;
+    const focus = (this.right.getRootNode() as ShadowRoot).activeElement?.getAttribute("data-control");
+    this.right.replaceChildren(
+      headPage(this.data, this.asked.place, [layer, head], this.asked, {
+        label: (...at) => this.plane.label(...at),
+        open: (...at) => this.open(...at),
+        ask: (asked) => {
+          this.asked = { ...this.asked, ...asked };
+          this.turn();
+        },
+        read: openText ? (document) => openText(document, layer, head) : null,
+      }),
+    );
+    if (focus) this.right.querySelector<HTMLElement>(`[data-control="${focus}"]`)?.focus();
+  }
+}

@@ -1,0 +1,46 @@
+/** A head's profiles as small charts: bars for places, rows for tokens. */
+import type { HeadPage } from "../../protocol/atlas";
+import { make, number, valueText, visible } from "../../render/dom";
+import { svg } from "../scatter/geometry";
+
+const [width, height] = [260, 54];
+
+/** Offsets: how often the heaviest key stands there, against a line for even attention. */
+export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
+  const rows = (page.profiles["offset"] ?? []) as unknown as [number, number, number | null][];
+  if (!rows.length) return null;
+  const reach = large ? 24 : 12;
+  const shown = rows.filter(([offset]) => Math.abs(offset) <= reach);
+  const most = Math.max(...shown.map(([, count]) => count), 1);
+  const step = width / (2 * reach + 1);
+  const picture = svg("svg", { width, height: height + 14, class: "at-bars", role: "img", "aria-label": "Where the heaviest key stands, from the query" });
+  for (const [offset, count, expected] of shown) {
+    const x = (offset + reach) * step;
+    const tall = (count / most) * height;
+    const bar = svg("rect", { x: x + 0.5, width: step - 1, y: height - tall, height: tall, class: offset === 0 ? "zero" : "" });
+    bar.append(svg("title", {}, `${offset > 0 ? "+" : ""}${offset}: ${number(count)} times${expected === null ? "" : `, even attention ${valueText(expected)}`}`));
+    picture.append(bar);
+    if (expected !== null) picture.append(svg("line", { x1: x, x2: x + step, y1: height - (expected / most) * height, y2: height - (expected / most) * height, class: "even" }));
+  }
+  for (const offset of [-reach, 0, reach]) {
+    picture.append(svg("text", { x: (offset + reach + 0.5) * step, y: height + 11, "text-anchor": offset < 0 ? "start" : offset ? "end" : "middle", class: "sc-tick" }, offset > 0 ? `+${offset}` : String(offset).replace("-", "−")));
+  }
+  return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h4", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement);
+}
+
+const titles: [string, string, string][] = [
+  ["key_token", "Attends to", "times it was the heaviest key; × more than even attention would"],
+  ["query_token", "From", "queries; × heavier than this head's usual"],
+  ["pair", "From → to", "times; × more than query and key by themselves would"],
+];
+
+export function tokenLists(page: HeadPage): HTMLElement[] {
+  return titles.flatMap(([name, title, note]) => {
+    const rows = page.profiles[name] ?? [];
+    if (!rows.length) return [];
+    const lines = rows.map(([token, other, count, lift]) =>
+      make("tr", {}, make("td", {}, visible(String(token)) + (other ? ` → ${visible(String(other))}` : "")), make("td", {}, number(count)), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
+    );
+    return [make("div", { class: "at-chart", "data-profile": name }, make("h4", { title: note }, title), make("table", {}, make("tbody", {}, ...lines)), make("p", {}, note))];
+  });
+}

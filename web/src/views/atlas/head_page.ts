@@ -1,0 +1,96 @@
+/** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
+import type { AtlasData, AtlasExample } from "../../protocol/atlas";
+import type { Label } from "../../protocol/types";
+import { make, number, valueText, visible, weightText } from "../../render/dom";
+import { offsetChart, tokenLists } from "./charts";
+
+export interface Asked {
+  measure: string;
+  tenth: number;
+}
+
+export interface PageHooks {
+  label(layer: number, head: number): Label | null;
+  open(layer: number, head: number): void;
+  ask(asked: Asked): void;
+  /** Reads a text of the corpus; absent where there is no model to read it. */
+  read: ((document: number) => void) | null;
+}
+
+export function headPage(data: AtlasData, place: number, name: [number, number], asked: Asked, hooks: PageHooks): HTMLElement {
+  const page = data.header.heads[place];
+  const [layer, head] = name;
+  const label = hooks.label(layer, head);
+  const element = make("section", { class: "at-page", "aria-label": `Head ${layer}-${head}` });
+  element.append(make("h3", {}, `Head ${layer}-${head}`, make("span", {}, label ? ` ${label.text} ${label.score.toFixed(2)}` : " no label")));
+  for (const { label: title, holds, sentence } of page.evidence) {
+    element.append(make("p", { class: "at-why" }, make("b", {}, holds ? title : `Nearest to a label: ${title}`), `. ${sentence}`));
+  }
+  element.append(examples(data, place, asked, hooks));
+  const offsets = offsetChart(page);
+  element.append(make("div", { class: "at-charts" }, ...(offsets ? [offsets] : []), ...tokenLists(page)));
+  if (page.near.length) {
+    const near = page.near.map(([otherLayer, otherHead, distance]) => {
+      const its = hooks.label(otherLayer, otherHead);
+      const button = make("button", { class: "button", "data-near": `${otherLayer}-${otherHead}`, title: `distance ${distance}` }, `${otherLayer}-${otherHead}${its ? ` ${its.text}` : ""} · ${valueText(distance)}`);
+      button.addEventListener("click", () => hooks.open(otherLayer, otherHead));
+      return button;
+    });
+    element.append(make("h4", {}, "Heads that attend most alike (distance)"), make("div", { class: "at-near" }, ...near));
+  }
+  return element;
+}
+
+function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks): HTMLElement {
+  const page = data.header.heads[place];
+  const there = new Set(data.all(place).map((each) => each.measure));
+  const select = make("select", { "data-control": "examples" });
+  for (const { name, title } of data.header.measures) if (there.has(name)) select.append(make("option", { value: name, selected: name === asked.measure }, title));
+  select.addEventListener("change", () => hooks.ask({ measure: select.value, tenth: -1 }));
+  const counts = page.tenths[asked.measure] ?? [];
+  const most = Math.max(1, ...counts);
+  const tenths = [-1, ...counts.map((_, i) => counts.length - 1 - i)].map((tenth) => {
+    const text = tenth < 0 ? "strongest" : `${tenth / 10}–${(tenth + 1) / 10}`;
+    const button = make("button", { "data-tenth": tenth, "aria-pressed": String(tenth === asked.tenth), title: tenth < 0 ? "The strongest places of the corpus" : `${number(counts[tenth])} places` }, text);
+    if (tenth >= 0) button.style.setProperty("--share", String(Math.sqrt(counts[tenth] / most)));
+    button.addEventListener("click", () => hooks.ask({ ...asked, tenth }));
+    return button;
+  });
+  const shown = data.of(place, asked.measure, asked.tenth);
+  const list = make("ol", { class: "at-examples" }, ...shown.map((each) => line(data, each, hooks)));
+  const none = asked.tenth >= 0 && counts[asked.tenth] === 0 ? "The corpus has no place in this tenth." : "None travelled with this page.";
+  return make(
+    "div",
+    {},
+    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-tenths", role: "group", "aria-label": "Tenths of its range" }, ...tenths)),
+    shown.length ? list : make("p", { class: "at-why" }, none),
+  );
+}
+
+/** The query framed, keys shaded by their weight; every weight is said in words too. */
+function line(data: AtlasData, example: AtlasExample, { read }: PageHooks): HTMLElement {
+  const tokens = data.excerpt(example);
+  const weights = new Map(example.keys);
+  const item = make("li", { "data-document": example.document, "data-query": example.query, "data-value": example.value });
+  item.append(make("b", { title: `text ${example.document}, token ${example.query}` }, valueText(example.value)));
+  const text = make(read ? "button" : "span", { class: "at-text" });
+  if (tokens === null) text.append(`text ${example.document}: token ${example.query} to ${example.keys.map(([key, weight]) => `${key} (${weightText(weight)})`).join(", ")}; this atlas keeps no text`);
+  (tokens ?? []).forEach((token, i) => {
+    if (token === null) return text.append(i ? " …" : "… ");
+    const weight = weights.get(token.place);
+    const joined = token.continues && i > 0 && tokens![i - 1] !== null;
+    if (!joined && i > 0) text.append(" ");
+    const kind = [token.place === example.query ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
+    const shown = visible(joined ? token.text.replace(/^##/, "") : token.text);
+    if (!kind) return text.append(shown);
+    const mark = make("span", { class: kind, title: [token.place === example.query ? "the query" : "", weight === undefined ? "" : `weight ${weightText(weight)}`].filter(Boolean).join(", ") }, shown);
+    if (weight !== undefined) mark.style.setProperty("--weight", String(Math.round(100 * weight)) + "%");
+    text.append(mark);
+  });
+  if (read) {
+    text.setAttribute("title", "Read this text");
+    text.addEventListener("click", () => read(example.document));
+  }
+  item.append(text);
+  return item;
+}
