@@ -75,7 +75,7 @@ class AtlasComparison(HeadResult):
 
 def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:
     """Match heads of one kind by all measures that both atlases have."""
-    shared = [kind for kind in first.kinds if kind in second.kinds]
+    shared: list[Kind] = [kind for kind in first.kinds if kind in second.kinds]
     if not shared:
         raise BadInput(f"{first.model} and {second.model} have no kind of attention in common.")
     frames = [_matched(first, second, kind) for kind in shared]

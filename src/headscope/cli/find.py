@@ -68,7 +68,7 @@ def find(
         "segments": segments, "max_tokens": max_tokens, "field": field, "layout": layout,
         "bad": bad_data, "seed": seed,
     }  # fmt: skip
-    found = find_heads(scope, corpus, query, key, limit=limit, **asked)
+    found: Any = find_heads(scope, corpus, query, key, limit=limit, **asked)
     clear = int(found["clear"].sum())
     out.print(f"{clear} of {len(found)} heads attend so more than chance would:")
     rows: Any = found.head(top).itertuples()

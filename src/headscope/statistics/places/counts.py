@@ -7,10 +7,12 @@ count may lack for it is known.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 REACH = 64  # offsets beyond are counted as this one

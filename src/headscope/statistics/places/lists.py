@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 NOBODY = -1  # the document of an empty slot
 
 
@@ -63,7 +63,7 @@ class PlaceList:
 
     @staticmethod
     def restored(arrays: dict[str, Array]) -> PlaceList:
-        return PlaceList(**{name: arrays[name] for name in _NAMES})  # pyright: ignore
+        return PlaceList(**{name: arrays[name] for name in _NAMES})
 
 
 _NAMES = tuple(field.name for field in fields(PlaceList))

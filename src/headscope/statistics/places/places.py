@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from headscope.statistics.places.lists import PlaceList
 from headscope.statistics.places.settings import TENTHS, PlaceSettings
 from headscope.statistics.places.texts import KeptText, from_arrays, to_arrays
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 
 class Places:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.text.tokens import Tokens
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,14 @@ def from_arrays(arrays: dict[str, Array]) -> dict[int, KeptText]:
     ends = np.cumsum(arrays["lengths"].astype(np.int64))
     starts = ends - arrays["lengths"].astype(np.int64)
     return {
-        int(number): KeptText(
-            *(arrays[name][a:b].astype(kind) for name, kind in _KINDS.items())  # pyright: ignore
-        )
+        int(number): KeptText(*(arrays[name][a:b].astype(kind) for name, kind in _KINDS.items()))
         for number, a, b in zip(arrays["numbers"].tolist(), starts, ends, strict=True)
     }
 
 
-_KINDS = {"ids": np.int32, "segments": np.int8, "classes": np.int8, "continues": np.bool_}
+_KINDS: dict[str, Any] = {
+    "ids": np.int32,
+    "segments": np.int8,
+    "classes": np.int8,
+    "continues": np.bool_,
+}

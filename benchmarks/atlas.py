@@ -1,0 +1,127 @@
+"""An atlas against a survey of the same corpus, its memory, and search in it.
+
+    python benchmarks/atlas.py [--rounds 3] [--device cuda] [--skip-memory]
+
+BERT-base shape, segments of 128 tokens (as benchmarks/survey.py). The atlas, the survey of the same
+measures (patterns and distances included) and the survey of the standard statistics alone are
+timed in turn in one process. Then peak memory of whole atlases of 100 and of 1,000 documents, each
+in a process of its own, and `find` over a million tokens of kept places.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics as stats
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from benchmarks.survey import bert_base, texts
+
+BATCH = 32
+
+
+def speed(rounds: int, device: str) -> dict[str, float]:
+    import headscope as hs
+    from headscope.patterns import measures
+    from headscope.statistics.discovery import choose
+
+    scope = bert_base()
+    scope.model.to(device)
+    corpus = texts(BATCH * (8 if device == "cuda" else 1))
+    same = [*choose(None), *choose("focus"), *measures(scope)]
+    works = {
+        "atlas": lambda: hs.atlas(scope, corpus, progress=False),
+        "survey of the same measures": lambda: hs.survey(
+            scope, corpus, same, distances=True, progress=False
+        ),
+        "survey of the standard statistics": lambda: hs.survey(scope, corpus, progress=False),
+    }
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 1):
+        for name, work in works.items():
+            started = time.perf_counter()
+            work()
+            if turn:  # the first warms up
+                times[name].append(time.perf_counter() - started)
+    return {name: stats.median(taken) for name, taken in times.items()}
+
+
+def memory(documents: int) -> float:
+    code = (
+        "import resource; from benchmarks.survey import bert_base, texts; import headscope as hs; "
+        f"hs.atlas(bert_base(), texts({documents}), distances=False, progress=False); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def search(rounds: int) -> dict[str, float]:
+    """Over made-up places: 125,000 with eight keys each, one million kept tokens."""
+    import pandas as pd
+
+    from headscope.atlas.atlas import Atlas
+
+    chance = np.random.default_rng(0)
+    count, documents, length = 125_000, 2_000, 128
+    words = [f"w{n}" for n in range(2_000)]
+    tokens = [list(chance.choice(words, length)) for _ in range(documents)]
+    of = chance.integers(0, documents, count)
+    places = pd.DataFrame(
+        {
+            "kind": "encoder", "layer": chance.integers(0, 12, count),
+            "head": chance.integers(0, 12, count), "measure": "confidence", "tenth": -1,
+            "rank": 0, "value": 0.5, "document": of, "query": chance.integers(0, length, count),
+            "keys": list(chance.integers(0, length, (count, 8)).astype(np.int32)),
+            "weights": list(chance.random((count, 8)).astype(np.float32)),
+        }
+    )  # fmt: skip
+    texts_of = pd.DataFrame(
+        {
+            "kind": "encoder", "document": np.arange(documents), "tokens": tokens,
+            "segments": [np.zeros(length, np.int8)] * documents,
+            "continues": [np.zeros(length, bool)] * documents,
+        }
+    )  # fmt: skip
+    heads = pd.DataFrame({"kind": ["encoder"], "layer": [0], "head": [0], "measure": ["entropy"]})
+    atlas = Atlas({"text": True}, {"heads": heads, "examples": places, "documents": texts_of})
+    atlas.find(1, query="w7")  # the first lays the words out
+    found = {}
+    for name, asked in {
+        "word": {"query": "w7", "key": "w8"},
+        "expression": {"query": "/^w1/", "weight": 0.9},
+        "same word": {"same_word": True},
+    }.items():
+        taken = []
+        for _ in range(rounds):
+            started = time.perf_counter()
+            atlas.find(50, **asked)
+            taken.append(time.perf_counter() - started)
+        found[name] = stats.median(taken)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--skip-memory", action="store_true")
+    chosen = parser.parse_args()
+    found = speed(chosen.rounds, chosen.device)
+    result: dict[str, object] = {f"{name}, s": round(value, 2) for name, value in found.items()}
+    for name in list(found)[1:]:
+        result[f"atlas / {name}"] = round(found["atlas"] / found[name], 2)
+    result |= {f"find, {k}, ms": round(v * 1000, 1) for k, v in search(5).items()}
+    if not chosen.skip_memory:
+        result |= {f"peak of {n} documents, MB": round(memory(n)) for n in (100, 1_000)}
+    result["largest process, MB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
