@@ -134,6 +134,9 @@ class Search:
         )
 
     def _shown(self, fits: NDArray[np.intp], n: int | None, around: int) -> pd.DataFrame:
+        if n is not None and len(fits) > 4 * n:  # sorting all would take longer than finding them
+            least = np.partition(self._weight[fits], len(fits) - n)[len(fits) - n]
+            fits = fits[self._weight[fits] >= least]
         order = np.lexsort((self._at[fits], -self._weight[fits]))[: len(fits) if n is None else n]
         chosen = fits[order]
         places: Any = self._places.iloc[self._at[chosen]]
