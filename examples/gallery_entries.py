@@ -57,7 +57,7 @@ BUNDLED = (
     Entry(
         "delimiter",
         "Resting on a delimiter",
-        "Head 1-5 puts most of its weight on [SEP], which moves little.",
+        "Head 1-5 puts most of its weight on [SEP].",
         PAIR,
         "hs.head_view(reading, 1, [5])",
     ),
@@ -162,7 +162,7 @@ BUNDLED = (
     Entry(
         "weighted-by-norm",
         "Attention weighted by what it carries",
-        "The map of head 1-5 weighted by the norm of what is moved: rests on [SEP] carry little.",
+        "Head 1-5, which rests on [SEP], weighted by the norm of what it moves.",
         f"hs.circuits.weighted(hs.load(), {STORE})",
         "hs.matrix_view(reading, 1, 5)",
     ),
@@ -185,14 +185,14 @@ PICTURES = (
     Entry(
         "digit-first-layer",
         "A picture, first layer",
-        "Patches of the first layer look around themselves before any head finds the digit.",
+        "The same picture, shaded by what head 0-0 looks at.",
         'hs.load("digits").read(image=picture)',
         "hs.image_view(reading, 0, [0])",
     ),
     Entry(
         "digit-every-head",
         "Every head over patches",
-        "A vision transformer's 4 × 4 heads; the diagonals are neighbours in a row of patches.",
+        "A vision transformer's 4 × 4 heads over 64 patches; stripes are patches many look at.",
         'hs.load("digits").read(image=picture)',
         "hs.model_view(reading)",
     ),

@@ -133,3 +133,12 @@ def test_the_budget_in_bytes_for_128_tokens_of_144_heads(make_scope):
     reading = scope.read("the cat sat on the mat and " * 17 + "the dog ran in a house")
     assert 120 <= len(reading.tokens) <= 128
     assert len(hs.model_view(reading, labels=()).html()) <= 103_600_000 / 50
+
+
+def test_a_view_hands_a_picture_to_readers_that_show_no_page(tiny_bert):
+    import base64
+
+    shown = hs.head_view(tiny_bert.read("the cat sat"))._repr_mimebundle_()
+    assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
+    mapped = hs.head_map(tiny_bert.read("the cat sat"), "entropy")._repr_mimebundle_()
+    assert "image/png" in mapped and "<iframe" in mapped["text/html"]

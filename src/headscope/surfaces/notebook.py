@@ -6,11 +6,18 @@ cannot disturb each other: each has a document of its own.
 
 from __future__ import annotations
 
+import base64
 import html
+import io
+from typing import TYPE_CHECKING
 
 from headscope.views import ViewData, discover
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _LEAST, _MOST = 380, 720  # pixels
+_DOTS = 96  # an inch
 
 
 def frame(page: str, height: int) -> str:
@@ -27,9 +34,25 @@ def height_for(view: ViewData) -> int:
     parts = view.header["parts"]
     if not parts:
         return 520
-    longest = max(
-        max(len(p["query"]["text"]), len((p["key"] or p["query"])["text"])) for p in parts
-    )
     rows_of = getattr(discover()[view.header["view"]], "rows", None)
-    rows = longest if rows_of is None else rows_of(parts)
+    rows = longest(view) if rows_of is None else rows_of(parts)
     return min(_MOST, max(_LEAST, 230 + 24 * rows))
+
+
+def longest(view: ViewData) -> int:
+    """Tokens on the longest side of any part; none where a view shows no text."""
+    return max(
+        (
+            len((part[side] or part["query"])["text"])
+            for part in view.header["parts"]
+            for side in SIDES
+        ),
+        default=0,
+    )
+
+
+def picture(figure: Figure) -> str:
+    """A figure as a PNG in base64, as notebooks keep pictures."""
+    written = io.BytesIO()
+    figure.savefig(written, format="png", dpi=_DOTS)
+    return base64.b64encode(written.getvalue()).decode("ascii")

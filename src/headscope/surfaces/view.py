@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headscope.surfaces.widget import Widget
 
 FIGURES = ("svg", "png", "pdf")
+MOST_DRAWN = 128  # tokens; a picture of more would keep a cell waiting
 
 
 class View:
@@ -85,7 +86,11 @@ class View:
         return notebook.frame(self.html(), notebook.height_for(self.data))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+        shown = {"text/html": self._repr_html_(), "text/plain": repr(self)}
+        if notebook.longest(self.data) <= MOST_DRAWN:
+            # for readers that show no page: exports to PDF, slides, editors
+            shown["image/png"] = notebook.picture(self.figure())
+        return shown
 
     def __repr__(self) -> str:
         caption = self.data.header.get("caption", "")
