@@ -41,14 +41,9 @@ def height_for(view: ViewData) -> int:
 
 def longest(view: ViewData) -> int:
     """Tokens on the longest side of any part; none where a view shows no text."""
-    return max(
-        (
-            len((part[side] or part["query"])["text"])
-            for part in view.header["parts"]
-            for side in SIDES
-        ),
-        default=0,
-    )
+    parts = view.header["parts"]
+    sides = [part[side] or part["query"] for part in parts for side in ("query", "key")]
+    return max((len(side["text"]) for side in sides), default=0)
 
 
 def picture(figure: Figure) -> str:
