@@ -111,3 +111,21 @@ def test_smollm2_spans_lie_where_the_text_is(smollm2: hs.Scope) -> None:
         assert 0 <= start < end <= len(text)
         assert label.startswith("\\x") or text[start:end] == label
     assert tokens.word_texts == ("naïve", "🦄", "strawberries")
+
+
+def test_smollm2_finds_its_heads_in_a_long_text_as_in_a_short_one(
+    smollm2: hs.Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """700 tokens, kept as q and k alone: the weights are the model's own, the heads the same."""
+    from headscope.reading.collecting import keeping
+
+    monkeypatch.setattr(keeping, "SMALL", 0)
+    chance = np.random.default_rng(0)
+    words = chance.choice("river stone apple window garden letter music winter".split(), 300)
+    reading = smollm2.read(" ".join([*words, *words]))
+    part = reading.part()
+    assert not any(one.has_weights for one in part.layers)
+    own = smollm2.read(" ".join([*words, *words]), keep=("weights",), layers=[16])
+    np.testing.assert_allclose(part.weights(16), own.part().weights(16), atol=1e-5)
+    previous = np.diagonal(part.weights(16), -1, 1, 2).mean(-1)
+    assert previous.argmax() == 0 and previous[0] > 0.5
