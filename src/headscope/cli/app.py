@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,6 +41,9 @@ def open_app(
         ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    atlas: Annotated[
+        str | None, typer.Option(help="An atlas of the first model, to go to and back.")
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
 ) -> None:
     """Open the app: type a sentence or two, look at every head.
@@ -50,6 +54,8 @@ def open_app(
 
       headscope app --model bert-base-uncased --port 8400
     """
+    if atlas is not None and not Path(atlas).exists():
+        raise BadInput(f"There is no atlas {atlas}; make one with `headscope atlas`.")
     listening = _listen(host, port)
     token = None if host in LOCAL else secrets.token_urlsafe(16)
     where = _address(host, listening.getsockname()[1], token)
@@ -57,7 +63,7 @@ def open_app(
         f"headscope is starting at {where}  (Ctrl-C stops it)", highlight=False, soft_wrap=True
     )
     hosts = {*LOCAL, host, *_own_names(host), *(allow_host or [])} - set(EVERYWHERE)
-    serve(listening, hosts, model or [], device, token, where if browser else None)
+    serve(listening, hosts, model or [], device, token, where if browser else None, atlas)
 
 
 def serve(
@@ -67,6 +73,7 @@ def serve(
     device: str | None,
     token: str | None,
     open_at: str | None,
+    atlas: str | None = None,
 ) -> None:
     """The page answers at once; torch is imported and models are opened behind it."""
     import threading
@@ -77,6 +84,7 @@ def serve(
     from headscope.surfaces.app.guard import Application, Guard
 
     def make(stage: Stage) -> Application:
+        from headscope.atlas.atlas import Atlas
         from headscope.surfaces.app.models import Models
         from headscope.surfaces.app.server import routes_over
 
@@ -85,7 +93,7 @@ def serve(
         known.open(known.default)
         stage.doing = None
         threading.Thread(target=known.open_all, daemon=True).start()
-        return routes_over(known)
+        return routes_over(known, None if atlas is None else Atlas.load(atlas))
 
     app = Guard(Front(make), hosts, HEADERS, token)
     config = uvicorn.Config(app, **settings())

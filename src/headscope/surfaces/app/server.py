@@ -12,8 +12,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.interrupting import Interrupted
+from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.attributions import target_of
 from headscope.surfaces.app.export import export
 from headscope.surfaces.app.front import HEADERS, Front, Stage
@@ -45,9 +47,9 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application
     return Guard(Front(make), hosts=hosts, headers=HEADERS)
 
 
-def routes_over(models: Models) -> Starlette:
+def routes_over(models: Models, atlas: Atlas | None = None) -> Starlette:
     """Everything that needs a model."""
-    session = Session(models)
+    session = Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
 
     async def read(request: Request) -> Response:
         asked = read_request(await request.body())
@@ -94,6 +96,13 @@ def routes_over(models: Models) -> Starlette:
     def welcome(request: Request) -> Response:
         return _json(session.welcome())
 
+    def atlas_page(request: Request) -> Response:
+        return _container(session.atlas().page())
+
+    def atlas_text(request: Request) -> Response:
+        number = whole(request.path_params["document"], "document")
+        return _json(session.atlas().text(number))
+
     def layer(request: Request) -> Response:
         place = request.path_params
         head = request.query_params.get("head")
@@ -117,6 +126,8 @@ def routes_over(models: Models) -> Starlette:
     reading = "/api/reading/{id:str}"
     routes = [
         Route("/api/models", welcome),
+        Route("/api/atlas", atlas_page),
+        Route("/api/atlas/text/{document:str}", atlas_text),
         Route("/api/read", read, methods=["POST"]),
         Route("/api/media", media, methods=["POST"]),
         Route("/api/queue/{ticket:str}", place),

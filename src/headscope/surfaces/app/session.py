@@ -10,6 +10,7 @@ from headscope.capture import Kind
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.reading import Reading, Scope
+from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.attributions import attributed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
@@ -46,6 +47,7 @@ class Session:
     models: Models
     readings: Readings = field(default_factory=Readings)
     writings: Writings = field(default_factory=Writings)
+    opened_atlas: OpenedAtlas | None = None
 
     def welcome(self) -> dict[str, Any]:
         return {
@@ -54,6 +56,7 @@ class Session:
             "examples": for_page(),
             "media_examples": media_examples(),
             "max_characters": MOST_CHARACTERS,
+            "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
         }
 
     def read(self, request: ReadRequest) -> ViewData:
@@ -88,6 +91,11 @@ class Session:
             writing = self.writings.get(name)
             go_on(scope, writing, request.count)
             return described(scope, name, writing)
+
+    def atlas(self) -> OpenedAtlas:
+        if self.opened_atlas is None:
+            raise BadInput("No atlas is open; start the app with --atlas FILE.")
+        return self.opened_atlas
 
     def place(self, ticket: str) -> dict[str, Any]:
         """Where a request stands in its queue; a null place: it is done, or was never made."""

@@ -10,6 +10,7 @@ import type { State } from "../../protocol/types";
 import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
 import style from "./app.css";
+import { AtlasLayer } from "./atlas";
 import { AppHeader } from "./header";
 import { FirstHint, LessonCard } from "./lesson";
 import { HeadMap } from "./map";
@@ -55,7 +56,8 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   return (
     <>
       <AppHeader session={session} fold={(side) => setFolded(folded === side ? null : side)} />
-      <div class={`app-main${folded ? ` show-${folded}` : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
+      {session.inAtlas && <AtlasLayer session={session} />}
+      <div hidden={session.inAtlas} class={`app-main${folded ? ` show-${folded}` : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
         {current ? <Left session={session} instrument={current} /> : <aside class="side left" aria-label="Head map" />}
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}

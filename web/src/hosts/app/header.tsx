@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
 import { copyText } from "../../render/dom";
+import { AtlasButton } from "./atlas";
 import { Against } from "./against";
 import { Boxes } from "./boxes";
 import { WriteButton } from "./writing";
@@ -38,6 +39,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
       <button class="button primary" data-control="read" disabled={session.phase === "loading" || session.tooMany > 0} onClick={read}>read</button>
       <WriteButton session={session} />
       <Examples session={session} />
+      <AtlasButton session={session} />
       <span class="spring" />
       <Theme session={session} />
       <CopyLink session={session} />

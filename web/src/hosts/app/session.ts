@@ -52,6 +52,8 @@ export class Session {
   /** The model is writing now. */
   isWriting = false;
   reading: Reading | null = null;
+  /** The atlas stands over the reading. */
+  inAtlas = false;
   theme: Theme = "auto";
   state: Partial<State>;
   private ticket = 0;
@@ -169,6 +171,19 @@ export class Session {
   async readTyped(): Promise<void> {
     if (this.tooMany) return;
     this.forget();
+    await this.read(false, true);
+  }
+
+  showAtlas(on: boolean): void {
+    this.inAtlas = on;
+    this.tell();
+  }
+
+  /** A text of the atlas's corpus, opened on the head whose example it is. */
+  async readAt(text: string, pair: string | null, layer: number, head: number): Promise<void> {
+    [this.text, this.pair, this.off, this.writing] = [text, pair ?? "", [], null];
+    this.state = { ...kept(this.state, ["theme"]), view: "head", layer, head, heads: [head] };
+    this.showAtlas(false);
     await this.read(false, true);
   }
 

@@ -1,0 +1,51 @@
+/** The model's atlas over the app: from the sentence in hand to every head over a corpus, and back. */
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { openContainer } from "../../protocol/container";
+import { mountInto } from "../mount";
+import { getBytes, getJson } from "./api";
+import type { Session } from "./session";
+
+export function AtlasButton({ session }: { session: Session }): JSX.Element | null {
+  if (!session.models?.atlas || session.models.atlas !== session.model) return null;
+  return (
+    <button class="button" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
+      {session.inAtlas ? "back to the text" : "atlas"}
+    </button>
+  );
+}
+
+export function AtlasLayer({ session }: { session: Session }): JSX.Element {
+  const holder = useRef<HTMLDivElement>(null);
+  const [message, setMessage] = useState("Opening the atlas…");
+  useLayoutEffect(() => {
+    let stop = () => undefined as void;
+    let gone = false;
+    const openText = async (document: number, layer: number, head: number) => {
+      const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
+      await session.readAt(found.text, found.text_pair, layer, head);
+    };
+    const show = async () => {
+      const source = openContainer(await getBytes("api/atlas"));
+      if (gone || !holder.current) return;
+      const { layer, head } = session.state;
+      source.header.state = { ...source.header.state, theme: session.theme, ...(layer === undefined || head === undefined ? {} : { layer, head, heads: [head] }) };
+      const fail = (error: unknown) => setMessage(String(error instanceof Error ? error.message : error));
+      const options = { fill: true, openText: (...at: [number, number, number]) => void openText(...at).catch(fail) };
+      const { instrument } = mountInto(holder.current, source, options, true);
+      stop = () => instrument.unmount();
+      setMessage("");
+    };
+    show().catch((error: unknown) => setMessage(String(error instanceof Error ? error.message : error)));
+    return () => {
+      gone = true;
+      stop();
+    };
+  }, []);
+  return (
+    <main class="app-atlas">
+      {message && <p class="message" role="status">{message}</p>}
+      <div ref={holder} />
+    </main>
+  );
+}
