@@ -57,8 +57,8 @@ def made_atlas(chance: np.random.Generator) -> hs.Atlas:
     rows = rows.assign(
         measure=np.array(measures)[at // 40], tenth=np.where(at % 40 < 20, -1, (at % 40 - 20) // 2),
         rank=at % 20, value=chance.random(count), document=chance.integers(0, TEXTS, count),
-        query=chance.integers(0, LENGTH, count), keys=list(chance.integers(0, LENGTH, (count, KEYS))),
-        weights=list(weights),
+        query=chance.integers(0, LENGTH, count), weights=list(weights),
+        keys=list(chance.integers(0, LENGTH, (count, KEYS))),
     )  # fmt: skip
     words = np.array([f"word{number}" for number in range(20_000)])
     documents = pd.DataFrame({
@@ -73,7 +73,8 @@ def made_atlas(chance: np.random.Generator) -> hs.Atlas:
     offsets = pd.concat([of_head.assign(profile="offset", name=str(offset), count=9)
                          for offset in range(-64, 65)])  # fmt: skip
     tokens = pd.concat([of_head.assign(profile=name, name=words[rank], count=50 - rank)
-                        for name in ("key_token", "query_token", "pair") for rank in range(10)])  # fmt: skip
+                        for name in ("key_token", "query_token", "pair")
+                        for rank in range(10)])  # fmt: skip
     profiles = pd.concat([offsets, tokens]).assign(other="", expected=5.0, lift=2.0, p=1e-9,
                                                    weight=0.5, focus=0.5)  # fmt: skip
     tenths = pd.concat([of_head.assign(measure=name, tenth=tenth, count=100)

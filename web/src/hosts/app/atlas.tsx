@@ -10,7 +10,7 @@ export function AtlasButton({ session }: { session: Session }): JSX.Element | nu
   if (!session.models?.atlas || session.models.atlas !== session.model) return null;
   return (
     <button class="button" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
-      {session.inAtlas ? "back to the text" : "atlas"}
+      {session.inAtlas ? "back" : "atlas"}
     </button>
   );
 }
