@@ -100,3 +100,9 @@ def test_every_picture_says_what_it_shows(site: Path) -> None:
     for path in site.rglob("*.html"):
         for picture in re.findall(r"<img[^>]*>", path.read_text()):
             assert re.search(r'alt="[^"]+"', picture), f"{path.relative_to(site)}: {picture}"
+
+
+def test_the_gallery_has_a_picture_for_each_theme(site: Path) -> None:
+    text = (site / "gallery" / "index.html").read_text()
+    light, dark = (text.count(f"-{theme}.webp#only-{theme}") for theme in ("light", "dark"))
+    assert light == dark == len(list(ROOT.glob("docs/gallery/thumbnails/*-light.webp")))
