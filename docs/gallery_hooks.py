@@ -11,7 +11,9 @@ from mkdocs.structure.pages import Page
 
 FOLDER = Path(__file__).parent / "gallery"
 LIVE = re.compile(r"<!-- live ([\w-]+) -->")
-PICTURE = re.compile(r"!\[([^\]]*)\]\((thumbnails/[\w-]+)-light\.webp\)")
+PICTURE = re.compile(
+    r"^!\[(.*)\]\((thumbnails/[\w-]+)-light\.webp\)$", re.M
+)  # [SEP] may stand in it
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -1,7 +1,7 @@
 """The Python of README and guides runs as it stands, and prints what the pages say it prints.
 
-The blocks of a page run one after the other in an empty folder that holds a `corpus.txt` and a
-`corpus/`, with the bundled model as `scope`. A block that needs a hub model, a
+The blocks of a page run one after the other in an empty folder that holds a `corpus.txt`, a
+`corpus/` and an `article.txt`, with the bundled model as `scope`. A block that needs a hub model, a
 GPU or somebody's own file says so in a comment before it: `<!-- not run: why -->`. A block of
 `text` after a block of `python` is what that block prints.
 """
@@ -59,6 +59,7 @@ def known(scope: hs.Scope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
     monkeypatch.chdir(tmp_path)
     lines = [f"The {what} was cold. It was left at the door.\n" for what in ("milk", "soup", "tea")]
     Path("corpus.txt").write_text("\n".join(lines * 4))
+    Path("article.txt").write_text(" ".join(lines * 8))
     Path("corpus").mkdir()
     Path("corpus/one.txt").write_text("\n".join(lines * 4))
     reading = scope.read("I went to the store.", "At the store, I bought fresh strawberries.")
