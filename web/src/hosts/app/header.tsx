@@ -86,6 +86,7 @@ function Menu({ name, title, label, onOpen, children }: MenuProps): JSX.Element 
 }
 
 export function Examples({ session }: { session: Session }): JSX.Element | null {
+  if (session.senses) return <MediaExamples session={session} />;
   const examples = session.examples();
   if (!examples.length) return null;
   return (
@@ -94,6 +95,20 @@ export function Examples({ session }: { session: Session }): JSX.Element | null 
         <button key={i} data-example={i} onClick={() => void session.useExample(example)}>
           <b>{example.title}</b>
           <small>{[example.text, example.text_pair].filter(Boolean).join(" · ")}</small>
+        </button>
+      ))}
+    </Menu>
+  );
+}
+
+function MediaExamples({ session }: { session: Session }): JSX.Element | null {
+  const fitting = (session.models?.media_examples ?? []).filter((each) => each.kind === session.senses);
+  if (!fitting.length) return null;
+  return (
+    <Menu name="examples" title="Something to start from" label="examples">
+      {fitting.map(({ name, title }) => (
+        <button key={name} data-media={name} onClick={() => void session.useMedia({ media: "example", name })}>
+          <b>{title}</b>
         </button>
       ))}
     </Menu>

@@ -32,7 +32,6 @@ export function DropZone({ session }: { session: Session }): JSX.Element {
     document.addEventListener("paste", paste);
     return () => document.removeEventListener("paste", paste);
   }, [kind]);
-  const shown = (session.models?.media_examples ?? []).filter((each) => each.kind === kind);
   return (
     <div
       class={`drop${over ? " over" : ""}`}
@@ -52,11 +51,6 @@ export function DropZone({ session }: { session: Session }): JSX.Element {
         {session.media ? <b>{session.media.name}</b> : null} Drop or paste {kind === "image" ? "a picture" : "a sound"}, or choose
       </span>
       <input type="file" data-control="file" accept={`${kind}/*`} aria-label={kind === "image" ? "A picture" : "A sound"} onChange={(event) => void take(event.currentTarget.files?.[0])} />
-      {shown.map((each) => (
-        <button class="button" key={each.name} data-media={each.name} onClick={() => void session.useMedia({ media: "example", name: each.name })}>
-          {each.title}
-        </button>
-      ))}
       {wrong && <span class="warn" role="alert">{wrong}</span>}
     </div>
   );

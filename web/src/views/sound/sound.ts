@@ -110,7 +110,8 @@ export class SoundView extends ImageView {
         return button;
       }),
     );
-    const step = tickStep(seconds);
+    const room = Math.max(3, Math.min(15, across / 48));
+    const step = tickStep((seconds * 15) / room);
     for (const { canvas } of this.panels) {
       if (canvas.nextElementSibling?.classList.contains("sd-axis")) canvas.nextElementSibling.remove();
       const axis = make("div", { class: "sd-axis", "aria-hidden": "true" });

@@ -1,0 +1,56 @@
+"""Pictures and sounds in the browser: shaded, held, walked, within their budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.surfaces.app.media import FOLDER
+from tests.browser.test_walk import PAGE_HOST, Walker
+from tests.reading.media import vision_models as models
+from tests.views.test_sound import SOUND
+
+pytestmark = pytest.mark.browser
+
+
+def digit() -> hs.Reading:
+    return hs.load("digits").read(image=FOLDER / "seven.png")
+
+
+def test_a_patch_is_held_and_its_strongest_weight_is_the_readings(show):
+    reading = digit()
+    view = hs.image_view(reading, layer=2, heads=[1])
+    assert len(view.html()) < 2_000_000
+    seen = show(view)
+    page = seen.page
+    caption = page.locator(".im-panel figcaption")
+    own = reading.attention.sel(layer=2, head=1).values
+    assert f"{own[0, 1:].max():.3f}" in caption.inner_text()
+    box = page.locator(".im-panel canvas").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 0.06, box["y"] + box["height"] * 0.06)
+    page.evaluate(f"{PAGE_HOST}.headscope.painted()")
+    assert f"{own[1, 1:].max():.3f}" in caption.inner_text()
+    assert seen.errors == [] and not [url for url in seen.requests if url.startswith("http")]
+
+
+def test_a_word_over_the_sound_is_taken_in_hand(show):
+    reading = models.whisper().read("a red cat sat", audio=SOUND)
+    seen = show(hs.sound_view(reading, layer=1, heads=[0, 2]))
+    page = seen.page
+    words = page.locator(".sd-lane button")
+    assert words.all_inner_texts() == ["a", "red", "cat", "sat"]
+    words.nth(1).click()
+    page.evaluate(f"{PAGE_HOST}.headscope.painted()")
+    token = int(words.nth(1).get_attribute("data-at"))
+    strongest = np.asarray(reading.cross.sel(layer=1, head=0))[token, :40].max()
+    assert f"{strongest:.3f}" in page.locator(".im-panel figcaption").first.inner_text()
+    assert page.locator(".sd-axis").count() == 2
+    assert seen.errors == []
+
+
+def test_a_page_with_a_picture_is_walked(show):
+    seen = show(hs.image_view(digit(), layer=1, heads=[0]))
+    walker = Walker(seen.page, PAGE_HOST)
+    walker.everywhere(schemes=("light",))
+    assert "image" in walker.ask(f"headscopeWalk.tabs({PAGE_HOST})")
