@@ -120,3 +120,17 @@ def test_the_texts_on_screen_are_the_examples_and_inert(show, atlas, hostile):
     assert seen.page.locator("img").count() == 0
     assert HOSTILE in seen.page.locator(".at-examples li").first.inner_text()
     assert seen.errors == []
+
+
+def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
+    from headscope.surfaces.app.atlas import OpenedAtlas
+    from headscope.surfaces.app.models import Models
+
+    models = Models(["tiny"])
+    models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert}
+    number = int(atlas.examples(1, 1)["document"].iloc[0])
+    found = OpenedAtlas(atlas, models).text(number)
+    part = tiny_bert.read(found["text"], found["text_pair"]).part()
+    assert tuple(part.query.labels) == atlas.document(number).tokens
+    with pytest.raises(BadInput, match="keeps no text 999999"):
+        OpenedAtlas(atlas, models).text(999999)
