@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from headscope.corpus.treebanks.spacy_parse import open_parser
 
 
+@cache
+def _parser() -> Any:
+    return open_parser()
+
+
 def parsed(documents: Sequence[Sequence[str]]) -> Iterator[Any]:
     """Each document, given as its words, as spaCy reads it."""
-    parser = open_parser()
+    parser = _parser()
     tokens: Any = importlib.import_module("spacy.tokens")
     made = (tokens.Doc(parser.vocab, words=[word or " " for word in words]) for words in documents)
     yield from parser.pipe(made)
