@@ -81,8 +81,9 @@ def test_the_bare_command_opens_the_app_on_loopback(monkeypatch):
     monkeypatch.setattr("headscope.cli.app.serve", lambda *given: served.append(given))
     monkeypatch.setattr("headscope.cli.app._listen", lambda host, port: _listen(host, 0))
     assert CliRunner().invoke(build(), []).exit_code == 0
-    (listening, host, models, *_), = served  # fmt: skip
-    assert (host, models) == ("127.0.0.1", [])
+    (listening, hosts, models, _, token, *_), = served  # fmt: skip
+    assert hosts == {"127.0.0.1", "::1", "localhost"}
+    assert models == [] and token is None  # this machine alone: nothing to ask for
     assert listening.getsockname()[0] == "127.0.0.1"
     listening.close()
 
