@@ -84,9 +84,10 @@ def measured_scatter(
         dots = axes.scatter(
             x.values[known], y.values[known], s=areas[known], cmap=shades,
             c=None if colour_by is None else colour_by.values[known],
-            edgecolors=ring[known], linewidths=np.where(marked, 1.2, 0.4)[known], zorder=3,
+            edgecolors=ring[known].tolist(), zorder=3,
+            linewidths=np.where(marked, 1.2, 0.4)[known].tolist(),
         )  # fmt: skip
-        written = [at for at in np.flatnonzero(known) if named[at] or marked[at]]
+        written = [int(at) for at in np.flatnonzero(known) if named[int(at)] or marked[int(at)]]
         for at in written if len(written) <= MOST_NAMED else ():
             axes.annotate(
                 names[at], (x.values[at], y.values[at]), xytext=(3, 1.5), parse_math=False,

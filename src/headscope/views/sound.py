@@ -59,7 +59,10 @@ def build(
 def kind_with_sound(reading: Reading) -> Kind:
     """From words to moments where there are words; else from moments to moments."""
     order: tuple[Kind, ...] = ("cross", "encoder")
-    return next((kind for kind in order if kind in reading.parts), reading.kinds[0])
+    for kind in order:
+        if kind in reading.parts:
+            return kind
+    return reading.kinds[0]
 
 
 def opening(part: Part) -> int:

@@ -107,8 +107,8 @@ def picture_locality(weights: Floats, sides: Sides) -> float:
     if not len(patches):
         return float("nan")
     size = np.median(patches[:, 2:] - patches[:, :2], axis=0)
-    near = (np.abs(_between(sides)) < NEAR * size).all(axis=-1)
-    return _on_patches(weights, sides, near.astype(np.float64))
+    near = np.asarray((np.abs(_between(sides)) < NEAR * size).all(axis=-1), dtype=np.float64)
+    return _on_patches(weights, sides, near)
 
 
 @measured(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def pointing_game(
     attended ones; `object_share` how much of the attention to the picture lies on it. The nulls
     are exact: of a patch, and of m patches, drawn at random, and of attending to all alike.
     """
-    several = [readings] if hasattr(readings, "parts") else list(readings)  # pyright: ignore
+    several: list[Any] = [readings] if hasattr(readings, "parts") else [*cast("Any", readings)]
     for one in several:
         need_reading(one)
     objects = _objects(several, boxes, masks)
@@ -129,7 +129,7 @@ def chance_of_overlap(patches: int, count: int) -> float:
     from scipy.stats import hypergeom
 
     hits = np.arange(count + 1)
-    chances = hypergeom(patches, count, count).pmf(hits)
+    chances = hypergeom.pmf(hits, patches, count, count)
     return float((chances * hits / (2 * count - hits)).sum())
 
 

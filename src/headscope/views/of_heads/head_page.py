@@ -48,9 +48,10 @@ def _by_head(atlas: Atlas, name: str, kind: str) -> dict[tuple[int, int], pd.Dat
 
 def _shown(labels: pd.DataFrame | None) -> str:
     """The measure whose examples come first, as `Atlas.shown_measure` says."""
-    if labels is None or not labels["labelled"].any():
+    found: Any = labels
+    if labels is None or not found["labelled"].any():
         return "confidence"
-    rows: Any = labels[labels["labelled"]].sort_values("score", ascending=False, kind="stable")
+    rows: Any = found[found["labelled"]].sort_values("score", ascending=False, kind="stable")
     return str(rows.iloc[0]["pattern"])
 
 
