@@ -1,5 +1,6 @@
 # make app    set everything up and open the app on the bundled model
-# make test   set everything up and run every test (Python, TypeScript, browser)
+# make test   set everything up and run the tests (Python, TypeScript, browser)
+# make test-slow   those with real pretrained weights, clusters and other browsers
 # make help   the other targets
 
 PYTHON ?= python3
@@ -16,7 +17,8 @@ WORKERS ?= 2
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
 
-test: check test-web test-python test-slow
+# slow tests (real weights, clusters, other browsers) would take it over twenty minutes on two cores
+test: check test-web test-python
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
