@@ -18,7 +18,7 @@ import headscope as hs
 from headscope.models.open import BUNDLED
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
-SAFE = {".safetensors", ".json", ".txt", ".md", ""}
+SAFE = {".safetensors", ".json", ".txt", ".md", ".atlas", ""}  # an atlas is a zip of tables
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,9 @@ def reading(scope: hs.Scope) -> hs.Reading:
 
 def test_the_folder_is_small_and_holds_nothing_that_can_run() -> None:
     files = [path for path in BUNDLED.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= 28e6
+    atlas = [path for path in files if "atlas" in path.name]
+    assert sum(path.stat().st_size for path in atlas) <= 3e6
+    assert sum(path.stat().st_size for path in files if path not in atlas) <= 28e6
     assert {path.suffix for path in files} <= SAFE
     with safe_open(BUNDLED / "model.safetensors", "pt") as weights:
         assert {weights.get_slice(name).get_dtype() for name in weights.keys()} == {"F16"}  # noqa: SIM118

@@ -109,3 +109,10 @@ def test_clusters_are_the_same_for_the_same_seed_and_can_be_drawn():
 def test_asking_for_distances_that_were_not_measured_says_how_to_get_them(tiny_bert):
     with pytest.raises(BadInput, match="distances=True"):
         hs.survey(tiny_bert, ["the cat"], ["entropy"], progress=False).distances()
+
+
+def test_distances_turn_into_an_array(tiny_bert):
+    survey = hs.survey(tiny_bert, ["a cat sat", "the dog ran"], ["entropy"], distances=True)
+    distances = survey.distances()
+    assert np.asarray(distances).shape == (8, 8)
+    assert (np.asarray(distances) == distances.values).all()

@@ -60,7 +60,7 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
         if first == "reading":
             need_reading(source)
         if isinstance(chosen.get("heads"), int):
-            raise BadInput(f"heads= takes a list, such as [{chosen['heads']}].")
+            chosen["heads"] = [chosen["heads"]]  # one head, said plainly
         chosen |= chosen.pop("options", {})
         sending = sending_for(source, theme, labels, neurons, budget)
         if layers is not None or queries is not None:

@@ -34,6 +34,10 @@ class HeadPairs:
     heads: tuple[tuple[int, int], ...]  # (layer, head)
     values: NDArray[np.float64]  # n n
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
+        """The values, wherever numpy asks for an array."""
+        return np.array(self.values, dtype=dtype, copy=copy)
+
 
 @dataclass(frozen=True, eq=False)
 class Survey(HeadResult):
