@@ -6,7 +6,7 @@ import style from "./scatter.css";
 const definition: ViewDefinition = {
   name: "scatter",
   title: "scatter",
-  place: 5,
+  place: 8,
   controls: [],
   keeps: planeKeeps,
   style,
