@@ -79,7 +79,7 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
                   "layers": [3, [99], ["x"]], "keep": [("weight",)]}),
         "load": (hs.load, {"model": "nowhere"},
                  {"model": [3, b"bytes", object(), "", "{empty}", "{half}", "{odd_config}"]}),
-        "head_view": (hs.head_view, {"reading": reading()}, {**view, "heads": [[99], 3, ["x"]]}),
+        "head_view": (hs.head_view, {"reading": reading()}, {**view, "heads": [[99], 99, ["x"]]}),
         "matrix_view": (hs.matrix_view, {"reading": reading()}, {**view, "head": [99]}),
         "neuron_view": (hs.neuron_view, {"reading": reading()}, {**view, "query": [99, "x"]}),
         "model_view": (hs.model_view, {"reading": reading()}, {"reading": NOTHING}),
