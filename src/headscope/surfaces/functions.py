@@ -21,7 +21,7 @@ from headscope.surfaces.view import View
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
 from headscope.views.labels import labels_for
-from headscope.views.state import checked
+from headscope.views.state import CHOICES, FREE, checked
 
 if TYPE_CHECKING:
     from headscope.views.labels import Labels
@@ -61,6 +61,7 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
             need_reading(source)
         if isinstance(chosen.get("heads"), int):
             chosen["heads"] = [chosen["heads"]]  # one head, said plainly
+        _refuse_options_of_others(module, chosen.get("options", {}))
         chosen |= chosen.pop("options", {})
         sending = sending_for(source, theme, labels, neurons, budget)
         if layers is not None or queries is not None:
@@ -72,6 +73,15 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
     show.__doc__ = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.\n\n{module.build.__doc__ or ''}"
     show.__signature__ = _with_what_all_take(signature, inspect.signature(show))  # pyright: ignore[reportFunctionMemberAccess]
     return show
+
+
+def _refuse_options_of_others(module: ViewModule, options: dict[str, Any]) -> None:
+    """An option that only other views have would be passed over in silence."""
+    own = getattr(module, "OPTIONS", {})
+    others = {name for view in discover().values() for name in getattr(view, "OPTIONS", {})}
+    for name in options:
+        if name in others and name not in own and name not in {*CHOICES, *FREE}:
+            raise BadInput(f"The {module.NAME} view has no option {name!r}; other views do.")
 
 
 def sending_for(
