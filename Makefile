@@ -17,7 +17,7 @@ WORKERS ?= 2
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
 
-# slow tests (real weights, clusters, other browsers) would take it over twenty minutes on two cores
+# slow tests (real weights, clusters, other browsers) have a target of their own: make test-slow
 test: check test-web test-python
 
 check: $(VENV)/dev.stamp
