@@ -42,7 +42,7 @@ def main() -> None:
         torch.set_num_threads(given.threads)
     scope, questions = _model_and_questions()
     twin = Scope(copy.deepcopy(scope.model), None, "twin")  # passes that know nothing of the sweep
-    edits = single_edits(LAYERS, HEADS, ("heads",))
+    edits = single_edits(range(LAYERS), HEADS, ("heads",))
     answer(twin, questions)  # warm
     sweep_s, full_s, plain_s, differences = 0.0, [], [], []
     stack = stack_of(scope, questions, "encoder")

@@ -161,7 +161,7 @@ def test_a_long_head_view_has_an_overview_and_brings_a_far_key_beside_its_query(
     seen = show(hs.head_view(reading, layer=0, heads=[0], query=590, labels=()))
     weights = reading.part().weights(0)[0, 590]
     assert cards(seen)[0] == pytest.approx(float(weights.max()), abs=1e-3)
-    assert seen.token("query", 590).is_visible()  # what is pinned is in sight from the first
+    seen.token("query", 590).wait_for(state="visible")  # what is pinned is in sight from the first
     far = seen.view().locator(".strong.far").first
     key = int(far.get_attribute("data-jump"))
     far.click()
@@ -172,8 +172,7 @@ def test_a_long_head_view_has_an_overview_and_brings_a_far_key_beside_its_query(
     assert boxes[0] == pytest.approx(boxes[1], abs=1)
     seen.page.keyboard.press("Escape")
     seen.away()
-    assert seen.token("key", 590).is_visible()  # together again
+    seen.token("key", 590).wait_for(state="visible")  # together again
     box = seen.view().locator(".hv-overview").bounding_box()
     seen.page.mouse.click(box["x"] + 10, box["y"] + 3)
-    seen.painted()
-    assert seen.token("query", 3).is_visible()
+    seen.token("query", 3).wait_for(state="visible")  # drawn once the scrolling has arrived

@@ -76,7 +76,7 @@ class Results:
         metric = METRICS[self.tasks[task]["metric"]]
         asked = Exam(task, (), class_scores, class_losses, labels, metric)
         return judged(
-            task, asked, single_edits(layers, heads, ("heads", "layers")), baseline, edited,
+            task, asked, single_edits(range(layers), heads, ("heads", "layers")), baseline, edited,
             mode="uniform", kind="encoder", layers=layers, heads=heads, shared=True,
         )  # fmt: skip
 

@@ -116,7 +116,7 @@ def _one(
     _say(name, seed, "disabling every head and layer")
     clock = time.monotonic()
     layers, heads = scope.layers["encoder"], scope.heads["encoder"]
-    edits = single_edits(layers, heads, ("heads", "layers"))
+    edits = single_edits(range(layers), heads, ("heads", "layers"))
     swept = answer_each(scope, questions, edits, copies=options.copies)
     run["ablation_seconds"] = round(time.monotonic() - clock, 2)
     run["after"] = _scores(name, swept.baseline, questions)
