@@ -1,6 +1,6 @@
 """Pages of views against BertViz, CircuitsVis and Inspectus, in one run and one browser.
 
-    python benchmarks/views.py [--full] [--tokens 16 64 128 256 512] [-o docs/benchmarks/views.json]
+    python benchmarks/views.py [--full] [--tokens 16 64 128 256 512] [-o FILE]
 
 Heads are real: the 6 layers of all-MiniLM-L6-v2 on one text, and for 12 layers on two texts,
 stacked. Every figure is wall-clock on this machine; the ratios are what counts. Load to painted
@@ -272,7 +272,7 @@ def main() -> None:
     options.add_argument("--tokens", type=int, nargs="*", default=[16, 64, 128, 256, 512])
     options.add_argument("--full", action="store_true", help="BertViz at 256 tokens too (minutes)")
     options.add_argument("--no-peers", action="store_true")
-    options.add_argument("-o", "--output", type=Path, default=Path("docs/benchmarks/views.json"))
+    options.add_argument("-o", "--output", type=Path, default=Path("docs/performance/views.json"))
     given = options.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:

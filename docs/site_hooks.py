@@ -45,9 +45,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     guides = next(part["How to"] for part in nav if "How to" in part)
     # a guide that the navigation does not place yet is found at the end of the guides
     guides += [
-        {_title(path): path.name}
-        for path in sorted(docs.glob("*.md"))
-        if f'"{path.name}"' not in listed
+        {_title(path): page}
+        for path in sorted([*docs.glob("*.md"), *docs.glob("how-to/*.md")])
+        if f'"{(page := path.relative_to(docs).as_posix())}"' not in listed
     ]
     config.nav = [*nav, section]
     return config

@@ -1,4 +1,4 @@
-"""The pictures of docs/bundled-model.md: one head of the bundled model for each pattern.
+"""The pictures of docs/understand/bundled-model.md: one head of the bundled model for each pattern.
 
 python examples/bundled_pictures.py [folder]
 """

@@ -1,4 +1,4 @@
-"""From a prompt to a proven circuit on SmolLM2-135M; the story of docs/circuits.md.
+"""From a prompt to a proven circuit on SmolLM2-135M; the story of docs/how-to/circuits.md.
 
 python examples/circuit_story.py SmolLM2-135M-Instruct.Q4_1.gguf [folder for pictures]
 """

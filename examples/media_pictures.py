@@ -1,4 +1,4 @@
-"""The figures of docs/pictures-and-sound.md: python -m examples.media_pictures docs/images."""
+"""The figures of the page Pictures and sound: python -m examples.media_pictures docs/images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the tables of docs/probes.md.
+"""Make the tables of docs/how-to/probes.md.
 
     python examples/probe_tables.py DATA_FOLDER OUTPUT_FOLDER [MODEL ...]
 
@@ -68,7 +68,8 @@ TABLES: dict[str, Callable[[hs.Scope, Path], pd.DataFrame]] = {
 }
 
 
-HEADING = "# Probes: {name}\n\nMade by `python examples/probe_tables.py DATA docs/tables`.\n\n"
+COMMAND = "python examples/probe_tables.py DATA docs/performance/probes"
+HEADING = f"# Probes: {{name}}\n\nMade by `{COMMAND}`.\n\n"
 
 
 def markdown(table: pd.DataFrame) -> str:

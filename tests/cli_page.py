@@ -1,4 +1,4 @@
-"""The page of commands, made from their own help: `python -m tests.cli_page > docs/cli.md`."""
+"""The page of commands, from their own help: `python -m tests.cli_page > docs/reference/cli.md`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 def page() -> str:
     parts = [
         "# Commands\n",
-        "Made from the commands' own help by `python -m tests.cli_page > docs/cli.md`.\n",
+        "Made from the commands' own help by `python -m tests.cli_page > docs/reference/cli.md`.\n",
         "Without a command, `headscope` opens the app on the bundled model.\n",
     ]
     for name, command in commands():

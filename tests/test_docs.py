@@ -41,8 +41,8 @@ def test_every_command_that_is_shown_exists(path: Path) -> None:
 
 
 def test_the_page_of_commands_is_what_the_commands_say() -> None:
-    assert (ROOT / "docs" / "cli.md").read_text() == page(), (
-        "run: python -m tests.cli_page > docs/cli.md"
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text() == page(), (
+        "run: python -m tests.cli_page > docs/reference/cli.md"
     )
 
 

@@ -26,7 +26,7 @@ FENCE = re.compile(
     r"(?:\n?```text\n(?P<prints>.*?)```)?",
     re.S,
 )
-FAST = ("README.md", "docs/index.md", "docs/start/first-picture.md", "docs/views.md")
+FAST = ("README.md", "docs/index.md", "docs/start/first-picture.md", "docs/how-to/views.md")
 
 
 class Block(NamedTuple):

@@ -1,4 +1,4 @@
-"""The table of views in docs/views.md, made from their files: `python -m tests.views_page`."""
+"""The table in docs/how-to/views.md, made from the views' files: `python -m tests.views_page`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from headscope.view_names import view_functions
 from headscope.views import discover
 
-PAGE = Path(__file__).parents[1] / "docs" / "views.md"
+PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "views.md"
 _TABLE = re.compile(r"\| view \| call \| shows \|\n\|---\|---\|---\|\n(?:\|.*\n)+")
 
 

@@ -1,6 +1,6 @@
 """Tables and figures of the bundled model's page and card, from the files in training/results.
 
-    python -m training.report            # writes docs/bundled-model.md, the card and the figures
+    python -m training.report            # writes the page, the card and the figures
     python -m training.report --check    # says whether the tables are those of the results
 
 In both texts a table stands between `<!-- table: name -->` and `<!-- end -->`; only what is
@@ -22,7 +22,7 @@ from training.report_tables import TABLES
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "training" / "results"
 TEXTS = (
-    ROOT / "docs" / "bundled-model.md",
+    ROOT / "docs" / "understand" / "bundled-model.md",
     ROOT / "src" / "headscope" / "models" / "bundled" / "README.md",
 )
 IMAGES = ROOT / "docs" / "images"

@@ -1,6 +1,6 @@
 """The architecture matrix: every family capture is held to, each as a tiny random model.
 
-`python -m tests.contracts.families_page > docs/families.md` writes the table users read.
+`python -m tests.contracts.families_page > docs/reference/families.md` writes the table users read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Print `docs/families.md`: what can be read of each family, found by reading it."""
+"""Print `docs/reference/families.md`: what can be read of each family, found by reading it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headscope.capture.call import allowed
 from tests.contracts.families import FAMILIES, Family
 from tests.contracts.family_models import build, inputs
 
-PAGE = Path(__file__).parents[2] / "docs" / "families.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "families.md"
 
 HEAD = """# What can be read of which family
 
@@ -33,7 +33,7 @@ How a family is read is found by running it, never from its name:
 Families that are not listed are read the same way when they take either of the first two ways;
 `headscope models NAME` says what it finds. Weights can be replaced wherever they are read.
 
-This page is made by `python -m tests.contracts.families_page > docs/families.md`.
+This page is made by `python -m tests.contracts.families_page > docs/reference/families.md`.
 
 | family | attention | read at | weights | q, k, v | positional bias | notes |
 |---|---|---|---|---|---|---|

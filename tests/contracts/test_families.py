@@ -267,5 +267,5 @@ def test_matrix_is_as_large_as_promised() -> None:
 
 def test_page_users_read_is_made_from_the_matrix() -> None:
     assert PAGE.read_text() == page(lambda family: run_once(family).calls), (
-        "run: python -m tests.contracts.families_page > docs/families.md"
+        "run: python -m tests.contracts.families_page > docs/reference/families.md"
     )

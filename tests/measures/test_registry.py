@@ -17,7 +17,7 @@ from headscope.statistics import discover
 from headscope.statistics.discovery import choose
 from headscope.views.table import table_of
 
-DOCS = Path(__file__).parents[2] / "docs" / "measures.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "measures.md"
 PACKAGE = '''
 from torch import Tensor
 
@@ -93,7 +93,9 @@ def test_a_package_s_statistic_and_pattern_are_found_everywhere(another_package,
 
 
 def test_the_documentation_page_is_up_to_date():
-    assert DOCS.read_text("utf-8") == page(), "run: python -m headscope.measures > docs/measures.md"
+    assert DOCS.read_text("utf-8") == page(), (
+        "run: python -m headscope.measures > docs/reference/measures.md"
+    )
 
 
 @pytest.mark.parametrize("measure", every().values(), ids=lambda measure: measure.name)

@@ -1,4 +1,4 @@
-"""The table of largest differences: `python -m tests.oracles.table > docs/oracles.md`."""
+"""The table of largest differences: `python -m tests.oracles.table > docs/reference/oracles.md`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.oracles import bertviz_pages, clark, eager_maps, loops, transformer_l
 from tests.oracles.comparison import installed
 
 ORACLES = (eager_maps, loops, clark, bertviz_pages, transformer_lens_patterns)
-PAGE = Path(__file__).parents[2] / "docs" / "oracles.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "oracles.md"
 HEAD = """# Held against others
 
 Every number below was computed twice: by headscope, and by a program or a definition that nobody
@@ -21,7 +21,8 @@ here wrote. The largest difference over all layers, heads, queries and keys is s
 that the test suite allows (`pytest tests/oracles`). Random models are tiny ones of that family with
 large random weights, whose attention is far from uniform.
 
-Made by `python -m tests.oracles.table > docs/oracles.md`, on a CPU in float32, with {versions}.
+Made by `python -m tests.oracles.table > docs/reference/oracles.md`, on a CPU in float32, with
+{versions}.
 
 | oracle | model | what | numbers | largest difference | allowed |
 |---|---|---|--:|--:|--:|

@@ -1,4 +1,4 @@
-"""What docs/reading.md shows is there."""
+"""What docs/how-to/reading.md shows is there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import headscope as hs
 
-PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reading.md"
 
 
 def test_every_name_the_page_uses_exists(tiny_bert: hs.Scope) -> None:

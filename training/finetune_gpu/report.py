@@ -88,7 +88,13 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     every = Results.by_rate(options.results)
-    lines = score_table(every)
+    lines = [
+        "# Fine-tuning, every table",
+        "",
+        "What each table means: [Fine-tune and compare](../../how-to/finetuning.md).",
+        "",
+    ]
+    lines += score_table(every)
     for rate, found in every.items():
         lines += ["", f"## Learning rate {rate:g}", ""]
         lines += [*ablation_table(found, options.out, rate), "", *layer_table(found), ""]

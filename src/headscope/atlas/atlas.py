@@ -29,8 +29,8 @@ UNLABELLED = ("confidence", "focus")  # what examples of a head without a label 
 class Atlas(HeadResult):
     """Every head's measures, labels, examples, profiles and neighbours over a corpus.
 
-    Tables are those of the file (see docs/atlas.md); one that is opened from a file is read when
-    it is first asked for.
+    Tables are those of the file (see docs/how-to/atlas.md); one that is opened from a file is read
+    when it is first asked for.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Atlas(HeadResult):
         """What a head looks for: `which` is offset, query_token, key_token, pair, position, length.
 
         `count` is how often, `expected` how often by chance, `lift` their ratio and `p` how often
-        chance alone would do as well; see docs/atlas.md for what chance is.
+        chance alone would do as well; see docs/how-to/atlas.md for what chance is.
         """
         rows: Any = self._of_head(self.frame("profiles"), layer, head, kind)
         if which is None:

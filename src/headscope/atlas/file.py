@@ -1,7 +1,7 @@
 """The file of an atlas: Parquet tables and a JSON description, in a zip or a folder.
 
-Everything opens with pandas alone; `docs/atlas.md` says what each column is. The same content gives
-the same bytes: members have no times and stand in one order.
+Everything opens with pandas alone; `docs/how-to/atlas.md` says what each column is. The same
+content gives the same bytes: members have no times and stand in one order.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from headscope.measures.measure import Measure, Origin
 from headscope.measures.registry import every
 
-COMMAND = "python -m headscope.measures > docs/measures.md"
+COMMAND = "python -m headscope.measures > docs/reference/measures.md"
 TITLES: dict[Origin, tuple[str, str]] = {
     "statistic": (
         "Statistics",
@@ -21,7 +21,7 @@ TITLES: dict[Origin, tuple[str, str]] = {
         "yardsticks that a survey keeps beside it: `name:uniform` (a head that attends evenly), "
         "`name:null` (this head with its weights dealt out again among the keys the pattern "
         "chooses from), `name:excess` (score minus null) and `name:variance` (of the score over "
-        "those deals). See [patterns.md](patterns.md).",
+        "those deals). See [Name and explain heads](../how-to/patterns.md).",
     ),
     "circuit": ("Circuits", "What a head writes, and how heads feed each other."),
     "picture": ("Pictures and sound", "Heads over patches of a picture or frames of sound."),
