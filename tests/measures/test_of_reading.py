@@ -12,7 +12,7 @@ from headscope.patterns.labels import quick_table, why_not_scored
 from headscope.reading import LayerAttention
 from headscope.statistics.of_reading import reading_values
 from headscope.text.tokens import Tokens
-from headscope.views.table import table_of
+from headscope.views.numbers.table import table_of
 
 PAIR = ("I went to the store. It was red.", "At the store, I bought the fresh strawberries.")
 

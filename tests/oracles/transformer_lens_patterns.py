@@ -45,6 +45,6 @@ def compare() -> Iterator[Comparison]:
 
 
 def _measure(reading: hs.Reading, name: str):
-    from headscope.views.table import table_of
+    from headscope.views.numbers.table import table_of
 
     return table_of(reading).columns[name]

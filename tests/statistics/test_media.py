@@ -16,7 +16,7 @@ from headscope.reading.media.read import placed_tokens
 from headscope.statistics.media.of_part import media_values
 from headscope.statistics.media.pointing import chance_of_overlap
 from headscope.views.image import on_places
-from headscope.views.table import table_of
+from headscope.views.numbers.table import table_of
 from training.vision.digits import draw
 
 SIDE, PATCH = 4, 10  # four by four patches of ten pixels, after a class token and a register

@@ -7,11 +7,11 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
-from headscope.reading.generated import tokens_of_ids
+from headscope.reading.generating.generated import tokens_of_ids
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.examples import CLEAR, EXAMPLES
 from headscope.surfaces.app.lessons import induction, lesson_for
-from headscope.views.summary import summary
+from headscope.views.numbers.summary import summary
 from tests.views.decoding import Container
 
 TEXT = "I went to the store and the cat sat"

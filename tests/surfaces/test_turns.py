@@ -8,7 +8,7 @@ import time
 import pytest
 
 import headscope as hs
-from headscope.reading.interrupting import Interrupted, interruptible
+from headscope.reading.collecting.interrupting import Interrupted, interruptible
 from headscope.surfaces.app.turns import Turns
 
 

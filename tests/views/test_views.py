@@ -213,7 +213,7 @@ def test_a_head_map_shows_numbers_of_ones_own(form: str) -> None:
     import pandas as pd
     import torch
 
-    from headscope.views.table import table_of
+    from headscope.views.numbers.table import table_of
 
     numbers = np.arange(6.0).reshape(2, 3)
     heads = [(layer, head) for layer in range(2) for head in range(3)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
-from headscope.reading.attention_steps import as_array, is_stepwise, whole_maps
+from headscope.reading.generating.attention_steps import as_array, is_stepwise, whole_maps
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.weights.layer import LayerAttention

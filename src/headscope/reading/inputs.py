@@ -12,7 +12,7 @@ from headscope.reading.arguments import check_layers
 from headscope.reading.checks import note_warnings
 from headscope.reading.collecting.keeping import Keeping
 from headscope.reading.collecting.run import run
-from headscope.reading.generated import tokens_of_ids
+from headscope.reading.generating.generated import tokens_of_ids
 from headscope.reading.positions import names_of_positions
 from headscope.reading.reading import Reading
 from headscope.text.tokens import Tokens

@@ -102,13 +102,13 @@ class Reading:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a safetensors file that opens with the plain safetensors library too."""
-        from headscope.reading.storage import save
+        from headscope.reading.storing.storage import save
 
         save(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Reading:
-        from headscope.reading.storage import load
+        from headscope.reading.storing.storage import load
 
         return load(need_path(path))
 

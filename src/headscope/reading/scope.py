@@ -30,7 +30,7 @@ from headscope.reading.collecting.keeping import Keeping, Kept
 from headscope.reading.collecting.run import collect
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
-from headscope.reading.generation import generated_reading
+from headscope.reading.generating.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
 from headscope.text.pairs import split_pairs

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.views.labels import Label
+from headscope.views.numbers.summary import describe_column
 from headscope.views.of_heads.examples import PER_HEAD, chosen_examples, pack_examples, pack_texts
 from headscope.views.of_heads.head_page import head_pages
 from headscope.views.of_heads.plane import labels_in, plane_state, plane_table
 from headscope.views.state import checked
-from headscope.views.summary import describe_column
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending
 
@@ -116,7 +116,7 @@ def _caption(atlas: Atlas, shown: int) -> str:
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """On paper the plane of heads, by likeness where the atlas knows it."""
-    from headscope.figures.head_scatter import Axis, measured_scatter
+    from headscope.figures.of_heads.head_scatter import Axis, measured_scatter
 
     table = plane_table(source, state.get("kind"))
     on = plane_state(table, **{name: state.get(name) for name in ("x", "y", "colour", "size")})

@@ -13,10 +13,10 @@ from headscope.measures import current_name
 from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Label, as_labels
+from headscope.views.numbers.summary import describe_column
+from headscope.views.numbers.table import Table, table_of
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
-from headscope.views.summary import describe_column
-from headscope.views.table import Table, table_of
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending, frame
 

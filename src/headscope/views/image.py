@@ -88,7 +88,7 @@ def opening_query(part: Part) -> int:
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same picture on paper: a panel for each head that is on."""
-    from headscope.figures.shaded_picture import Panel, shaded_pictures
+    from headscope.figures.media.shaded_picture import Panel, shaded_pictures
 
     part = reading.part(state["kind"])
     heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])

@@ -9,10 +9,10 @@ import numpy as np
 
 from headscope.reading import Reading
 from headscope.views.labels import Label
+from headscope.views.numbers.summary import describe_column
 from headscope.views.of_heads.plane import labels_in, plane_state, plane_table
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
-from headscope.views.summary import describe_column
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending, frame
 
@@ -76,7 +76,7 @@ def _headers(labels: Sequence[Label]) -> list[dict[str, Any]]:
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same plane on paper; labelled and chosen heads carry their numbers."""
-    from headscope.figures.head_scatter import Axis, measured_scatter
+    from headscope.figures.of_heads.head_scatter import Axis, measured_scatter
     from headscope.figures.style import describe
 
     table = plane_table(source, state.get("kind"))

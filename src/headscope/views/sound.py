@@ -75,7 +75,7 @@ def opening(part: Part) -> int:
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same on paper: a spectrogram for each head that is on, words over the first."""
-    from headscope.figures.shaded_sound import Strip, shaded_sound
+    from headscope.figures.media.shaded_sound import Strip, shaded_sound
 
     part = reading.part(state["kind"])
     sound = reading.sound

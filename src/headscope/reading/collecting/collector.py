@@ -11,7 +11,7 @@ from torch import Tensor
 from headscope.capture.call import Call, Kind
 from headscope.capture.softmax import attention_weights
 from headscope.errors import BadInput
-from headscope.reading import interrupting
+from headscope.reading.collecting import interrupting
 from headscope.reading.collecting.keeping import Keep, Keeping, Layer
 from headscope.reading.collecting.positional import Positional
 from headscope.reading.collecting.to_host import ToHost

@@ -19,7 +19,7 @@ from headscope.media.sound import open_sound
 from headscope.reading.arguments import check_layers
 from headscope.reading.collecting.collector import Collector
 from headscope.reading.collecting.keeping import Keeping
-from headscope.reading.generated import tokens_of_ids
+from headscope.reading.generating.generated import tokens_of_ids
 from headscope.reading.media.image_tokens import image_token, places_in_text
 from headscope.reading.media.processors import feature_extractor_of, processor_of
 from headscope.reading.media.sound_places import sound_places

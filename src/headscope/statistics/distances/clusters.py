@@ -35,7 +35,7 @@ class Clusters:
 
     def plot(self, values: Sequence[float] | NDArray[np.floating] | None = None) -> Figure:
         """The map, coloured by layer or by any number per head."""
-        from headscope.figures.head_scatter import head_scatter
+        from headscope.figures.of_heads.head_scatter import head_scatter
 
         layers = np.array([layer for layer, _ in self.heads], dtype=float)
         shown = layers if values is None else np.asarray(values, dtype=float).ravel()

@@ -76,8 +76,8 @@ class Survey(HeadResult):
         form: Literal["map", "scatter"] = "map",
     ) -> Figure:
         """A statistic as a layers × heads map, or as the papers' dots above each layer."""
-        from headscope.figures.by_layer import scatter_by_layer
-        from headscope.figures.layer_head_map import layer_head_map
+        from headscope.figures.of_heads.by_layer import scatter_by_layer
+        from headscope.figures.of_heads.layer_head_map import layer_head_map
 
         values = self.map(name, kind)
         name = name or self.measures[0]

@@ -149,7 +149,7 @@ def _summary(found: Findings) -> str:
 def _overview(report: Report, found: Findings) -> None:
     import numpy as np
 
-    from headscope.figures.layer_head_map import layer_head_map
+    from headscope.figures.of_heads.layer_head_map import layer_head_map
     from headscope.patterns.labels import in_order
 
     section = report.section(

@@ -10,7 +10,7 @@ from typing import Any
 from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.surfaces.app.attributions import attribution
-from headscope.surfaces.app.patterns import labels_of
+from headscope.surfaces.app.heads.patterns import labels_of
 from headscope.surfaces.app.readings import Kept
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES

@@ -6,15 +6,15 @@ from typing import Any
 
 from headscope.capture import Kind
 from headscope.reading import Reading
+from headscope.surfaces.app.heads.patterns import labels_of
 from headscope.surfaces.app.lessons import lesson_for
-from headscope.surfaces.app.patterns import labels_of
 from headscope.surfaces.app.readings import Kept
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures, opening_query
 from headscope.views.labels import as_labels
+from headscope.views.numbers.table import Table, table_of
 from headscope.views.opening import opening_head
 from headscope.views.sound import kind_with_sound, opening
-from headscope.views.table import Table, table_of
 from headscope.views.text import telling_query
 from headscope.views.wire.frame import frame
 

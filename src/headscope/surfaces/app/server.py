@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput, HeadscopeError
-from headscope.reading.interrupting import Interrupted
+from headscope.reading.collecting.interrupting import Interrupted
 from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.attributions import target_of
 from headscope.surfaces.app.export import export

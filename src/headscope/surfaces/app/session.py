@@ -14,7 +14,7 @@ from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.attributions import attributed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
-from headscope.surfaces.app.facts import head_facts
+from headscope.surfaces.app.heads.facts import head_facts
 from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import Models

@@ -11,7 +11,7 @@ from headscope.errors import BadInput
 from headscope.measures import current_name
 from headscope.reading import Reading
 from headscope.views.labels import Label, Labels, as_labels
-from headscope.views.table import Table, table_of
+from headscope.views.numbers.table import Table, table_of
 
 # the first of these that was measured; a reader changes them in the page
 PREFERRED = {

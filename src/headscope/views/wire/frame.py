@@ -9,8 +9,8 @@ from typing import Any
 from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Label, Labels, as_labels
+from headscope.views.numbers.table import Table
 from headscope.views.opening import opening_head
-from headscope.views.table import Table
 from headscope.views.wire import budget
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.layers import plan_of

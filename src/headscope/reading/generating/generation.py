@@ -12,7 +12,7 @@ from headscope.errors import BadInput
 from headscope.models.evaluation import evaluating
 from headscope.reading.collecting.keeping import Keeping
 from headscope.reading.collecting.run import collect
-from headscope.reading.generated import tokens_of_ids
+from headscope.reading.generating.generated import tokens_of_ids
 from headscope.reading.reading import Reading
 from headscope.text.targets import language_token
 

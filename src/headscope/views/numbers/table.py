@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.results.result import head_array
-from headscope.views.plain_table import plain_columns
-from headscope.views.summary import describe_column, summary
+from headscope.views.numbers.plain_table import plain_columns
+from headscope.views.numbers.summary import describe_column, summary
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import pack_numbers
 

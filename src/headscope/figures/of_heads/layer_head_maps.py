@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
-from headscope.figures.layer_head_map import label_ticks, scale_of
+from headscope.figures.of_heads.layer_head_map import label_ticks, scale_of
 
 GAP, LEFT, BELOW = 0.22, 0.5, 0.5  # inches
 

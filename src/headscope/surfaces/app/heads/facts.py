@@ -9,12 +9,12 @@ from typing import Any
 from headscope.capture import Kind
 from headscope.measures import Measure, every
 from headscope.patterns.labels import why_not_scored
-from headscope.surfaces.app.looks import strongest_pairs
-from headscope.surfaces.app.patterns import of_head
+from headscope.surfaces.app.heads.looks import strongest_pairs
+from headscope.surfaces.app.heads.patterns import of_head
+from headscope.surfaces.app.heads.reasons import over_corpus, why
 from headscope.surfaces.app.readings import Kept
-from headscope.surfaces.app.reasons import over_corpus, why
+from headscope.views.numbers.summary import summary
 from headscope.views.state import check_heads
-from headscope.views.summary import summary
 
 NOTHING = "No pattern stands out on this text, so there is nothing to explain."
 FIRST = ("entropy", "confidence", "distance", "first", "special_tokens", "previous", "next", "self")

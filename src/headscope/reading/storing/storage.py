@@ -16,10 +16,10 @@ import numpy as np
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.reading.consistency import fault_of
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
-from headscope.reading.stored_media import media_in, media_out
+from headscope.reading.storing.consistency import fault_of
+from headscope.reading.storing.media import media_in, media_out
 from headscope.reading.weights.held import InFile
 from headscope.reading.weights.layer import LayerAttention
 from headscope.reading.weights.shapes import Bias, Mask

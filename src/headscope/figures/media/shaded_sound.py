@@ -15,7 +15,7 @@ from headscope.figures import style
 from headscope.figures.colour import INK, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable
 from headscope.figures.frame import finish, text_width
-from headscope.figures.shaded_picture import HEAT, OUTLINE
+from headscope.figures.media.shaded_picture import HEAT, OUTLINE
 
 if TYPE_CHECKING:
     from headscope.media import Places

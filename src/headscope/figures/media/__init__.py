@@ -1,0 +1,1 @@
+"""Pictures and sounds, shaded by numbers of their places."""

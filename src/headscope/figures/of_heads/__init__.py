@@ -1,0 +1,1 @@
+"""Numbers of heads drawn: a map of layers and heads, dots by layer, dots in a plane."""

@@ -1,0 +1,1 @@
+"""Text a model writes on itself, and the attention of every step."""

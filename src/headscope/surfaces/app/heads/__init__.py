@@ -1,0 +1,1 @@
+"""What is known of one head on the text in hand."""
