@@ -26,7 +26,7 @@ from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep.sweep import Sweep
 from headscope.reading.scope import Scope
 from headscope.tasks.metrics import find_metric
-from headscope.tasks.questions import Exam, class_losses, class_scores
+from headscope.tasks.questions import Questions, class_losses, class_scores
 
 BATCH, TOKENS, LAYERS, HEADS = 16, 128, 12, 12
 BUDGET = 0.5
@@ -87,7 +87,7 @@ def main() -> None:
     assert max(differences) < 1e-4, "the shared way must give the same answers"
 
 
-def _model_and_questions() -> tuple[Scope, Exam]:
+def _model_and_questions() -> tuple[Scope, Questions]:
     torch.manual_seed(0)
     model = BertForSequenceClassification(BertConfig(num_labels=2)).eval()
     for name, parameter in model.named_parameters():
@@ -96,7 +96,7 @@ def _model_and_questions() -> tuple[Scope, Exam]:
     ids = torch.randint(1000, 30000, (BATCH, TOKENS))
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     labels = torch.zeros(BATCH, dtype=torch.long)
-    questions = Exam(
+    questions = Questions(
         "random text", ((batch, labels),), class_scores, class_losses, labels.numpy(),
         find_metric("accuracy"),
     )  # fmt: skip

@@ -35,7 +35,7 @@ from headscope.statistics.kernels.fused import Tile
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.batch_values import features_for, take
+from headscope.statistics.survey.batch_values import add_values, features_for
 from headscope.statistics.survey.portion import Settings, measure_batches
 from headscope.statistics.survey.run import survey
 from headscope.statistics.survey.tally import Tally
@@ -128,7 +128,7 @@ def survey_pass(model, inputs, grid: Grid, chosen: list[Statistic]):
         tally = Tally(chosen)
         with torch.no_grad(), capture(model, recorder, lazy=True):
             model(**inputs)
-        take(chosen, recorder.rows(grid.kind), fresh, tally)
+        add_values(chosen, recorder.rows(grid.kind), fresh, tally)
         return tally
 
     return run

@@ -15,7 +15,7 @@ from headscope.arguments import need_scope
 
 if TYPE_CHECKING:
     from headscope.corpus.bad_data import Choice
-    from headscope.corpus.coreference.documents import Document
+    from headscope.corpus.coreference.documents import CoreferenceDocument
     from headscope.corpus.relations.examples import Relation
     from headscope.corpus.treebanks.conllu import Sentence
     from headscope.probes.all_heads.run import AllHeadsResult
@@ -43,12 +43,12 @@ def dependency(
     from headscope.probes.dependency.heads import probe_dependency
 
     scored = None if test is None else _trees(test, bad)
-    return probe_dependency(scope, _trees(treebank, bad), scored, bad=bad, **_settled(options))
+    return probe_dependency(scope, _trees(treebank, bad), scored, bad=bad, **options)
 
 
 def coreference(
     scope: Scope,
-    documents: str | Path | Iterable[Document],
+    documents: str | Path | Iterable[CoreferenceDocument],
     *,
     bad: Choice = "skip",
     **options: Any,
@@ -59,7 +59,7 @@ def coreference(
     from headscope.probes.coreference.heads import probe_coreference
 
     opened = CoreferenceCorpus(documents, bad) if isinstance(documents, (str, Path)) else documents
-    return probe_coreference(scope, opened, bad=bad, **_settled(options))
+    return probe_coreference(scope, opened, bad=bad, **options)
 
 
 def relations(
@@ -75,7 +75,7 @@ def relations(
     from headscope.probes.relations.heads import probe_relations
 
     opened = Relations(examples, bad) if isinstance(examples, (str, Path)) else examples
-    return probe_relations(scope, opened, bad=bad, **_settled(options))
+    return probe_relations(scope, opened, bad=bad, **options)
 
 
 def features(
@@ -85,7 +85,7 @@ def features(
     need_scope(scope)
     from headscope.probes.features.attention import probe_features
 
-    return probe_features(scope, _trees(treebank, bad), bad=bad, **_settled(options))
+    return probe_features(scope, _trees(treebank, bad), bad=bad, **options)
 
 
 def all_heads(
@@ -96,7 +96,7 @@ def all_heads(
     from headscope.probes.all_heads.run import probe_all_heads
 
     parts = [_trees(part, bad) for part in (train, dev, test)]
-    return probe_all_heads(scope, *parts, bad=bad, **_settled(options))
+    return probe_all_heads(scope, *parts, bad=bad, **options)
 
 
 def _trees(given: Any, bad: Choice) -> Any:
@@ -110,10 +110,3 @@ def _trees(given: Any, bad: Choice) -> Any:
     from headscope.corpus.treebanks.conllu import Treebank
 
     return Treebank(given, bad)
-
-
-def _settled(options: dict[str, Any]) -> dict[str, Any]:
-    """The options by the names the probes have for them: `max_tokens` bounds a text's length."""
-    if "max_tokens" in options:
-        options["max_length"] = options.pop("max_tokens")
-    return options

@@ -68,7 +68,7 @@ import sys
 import headscope as hs
 from headscope.cli import main
 from headscope.surfaces.app.export import export
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 from tests.tiny import tiny_scope
 from tests.views_page import rows
 reading = tiny_scope("BertForPreTraining").read("the cat sat")
@@ -77,7 +77,7 @@ view.save(sys.argv[1] + "/page.html")
 view.save(sys.argv[1] + "/figure.svg")
 assert "throwaway_view" in hs.__all__ and "throwaway_view" in dir(hs)
 assert any("hs.throwaway_view(reading, layer)" in row for row in rows()), rows()
-kept = Kept("tiny", None, "the cat sat", None, reading, (), None)
+kept = KeptReading("tiny", None, "the cat sat", None, reading, (), None)
 data, kind, name = export(kept, {"format": "svg", "view": "throwaway", "mood": "loud"})
 assert b"throwaway" in data and name == "headscope-throwaway.svg"
 try:

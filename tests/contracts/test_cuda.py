@@ -15,7 +15,7 @@ from headscope.edits.pruning import prune
 from headscope.finetuning.finetune import new_classifier
 from headscope.finetuning.training import Recipe, encode, train
 from headscope.probes.dependency.heads import probe_dependency
-from headscope.tasks.questions import exam
+from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.probes.conftest import SENTENCES
@@ -116,7 +116,7 @@ def test_tasks_ablations_importance_and_pruning():
         scope = tiny_scope("BertForSequenceClassification", num_labels=2)
         scope.model.to(device)
         task = labelled_task("toy", TEXTS * 4, PAIRS * 4, ["a", "b", "a", "b", "b"] * 4)
-        questions = exam(scope, task, batch_size=8)
+        questions = make_questions(scope, task, batch_size=8)
         disabled = ablate(scope, questions, draws=50)
         weighed = importance(scope, questions)
         pruned = prune(scope, questions)
@@ -131,7 +131,7 @@ def test_language_tasks(family):
     for device in DEVICES:
         scope = scope_of(family, device)
         kind = "masked" if family == "bert" else "next"
-        questions = exam(scope, language_task("toy", TEXTS, kind), batch_size=2)
+        questions = make_questions(scope, language_task("toy", TEXTS, kind), batch_size=2)
         maps.append(ablate(scope, questions, draws=20).head_map)
     np.testing.assert_allclose(maps[0], maps[1], atol=1e-4)
 

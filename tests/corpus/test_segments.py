@@ -78,7 +78,7 @@ def test_batches_group_like_lengths_and_respect_the_limit(tiny_bert):
 
 def test_a_text_longer_than_the_model_is_cut(tiny_bert):
     batch = next(batches(tiny_bert, [Segment(0, 0, "cat " * 500)], most_tokens=99, longest=None))
-    assert len(batch.tokens[0]) == tiny_bert.max_length
+    assert len(batch.tokens[0]) == tiny_bert.max_tokens
 
 
 def test_a_text_that_makes_no_tokens_is_left_out(tiny_gpt2):

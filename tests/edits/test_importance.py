@@ -16,7 +16,7 @@ from headscope.edits.live import effect, important_heads
 from headscope.edits.pruning import prune
 from headscope.errors import BadInput
 from headscope.tasks.metrics import METRICS
-from headscope.tasks.questions import exam
+from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.tiny import tiny_scope
@@ -30,7 +30,7 @@ def bert():
 @pytest.fixture(scope="module")
 def questions(bert):
     task = labelled_task("toy", TEXTS * 8, PAIRS * 8, ["a", "b", "a", "b", "b"] * 8)
-    return exam(bert, task, batch_size=8)
+    return make_questions(bert, task, batch_size=8)
 
 
 def loss_with_gate(scope, inputs, targets, losses, layer, head, gate):
@@ -81,7 +81,7 @@ def test_slopes_foretell_what_zeroing_small_heads_does(tiny_bert):
     weak = tiny_scope("BertForPreTraining")
     for layer in weak.model.bert.encoder.layer:  # heads that matter little: the expansion holds
         layer.attention.output.dense.weight.data *= 0.02
-    asked = exam(weak, task, batch_size=5)
+    asked = make_questions(weak, task, batch_size=5)
     found = importance(weak, asked)
     cost = ablate(weak, asked, what=("heads",), mode="zero", draws=10).head_map
     tokens = sum(int((targets != -100).sum()) for _, targets in asked.batches)
@@ -136,11 +136,11 @@ def test_importance_is_averaged_over_examples_or_tokens_only(bert, questions):
 
 
 def test_switching_heads_off_changes_the_filled_in_word(tiny_bert):
-    found = effect(tiny_bert, "the [MASK] sat on the mat", off=[(0, 1), (1, 2)], k=3)
+    found = effect(tiny_bert, "the [MASK] sat on the mat", off=[(0, 1), (1, 2)], n=3)
     assert found.asked == "masked words" and found.places == (2,)
-    plain = tiny_bert.fill("the [MASK] sat on the mat", k=3)[0]
+    plain = tiny_bert.fill("the [MASK] sat on the mat", n=3)[0]
     assert [p.token for p in found.before[0]] == [p.token for p in plain]
-    edited = tiny_bert.without(heads=[(0, 1), (1, 2)]).fill("the [MASK] sat on the mat", k=3)[0]
+    edited = tiny_bert.without(heads=[(0, 1), (1, 2)]).fill("the [MASK] sat on the mat", n=3)[0]
     assert [p.token for p in found.after[0]] == [p.token for p in edited]
     for seen, prediction in zip(found.after[0], edited, strict=True):
         assert seen.probability == pytest.approx(prediction.probability, abs=1e-6)
@@ -150,7 +150,7 @@ def test_switching_heads_off_changes_the_filled_in_word(tiny_bert):
 def test_heads_of_several_kinds_are_switched_off_together(tiny_t5):
     """What follows the decoder's words, against the model called by hand."""
     off = [("encoder", 0, 1), ("decoder", 1, 2), ("cross", 0, 3)]
-    found = effect(tiny_t5, "the cat sat on the mat", "a dog", off=off, k=3)
+    found = effect(tiny_t5, "the cat sat on the mat", "a dog", off=off, n=3)
     assert found.asked == "next token" and found.divergence > 0
     source = tiny_t5.encode(["the cat sat on the mat"]).inputs
     target = tiny_t5.read("the cat sat on the mat", "a dog").parts["decoder"].query.ids

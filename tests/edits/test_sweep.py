@@ -12,7 +12,7 @@ from headscope.edits.disable import chosen_kind
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep.sweep import Sweep
 from headscope.tasks.metrics import METRICS
-from headscope.tasks.questions import Exam, exam, token_answers, token_losses
+from headscope.tasks.questions import Questions, make_questions, token_answers, token_losses
 from headscope.tasks.task import labelled_task, language_task
 from tests.tiny import tiny_scope
 
@@ -28,7 +28,7 @@ PAIRS = ["at the store", "the dog ran", "it was one", "a red tree", "the store"]
 
 def classification(scope):
     task = labelled_task("toy", TEXTS, PAIRS, ["a", "b", "a", "b", "b"])
-    return exam(scope, task, batch_size=3)
+    return make_questions(scope, task, batch_size=3)
 
 
 def classifier(architecture, **options):
@@ -89,7 +89,7 @@ def test_a_model_that_repeats_one_layer_is_run_in_full_passes():
 def test_language_losses_are_shared_too(name, request):
     scope = request.getfixturevalue(name)
     kind = "masked" if name == "tiny_bert" else "next"
-    questions = exam(scope, language_task("text", TEXTS, kind), batch_size=2)
+    questions = make_questions(scope, language_task("text", TEXTS, kind), batch_size=2)
     agrees(scope, questions)
 
 
@@ -103,7 +103,7 @@ def test_encoder_decoder_models_are_shared_in_each_kind_of_attention(tiny_t5, ki
         "decoder_input_ids": ids,
     }
     wanted = ids.masked_fill(ids == 0, -100)
-    questions = Exam(
+    questions = Questions(
         "translation",
         ((inputs, wanted),),
         token_answers,

@@ -17,8 +17,8 @@ from headscope.finetuning import training
 from headscope.finetuning.finetune import finetune
 from headscope.finetuning.training import Recipe
 from headscope.runs.lock import only_writer
-from headscope.tasks.baselines import floor
-from headscope.tasks.questions import exam
+from headscope.tasks.baselines import baselines
+from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task
 from tests.tiny import tiny_model, tiny_tokenizer
 
@@ -51,9 +51,9 @@ def test_a_fine_tuned_model_beats_the_commonest_answer(source, tmp_path):
     train, dev = colours(160, 0), colours(80, 1)
     folder = finetune(source, train, tmp_path / "model", recipe=QUICK)
     scope = hs.load(folder)
-    reached = score(scope, exam(scope, dev))
-    assert reached > 0.9 > floor(train, dev).majority
-    assert floor(train, dev).bag_of_words > 0.95
+    reached = score(scope, make_questions(scope, dev))
+    assert reached > 0.9 > baselines(train, dev).majority
+    assert baselines(train, dev).bag_of_words > 0.95
     about = json.loads((folder / "headscope_task.json").read_text())
     assert about["classes"] == ["no", "yes"] and about["recipe"]["seed"] == 1
     assert scope.model.config.id2label == {0: "no", 1: "yes"}
@@ -66,7 +66,7 @@ def test_a_scale_is_learnt_as_one_number(source, tmp_path):
     longer = dataclasses.replace(QUICK, epochs=12)
     scope = hs.load(finetune(source, task, tmp_path / "model", recipe=longer))
     assert scope.model.config.num_labels == 1
-    assert score(scope, exam(scope, task)) > 0.8
+    assert score(scope, make_questions(scope, task)) > 0.8
 
 
 def stop_at(step: int):
@@ -90,7 +90,7 @@ def test_a_stopped_run_ends_in_the_same_model(source, tmp_path):
         finetune(source, task, tmp_path / "part", recipe=recipe, progress=seen.append)
     )
     assert seen[0].done > 11
-    asked = exam(whole, task)
+    asked = make_questions(whole, task)
     np.testing.assert_array_equal(answer(whole, asked), answer(resumed, asked))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["part", "whole"]
 
@@ -180,7 +180,7 @@ def test_labels_that_do_not_fit_the_head_are_refused(source, tmp_path, labels, s
     scope = hs.load(finetune(source, colours(8, 0), tmp_path / "m", recipe=Recipe(epochs=1)))
     task = labelled_task("t", ["a", "b", "c"], None, labels)
     with pytest.raises(BadInput, match=sentence):
-        exam(scope, task)
+        make_questions(scope, task)
 
 
 def test_classes_are_matched_with_the_head_s_by_name(source, tmp_path):
@@ -190,15 +190,17 @@ def test_classes_are_matched_with_the_head_s_by_name(source, tmp_path):
     turned = labelled_task(
         "t", task.texts, None, [task.classes[n] for n in task.labels], classes=task.classes[::-1]
     )
-    assert score(scope, exam(scope, turned)) == score(scope, exam(scope, task))
+    assert score(scope, make_questions(scope, turned)) == score(scope, make_questions(scope, task))
     chosen = np.flatnonzero(task.labels == 1)
     alone = labelled_task("t", [task.texts[i] for i in chosen], None, ["yes"] * len(chosen))
-    assert score(scope, exam(scope, alone)) == score(scope, exam(scope, task.take(chosen)))
+    assert score(scope, make_questions(scope, alone)) == score(
+        scope, make_questions(scope, task.select(chosen))
+    )
 
 
 def test_a_model_without_a_head_for_the_task_is_refused(tiny_bert):
     with pytest.raises(BadInput, match="no classification head"):
-        exam(tiny_bert, colours(4, 0))
+        make_questions(tiny_bert, colours(4, 0))
 
 
 def test_masked_words_need_a_mask_token(tiny_gpt2):
@@ -208,4 +210,4 @@ def test_masked_words_need_a_mask_token(tiny_gpt2):
     scope = hs.Scope(tiny_gpt2.model, tokenizer, "no mask")
     tokenizer.pad_token = "[PAD]"
     with pytest.raises(BadInput, match="no mask token"):
-        exam(scope, language_task("t", ["the cat"], "masked"))
+        make_questions(scope, language_task("t", ["the cat"], "masked"))

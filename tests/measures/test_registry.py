@@ -36,8 +36,8 @@ class Odd(Statistic):
     feature = "next"
 
 
-def two_ahead(sheet) -> Tensor:
-    return sheet.offset == 2
+def two_ahead(pairs) -> Tensor:
+    return pairs.offset == 2
 
 
 two = MassPattern(

@@ -53,7 +53,7 @@ def test_it_opens_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_has_twelve_layers_of_eight_heads_and_reads_512_tokens(scope: hs.Scope) -> None:
     assert isinstance(scope.model, BertForPreTraining)
     assert scope.layers["encoder"] == 12 and scope.heads["encoder"] == 8
-    assert scope.max_length == 512
+    assert scope.max_tokens == 512
     reading = scope.read("word " * 600, truncate=True)
     assert len(reading.tokens) == 512
     with pytest.raises(hs.BadInput):

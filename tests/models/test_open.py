@@ -177,13 +177,13 @@ def test_a_long_target_is_refused_too() -> None:
 
 
 def test_models_with_relative_positions_have_no_limit(tiny_t5: hs.Scope) -> None:
-    assert tiny_t5.max_length is None
+    assert tiny_t5.max_tokens is None
     assert len(tiny_t5.read("cat " * 600, keep=()).tokens) == 602
 
 
 def test_roberta_uses_no_positions_before_its_padding_index() -> None:
     scope = tiny_scope("RobertaModel", max_position_embeddings=34)
-    assert scope.max_length == 33
+    assert scope.max_tokens == 33
     assert len(scope.read("cat " * 31, keep=()).tokens) == 33
     with pytest.raises(TextTooLong):
         scope.read("cat " * 32)

@@ -14,7 +14,7 @@ from headscope.patterns.known import patterns
 from headscope.patterns.likeness import Likeness
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.text.tokens import TokenClass, Tokens
 
@@ -83,7 +83,7 @@ def random_attention(grid: Grid, heads: int, seed: int, sharpness: float = 2.0) 
 
 
 def softmax(logits: Tensor, grid: Grid) -> Tensor:
-    seen = Sheet(grid, slice(0, logits.shape[2])).visible
+    seen = TokenPairs(grid, slice(0, logits.shape[2])).visible
     return logits.masked_fill(~seen[:, None], -torch.inf).softmax(-1)
 
 

@@ -11,7 +11,7 @@ from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.known import pattern_named, patterns
 from headscope.patterns.map_scores import score_maps
 from headscope.patterns.rank_correlation import RankPattern, spearman
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import grid_of
 
 NAMES = sorted(patterns())
@@ -37,12 +37,12 @@ def test_the_null_is_the_mean_and_variance_over_permutations_of_the_keys(name: s
     weights = planted.random_attention(grid, 2, 3, sharpness=1.0)
     scores = score_maps(pattern, weights, grid)
     assert scores is not None
-    pool = Sheet(grid, slice(0, weights.shape[2])).visible
+    pool = TokenPairs(grid, slice(0, weights.shape[2])).visible
     if isinstance(pattern, MassPattern):
         pool = pattern.rows_and_keys(grid)[1]
     elif isinstance(pattern, RankPattern):
         assert pattern.pool is not None
-        pool = pattern.pool(Sheet(grid, slice(0, weights.shape[2])))
+        pool = pattern.pool(TokenPairs(grid, slice(0, weights.shape[2])))
     rng = np.random.default_rng(0)
     drawn = np.empty((400, 2))
     shuffled = weights.clone()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.probes.coreference.cases import windows
 from headscope.probes.coreference.heads import probe_coreference
 from headscope.probes.coreference.rules import head_match, nearest, sieves
@@ -18,7 +18,7 @@ from headscope.probes.passes import run_pass
 def document(words, mentions, tags=None, both_sides=False, where="made:1"):
     split = tuple(words.split())
     blank = ("",) * len(split)
-    return Document(
+    return CoreferenceDocument(
         name="made",
         where=where,
         words=split,

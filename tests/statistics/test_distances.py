@@ -96,7 +96,7 @@ def test_the_permutation_test_tells_layers_that_cluster_from_those_that_do_not()
 
 def test_clusters_are_the_same_for_the_same_seed_and_can_be_drawn():
     heads, distances = planted()
-    one, two = (cluster(heads, distances, count=4, seed=3) for _ in range(2))
+    one, two = (cluster(heads, distances, n=4, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.positions, two.positions)
     for figure in (one.plot(), one.plot(np.arange(24))):
         dots = np.concatenate([dots.get_offsets() for dots in figure.axes[0].collections])

@@ -35,7 +35,7 @@ def test_minilm_on_wikitext_is_the_slow_direct_computation(minilm, wikitext):
     sums: dict[str, np.ndarray] = {name: np.zeros((6, 12)) for name in names}
     counts = dict.fromkeys(names, 0)
     for _, segment in zip(range(SEGMENTS), cut, strict=False):
-        batch = minilm.encode([segment.text], [segment.pair], truncate=True, max_length=128)
+        batch = minilm.encode([segment.text], [segment.pair], truncate=True, max_tokens=128)
         with torch.no_grad():
             maps = model(**batch.inputs, output_attentions=True).attentions
         tokens = batch.tokens[0]

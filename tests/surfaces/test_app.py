@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from headscope.errors import BadInput
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.guard import MOST_BYTES
-from headscope.surfaces.app.readings import Kept, Readings
+from headscope.surfaces.app.readings import KeptReading, Readings
 from headscope.surfaces.app.request import MOST_CHARACTERS
 from tests.views.decoding import Container
 
@@ -189,7 +189,7 @@ def test_two_people_at_once_do_not_mix(client):
 
 def test_old_readings_are_let_go_and_say_so(client, tiny_bert):
     reading = tiny_bert.read("a cat")
-    kept = Kept("tiny", tiny_bert, "a cat", None, reading, (), None)
+    kept = KeptReading("tiny", tiny_bert, "a cat", None, reading, (), None)
     store = Readings(most=2)
     names = [store.keep(kept) for _ in range(3)]
     assert store.get(names[2]) is kept

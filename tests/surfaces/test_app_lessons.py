@@ -64,7 +64,7 @@ def test_each_step_s_choices_are_the_model_s_own_probabilities(client, tiny_llam
     ids = tiny_llama.encode([TEXT]).inputs["input_ids"]
     with torch.no_grad():
         expected = tiny_llama.model(input_ids=ids).logits[0, -1].softmax(-1)
-    (best,) = tiny_llama.next_token(TEXT, k=1)
+    (best,) = tiny_llama.next_token(TEXT, n=1)
     choice = found["steps"][0]["choices"][0]
     assert choice["probability"] == pytest.approx(float(expected.max()), abs=1e-6)
     assert choice["token"] == best.token == found["steps"][0]["token"]

@@ -93,7 +93,7 @@ def tokenise(
     texts: Sequence[Text],
     pairs: Sequence[Text | None] | None = None,
     *,
-    max_length: int | None = None,
+    max_tokens: int | None = None,
     truncate: bool = False,
     add_special_tokens: bool = True,
 ) -> Batch:
@@ -104,7 +104,7 @@ def tokenise(
     if len(pairs) != len(texts):
         raise BadInput(f"There are {len(texts)} texts but {len(pairs)} second sentences.")
     encoded = [
-        _encode(tokenizer, text, pair, max_length, truncate, add_special_tokens)
+        _encode(tokenizer, text, pair, max_tokens, truncate, add_special_tokens)
         for text, pair in zip(texts, pairs, strict=True)
     ]
     longest = max(len(tokens) for tokens, _ in encoded)
@@ -127,7 +127,7 @@ def _encode(
     tokenizer: Any,
     text: Text,
     pair: Text | None,
-    max_length: int | None,
+    max_tokens: int | None,
     truncate: bool,
     add_special_tokens: bool,
 ) -> tuple[Tokens, list[int] | None]:
@@ -144,10 +144,10 @@ def _encode(
         verbose=False,
     )
     ids: list[int] = list(encoding["input_ids"])
-    if max_length is not None and len(ids) > max_length:
+    if max_tokens is not None and len(ids) > max_tokens:
         if not truncate:
             raise TextTooLong(
-                f"The text has {len(ids):,} tokens and the model reads at most {max_length:,}; "
+                f"The text has {len(ids):,} tokens and the model reads at most {max_tokens:,}; "
                 "shorten it, or pass truncate=True (--truncate) to keep the beginning."
             )
         encoding = tokenizer(
@@ -156,7 +156,7 @@ def _encode(
             add_special_tokens=add_special_tokens,
             return_offsets_mapping=bool(tokenizer.is_fast),
             truncation=True,
-            max_length=max_length,
+            max_length=max_tokens,
             verbose=False,
         )
         ids = list(encoding["input_ids"])

@@ -90,7 +90,7 @@ def check_same_tokens(mine: Tokens, its: Tokens) -> None:
     for name in ARRAYS:
         assert getattr(mine, name).dtype == getattr(its, name).dtype
         np.testing.assert_array_equal(getattr(mine, name), getattr(its, name), err_msg=name)
-    assert mine.is_cut == one_by_one.was_cut(its)
+    assert mine.is_truncated == one_by_one.was_cut(its)
     np.testing.assert_array_equal(mine.stops, [label in (".", ",") for label in its.labels])
     for name in STRINGS:
         assert getattr(mine, name) == getattr(its, name), name
@@ -106,7 +106,7 @@ def check_same_tokens(mine: Tokens, its: Tokens) -> None:
 )
 def test_a_batch_equals_its_texts_one_by_one(sort, rows, most, truncate, specials):
     given = (SORTS[sort](), [first for first, _ in rows], [second for _, second in rows])
-    options = {"max_length": most, "truncate": truncate, "add_special_tokens": specials}
+    options = {"max_tokens": most, "truncate": truncate, "add_special_tokens": specials}
     check_same(
         outcome(tokenise, *given, **options), outcome(one_by_one.tokenise, *given, **options)
     )
@@ -118,7 +118,7 @@ def test_truncation_of_pairs_of_every_shape(sort):
     rows = [(" ".join(long[:a]), " ".join(long[:b])) for a in range(1, 20, 3) for b in range(1, 30)]
     for most in (7, 8, 20, 33):
         given = (SORTS[sort](), [a for a, _ in rows], [b for _, b in rows])
-        options = {"max_length": most, "truncate": True}
+        options = {"max_tokens": most, "truncate": True}
         check_same(tokenise(*given, **options), one_by_one.tokenise(*given, **options))
 
 
@@ -131,9 +131,9 @@ def test_words_of_a_text_equal_those_found_letter_by_letter(text):
 def test_the_first_fault_of_a_batch_is_told():
     tokenizer = tiny_tokenizer()
     with pytest.raises(TextTooLong, match="has 12 tokens"):
-        tokenise(tokenizer, ["cat " * 10, " ", "\ud800"], max_length=5)
+        tokenise(tokenizer, ["cat " * 10, " ", "\ud800"], max_tokens=5)
     with pytest.raises(BadInput, match="empty"):
-        tokenise(tokenizer, ["cat", " ", "cat " * 10], max_length=5)
+        tokenise(tokenizer, ["cat", " ", "cat " * 10], max_tokens=5)
     with pytest.raises(BadInput, match="half a character"):
         tokenise(tokenizer, ["cat", "a \ud800"])
     with pytest.raises(BadInput, match="at least one"):

@@ -83,19 +83,19 @@ def test_the_caption_holds_both_texts_of_an_encoder_and_a_decoder(tiny_t5):
 
 
 def test_words_specials_and_filters_change_what_is_drawn(tiny_bert):
-    from headscope.views.selection import shown
+    from headscope.views.selection import select
 
     part = tiny_bert.read("I went to the store.", "Fresh strawberries.").part()
-    tokens = shown(part, 0, {})
-    words = shown(part, 0, {"unit": "words"})
+    tokens = select(part, 0, {})
+    words = select(part, 0, {"unit": "words"})
     assert len(words.query) < len(tokens.query)
     assert np.allclose(words.weights.sum(-1), 1, atol=1e-5)
-    hidden = shown(part, 0, {"specials": "hidden"})
+    hidden = select(part, 0, {"specials": "hidden"})
     assert not any(hidden.query.line.special(at) for at in range(len(hidden.query)))
     assert (hidden.weights.sum(-1) < 1).all()
-    again = shown(part, 0, {"specials": "renormalised"})
+    again = select(part, 0, {"specials": "renormalised"})
     assert np.allclose(again.weights.sum(-1), 1, atol=1e-5)
-    across = shown(part, 0, {"filter": "ab"})
+    across = select(part, 0, {"filter": "ab"})
     assert not across.allowed[part.query.segments == 1].any()
     assert not across.allowed[:, part.key.segments == 0].any()
     assert across.allowed.any()

@@ -22,7 +22,7 @@ from headscope.edits.agreement import agreement
 from headscope.edits.importance import Importance
 from headscope.figures import layer_head_maps, save
 from headscope.tasks.metrics import METRICS, ranks
-from headscope.tasks.questions import Exam, class_losses, class_scores
+from headscope.tasks.questions import Questions, class_losses, class_scores
 
 SHOWN = 5.0  # points at the ends of the colours
 
@@ -74,7 +74,7 @@ class Results:
         edited = self.arrays[f"{task}/{seed}/edited"].astype(float)
         layers, heads = self.arrays[f"{task}/{seed}/cosine"].shape
         metric = METRICS[self.tasks[task]["metric"]]
-        asked = Exam(task, (), class_scores, class_losses, labels, metric)
+        asked = Questions(task, (), class_scores, class_losses, labels, metric)
         return judged(
             task, asked, single_edits(range(layers), heads, ("heads", "layers")), baseline, edited,
             mode="uniform", kind="encoder", layers=layers, heads=heads, shared=True,

@@ -28,10 +28,10 @@ from headscope.finetuning.change import change
 from headscope.finetuning.finetune import new_classifier
 from headscope.finetuning.training import Recipe, encode, train
 from headscope.reading.scope import Scope
-from headscope.tasks.baselines import floor
+from headscope.tasks.baselines import baselines
 from headscope.tasks.glue import read_glue
 from headscope.tasks.metrics import METRICS
-from headscope.tasks.questions import exam
+from headscope.tasks.questions import make_questions
 from headscope.text.tokenise import Batch, tokenise
 
 TASKS = ("RTE", "MRPC", "STS-B", "SST-2", "CoLA")
@@ -98,19 +98,19 @@ def _one(
     _say(name, seed, "opening the model")
     model, tokenizer = new_classifier(options.model, training, recipe)
     scope = _scope(model, tokenizer, name)
-    questions = exam(scope, dev, batch_size=64)
+    questions = make_questions(scope, dev, batch_size=64)
     if name not in results["tasks"]:
         results["tasks"][name] = {
             "metric": dev.metric,
             "train": len(training),
             "dev": len(dev),
-            "floor": dataclasses.asdict(floor(training, dev)),
+            "floor": dataclasses.asdict(baselines(training, dev)),
         }
     run: dict[str, Any] = {"task": name, "seed": seed}
     _say(name, seed, "training")
     run["before"] = _scores(name, answer(scope, questions), questions)
     clock = time.monotonic()
-    losses = train(model, encode(tokenizer, training, recipe.max_length), training, recipe)
+    losses = train(model, encode(tokenizer, training, recipe.max_tokens), training, recipe)
     run["training_seconds"] = round(time.monotonic() - clock, 2)
     run["last_loss"] = float(np.mean(losses[-5:]))
     _say(name, seed, "disabling every head and layer")
@@ -139,7 +139,7 @@ def _one(
         other = dataclasses.replace(recipe, from_scratch=True)
         fresh, _ = new_classifier(options.model, training, other)
         fresh_scope = _scope(fresh, tokenizer, name)
-        train(fresh, encode(tokenizer, training, recipe.max_length), training, other)
+        train(fresh, encode(tokenizer, training, recipe.max_tokens), training, other)
         run["from_scratch"] = _scores(name, answer(fresh_scope, questions), questions)
     return run
 
@@ -160,12 +160,12 @@ def _scores(name: str, answers: np.ndarray, questions: Any) -> dict[str, float]:
 
 def _batches(scope: Scope, task: Any, size: int = 32) -> Any:
     """Batches padded to one length, so that the padded comparison is the authors' own."""
-    longest = min(PADDED, scope.max_length or PADDED)
+    longest = min(PADDED, scope.max_tokens or PADDED)
     for start in range(0, len(task), size):
-        part = task.take(range(start, min(start + size, len(task))))
+        part = task.select(range(start, min(start + size, len(task))))
         pairs = None if part.pairs is None else list(part.pairs)
         batch = tokenise(
-            scope.tokenizer, list(part.texts), pairs, max_length=longest, truncate=True
+            scope.tokenizer, list(part.texts), pairs, max_tokens=longest, truncate=True
         )
         short = longest - batch.inputs["input_ids"].shape[1]
         padded = {

@@ -17,8 +17,7 @@ from playwright.sync_api import sync_playwright
 import headscope as hs
 from headscope.figures import save
 from headscope.views import draw
-from headscope.views.default_labels import labels_for
-from headscope.views.labels import as_labels
+from headscope.views.labels import as_labels, labels_for
 from tests.browser.states import states
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")

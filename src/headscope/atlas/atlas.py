@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from headscope.atlas import file
-from headscope.atlas.excerpt import Document, excerpt
+from headscope.atlas.excerpt import DocumentTokens, excerpt
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.measures import current_name
@@ -141,7 +141,7 @@ class Atlas(HeadResult):
         """What a head's examples are of when nothing is named: its label, or its confidence."""
         return self.label(layer, head, kind) or UNLABELLED[0]
 
-    def document(self, number: int, kind: Kind | None = None) -> Document | None:
+    def document(self, number: int, kind: Kind | None = None) -> DocumentTokens | None:
         """A text that examples come from; None where no text was kept."""
         if not self.has_text:
             return None
@@ -150,7 +150,7 @@ class Atlas(HeadResult):
         if found.empty:
             return None
         row = found.iloc[0]
-        return Document(
+        return DocumentTokens(
             int(row["document"]),
             tuple(row["tokens"]),
             np.asarray(row["segments"], dtype=np.int8),

@@ -12,7 +12,7 @@ QUERY, KEY = ("[[", "]]"), ("<<", ">>")
 
 
 @dataclass(frozen=True)
-class Document:
+class DocumentTokens:
     """A text that examples come from, as its tokens."""
 
     number: int
@@ -24,7 +24,9 @@ class Document:
         return len(self.tokens)
 
 
-def excerpt(document: Document | None, query: int, keys: Sequence[int], around: int = 12) -> str:
+def excerpt(
+    document: DocumentTokens | None, query: int, keys: Sequence[int], around: int = 12
+) -> str:
     """Tokens about the query; a marked key that lies elsewhere is shown after an ellipsis."""
     if document is None:
         return ""
@@ -40,7 +42,7 @@ def excerpt(document: Document | None, query: int, keys: Sequence[int], around: 
     return lead + " … ".join(parts) + trail
 
 
-def _stretch(document: Document, low: int, high: int, query: int, keys: Sequence[int]) -> str:
+def _stretch(document: DocumentTokens, low: int, high: int, query: int, keys: Sequence[int]) -> str:
     text = ""
     for place in range(low, high):
         token = document.tokens[place]

@@ -22,7 +22,7 @@ from headscope.errors import BadInput
 from headscope.patterns.as_statistics import of_pattern
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.evidence import table as evidence
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.survey.run import survey
 from headscope.text.tokens import Tokens
 
@@ -115,15 +115,15 @@ class _Side:
 
 
 class _Asked:
-    """The pairs of tokens that are meant, as a relation of a sheet."""
+    """The pairs of tokens that are meant, as a relation of tokens."""
 
     def __init__(self, query: _Side, key: _Side) -> None:
         self.query, self.key = query, key
         self._kept: dict[int, Marks] = {}
 
-    def targets(self, sheet: Sheet) -> Tensor:
+    def targets(self, pairs: TokenPairs) -> Tensor:
         """b tq s bool."""
-        grid = sheet.grid
+        grid = pairs.grid
         assert grid.tokens is not None
         shape = (len(grid.tokens), grid.query.ids.shape[1], grid.key.ids.shape[1])
         aimed = torch.zeros(shape, dtype=torch.bool)
@@ -134,7 +134,7 @@ class _Asked:
                     self._kept.clear()
                 found = self._kept[int(number)] = self._pairs(tokens)
             aimed[row, : len(tokens), : len(tokens)] = torch.from_numpy(found)
-        return aimed[:, sheet.queries].to(grid.key.ids.device)
+        return aimed[:, pairs.queries].to(grid.key.ids.device)
 
     def _pairs(self, tokens: Tokens) -> Marks:
         """t s bool: the pairs that fit in one text."""
@@ -157,5 +157,5 @@ def _words(tokens: Tokens) -> list[str]:
     return [tokens.word_texts[word].lower() if word >= 0 else "" for word in tokens.words]
 
 
-def _all_seen(sheet: Sheet) -> Tensor:
-    return sheet.visible
+def _all_seen(pairs: TokenPairs) -> Tensor:
+    return pairs.visible

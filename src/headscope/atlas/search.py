@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.atlas.excerpt import Document, excerpt
+from headscope.atlas.excerpt import DocumentTokens, excerpt
 from headscope.atlas.speech import parts_of_speech
 from headscope.errors import BadInput
 
@@ -157,7 +157,7 @@ class Search:
         ]
         return frame.assign(text=texts)
 
-    def _document(self, kind: Any, number: Any) -> Document | None:
+    def _document(self, kind: Any, number: Any) -> DocumentTokens | None:
         return self._atlas.document(int(number), kind)
 
 

@@ -82,9 +82,9 @@ def ablate(
     ).sample(limit, seed)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.edits.ablate import ablate as run
-    from headscope.tasks.questions import exam
+    from headscope.tasks.questions import make_questions
 
-    questions = exam(
+    questions = make_questions(
         scope, task, metric=metric, batch_size=batch_size, max_tokens=max_tokens, seed=seed
     )
     found = run(

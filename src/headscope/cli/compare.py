@@ -52,7 +52,7 @@ def compare(
     from headscope.finetuning.compare import compare as run
 
     found = run(
-        a, b, corpus, padded=padded, limit=limit, max_length=max_tokens or 128,
+        a, b, corpus, padded=padded, limit=limit, max_tokens=max_tokens or 128,
         labels=statistics, statistics=None if statistics else [], output=output, restart=restart,
     )  # fmt: skip
     if map_file is not None:

@@ -61,7 +61,7 @@ def finetune(
     task = read_task(task_data, split="train", **columns).sample(limit)
     recipe = Recipe(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, warmup=warmup,
-        max_length=length, dropout=dropout, seed=seed, from_scratch=from_scratch,
+        max_tokens=length, dropout=dropout, seed=seed, from_scratch=from_scratch,
     )  # fmt: skip
     run(model, task, output, recipe=recipe, device=device, restart=restart)
     say_written(output)
@@ -75,15 +75,15 @@ def _score(
 ) -> None:  # fmt: skip
     from headscope.edits.answers import score
     from headscope.reading import load
-    from headscope.tasks.baselines import floor
-    from headscope.tasks.questions import exam
+    from headscope.tasks.baselines import baselines
+    from headscope.tasks.questions import make_questions
     from headscope.tasks.task import Task, read_task
 
     assert isinstance(train, Task)
     dev = read_task(task_data, split="dev", **columns)
     scope = load(folder, device=device)
-    reached = score(scope, exam(scope, dev, max_tokens=max_tokens))
-    below = floor(train, dev)
+    reached = score(scope, make_questions(scope, dev, max_tokens=max_tokens))
+    below = baselines(train, dev)
     out.print(
         f"{dev.name}, {len(dev)} development examples: {dev.metric} {reached:.4f} "
         f"(always the commonest answer {below.majority:.4f}, bag of words "

@@ -60,7 +60,7 @@ def models(
     out.print(
         f"positional bias {'yes, shown apart' if found.positional_bias else 'none seen apart'}"
     )
-    limit = scope.max_length
+    limit = scope.max_tokens
     out.print(f"longest input   {f'{limit:,} tokens' if limit else 'no fixed limit'}")
     parameters = sum(parameter.numel() for parameter in scope.model.parameters())
     out.print(f"size            {parameters / 1e6:.1f} M parameters on {scope.device}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.edits.answers import OneLayer, answer_each, exam_identity, questions
+from headscope.edits.answers import OneLayer, answer_each, as_questions, questions_identity
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import Importance, weigh_heads
 from headscope.errors import BadInput
@@ -20,7 +20,7 @@ from headscope.models.finite import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
-from headscope.tasks.questions import Exam
+from headscope.tasks.questions import Questions
 from headscope.tasks.significance import (
     Differences,
     SplitHalf,
@@ -186,7 +186,7 @@ def single_edits(layers: Sequence[int], heads: int, what: tuple[What, ...]) -> l
 
 def ablate(
     scope: Scope,
-    task: Task | Exam | str | Path,
+    task: Task | Questions | str | Path,
     *,
     what: tuple[What, ...] = ("heads", "layers"),
     mode: str = "uniform",
@@ -203,7 +203,7 @@ def ablate(
 ) -> Ablation:
     """Disable every head and every layer in turn, and mark the answers.
 
-    `task` is a task or a path to one, of which `limit` examples are drawn, or an exam made of
+    `task` is a task or a path to one, of which `limit` examples are drawn, or questions made of
     one. With `importance` every head's gradient importance stands in the table too. With an
     `output` the table is written there, and a run that is stopped goes on where it was.
     """
@@ -211,26 +211,26 @@ def ablate(
     if output is not None:
         check_table(output, "An ablation")
     check_weights(scope.model, scope.name)
-    exam = questions(scope, task, limit, seed)
+    questions = as_questions(scope, task, limit, seed)
     layers, heads = scope.layers[kind], scope.heads[kind]
     edits = single_edits(scope.layer_numbers[kind], heads, what)
     identity = {
         **scope_identity(scope),
-        **exam_identity(exam),
+        **questions_identity(questions),
         "settings": [what, mode, kind, weights, importance],
     }
-    title = f"Disabling heads on {exam.name}"
+    title = f"Disabling heads on {questions.name}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
         swept = answer_each(
-            scope, exam, edits, mode=mode, kind=kind, weights=weights, copies=copies, run=run
+            scope, questions, edits, mode=mode, kind=kind, weights=weights, copies=copies, run=run
         )
         found = judged(
-            scope.name, exam, edits, swept.baseline, swept.edited,
+            scope.name, questions, edits, swept.baseline, swept.edited,
             mode=mode, kind=kind, layers=layers, heads=heads, shared=swept.shared,
             draws=draws, seed=seed,
         )  # fmt: skip
         if importance and "heads" in what:
-            weighed = weigh_heads(run, scope, exam, "example", kind)
+            weighed = weigh_heads(run, scope, questions, "example", kind)
             found = dataclasses.replace(found, importance=weighed)
         if output is not None:
             write_output(found, output, found.scores)
@@ -239,7 +239,7 @@ def ablate(
 
 def judged(
     model: str,
-    exam: Exam,
+    questions: Questions,
     edits: list[OneLayer],
     baseline: np.ndarray,
     edited: np.ndarray,
@@ -256,7 +256,7 @@ def judged(
 
     Heads and layers are two families of comparisons: each is corrected for its own number.
     """
-    metric, labels = exam.metric, exam.labels
+    metric, labels = questions.metric, questions.labels
     alone = np.array([len(edit.heads) == 1 for edit in edits])
     groups: dict[What, np.ndarray] = {
         "heads": np.flatnonzero(alone),
@@ -274,7 +274,7 @@ def judged(
         halves[what] = split_half(metric, baseline, edited[chosen], labels, seed=seed)
     return Ablation(
         model=model,
-        task=exam.name,
+        task=questions.name,
         metric=metric.name,
         higher_is_better=metric.higher_is_better,
         mode=mode,

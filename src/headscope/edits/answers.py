@@ -1,4 +1,4 @@
-"""A model's answers to an exam: plainly, and with every head or layer disabled in turn."""
+"""A model's answers to questions: plainly, and with every head or layer disabled in turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.edits.sweep.sweep import Sweep
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State
-from headscope.tasks.questions import Exam, exam
+from headscope.tasks.questions import Questions, make_questions
 from headscope.tasks.task import Task, read_task
 
 if TYPE_CHECKING:
@@ -42,46 +42,46 @@ class OneLayer:
     heads: tuple[int, ...]
 
 
-def questions(
-    scope: Scope, task: Task | Exam | str | Path, limit: int | None = None, seed: int = 0
-) -> Exam:
-    """A task, a path to one, or a part of it, as this scope is asked it; an exam is ready."""
+def as_questions(
+    scope: Scope, task: Task | Questions | str | Path, limit: int | None = None, seed: int = 0
+) -> Questions:
+    """A task, a path to one, or a part of it, as this scope is asked it; questions are ready."""
     if isinstance(task, (str, Path)):
         task = read_task(task)
         if task.kind == "masked" and scope.causal:  # plain text: what this model can guess of it
             task = dataclasses.replace(task, kind="next")
     if isinstance(task, Task):
-        return exam(scope, task.sample(limit, seed), seed=seed)
-    if not isinstance(task, Exam):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"Give a task, a path to one or an exam, not {type(task).__name__}.")
+        return make_questions(scope, task.sample(limit, seed), seed=seed)
+    if not isinstance(task, Questions):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput(f"Give a task, a path to one or questions, not {type(task).__name__}.")
     if limit is not None:
-        raise BadInput("An exam is made already; give the limit to the task it is made of.")
+        raise BadInput("Questions are made already; give the limit to the task they are made of.")
     return task
 
 
-def exam_identity(exam: Exam) -> dict[str, str]:
+def questions_identity(questions: Questions) -> dict[str, str]:
     """Tells apart questions that differ in a token, a label, how they are batched or marked."""
     digest = hashlib.sha256()
-    for inputs, targets in exam.batches:
+    for inputs, targets in questions.batches:
         for name, tensor in sorted({**inputs, "targets": targets}.items()):
             digest.update(f"{name}{tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().numpy().tobytes())
-    return {"task": digest.hexdigest()[:32], "metric": exam.metric.name}
+    return {"task": digest.hexdigest()[:32], "metric": questions.metric.name}
 
 
-def answer(scope: Scope, exam: Exam, run: Run | None = None) -> np.ndarray:
+def answer(scope: Scope, questions: Questions, run: Run | None = None) -> np.ndarray:
     """n o: the scope's answers, under whatever edits it has."""
     run = run or Run(None, {})
     found = [
-        exam.answers(scope.forward(inputs), targets).float().cpu().numpy()
-        for inputs, targets in run.track(exam.batches, f"Answering {exam.name}")
+        questions.answers(scope.forward(inputs), targets).float().cpu().numpy()
+        for inputs, targets in run.track(questions.batches, f"Answering {questions.name}")
     ]
     return _finite(np.concatenate(found))
 
 
-def score(scope: Scope, exam: Exam, run: Run | None = None) -> float:
-    """The exam's metric of the scope's answers."""
-    return exam.metric(answer(scope, exam, run), exam.labels)
+def score(scope: Scope, questions: Questions, run: Run | None = None) -> float:
+    """The questions' metric of the scope's answers."""
+    return questions.metric(answer(scope, questions, run), questions.labels)
 
 
 def _finite(answers: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ class Swept:
 
 def answer_each(
     scope: Scope,
-    exam: Exam,
+    questions: Questions,
     edits: Sequence[OneLayer],
     *,
     mode: str = "uniform",
@@ -119,7 +119,7 @@ def answer_each(
     """
     kind = chosen_kind(scope, kind)
     instead = find_mode(mode, weights)
-    stack = stack_of(scope, exam, kind)
+    stack = stack_of(scope, questions, kind)
     run = run or Run(None, {})
     part = run.part("answers")
     state = part.recall()
@@ -130,10 +130,10 @@ def answer_each(
         baseline, edited = _joined(pieces)
         return State({"batches": done}, {"baseline": baseline, "edited": edited})
 
-    title = f"Disabling heads on {exam.name}" + ("" if stack else ", a full pass each")
-    run.tell(done, len(exam.batches), title=title)
-    for batch in exam.batches[done:]:
-        one = dataclasses.replace(exam, batches=(batch,))
+    title = f"Disabling heads on {questions.name}" + ("" if stack else ", a full pass each")
+    run.tell(done, len(questions.batches), title=title)
+    for batch in questions.batches[done:]:
+        one = dataclasses.replace(questions, batches=(batch,))
         if stack is None:
             plain = answer_each_plainly(scope, one, edits, mode, kind, weights)
             piece = (answer(scope, one), plain)
@@ -143,7 +143,7 @@ def answer_each(
         with part.step(now):
             pieces.append(piece)
             done += 1
-        run.tell(done, len(exam.batches), title=title)
+        run.tell(done, len(questions.batches), title=title)
     return Swept(*_joined(pieces), stack is not None)
 
 
@@ -155,20 +155,20 @@ def _joined(pieces: list[Piece]) -> Piece:
 
 def _sweep_batch(
     scope: Scope,
-    exam: Exam,
+    questions: Questions,
     stack: Stack,
     edits: Sequence[OneLayer],
     instead: Instead,
     weights: object,
     copies: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The baseline (b o) and the edited answers (e b o) of the exam's only batch."""
-    ((inputs, targets),) = exam.batches
+    """The baseline (b o) and the edited answers (e b o) of the only batch of questions."""
+    ((inputs, targets),) = questions.batches
 
     def read(output: Any, times: int) -> Tensor:
-        return exam.answers(output, targets.repeat(times, *[1] * (targets.dim() - 1)))
+        return questions.answers(output, targets.repeat(times, *[1] * (targets.dim() - 1)))
 
-    at_once = copies or _side_by_side(scope, exam, inputs)
+    at_once = copies or _side_by_side(scope, questions, inputs)
     found: dict[int, np.ndarray] = {}
     with Sweep(scope, stack, inputs, read, instead, weights) as sweep:
         baseline = sweep.baseline.float().cpu().numpy()
@@ -179,17 +179,18 @@ def _sweep_batch(
     return baseline, np.stack([found[i] for i in range(len(edits))])
 
 
-def _side_by_side(scope: Scope, exam: Exam, inputs: dict[str, Tensor]) -> int:
+def _side_by_side(scope: Scope, questions: Questions, inputs: dict[str, Tensor]) -> int:
     """How many copies of a batch run together; scores over a vocabulary fill memory fastest."""
     most = TOKENS_AT_ONCE.get(scope.device.type, 8_192)
     tokens = inputs["input_ids"].numel() if "input_ids" in inputs else most
-    words = int(getattr(scope.model.config, "vocab_size", 0)) if exam.metric.name == "loss" else 0
+    vocabulary = int(getattr(scope.model.config, "vocab_size", 0))
+    words = vocabulary if questions.metric.name == "loss" else 0
     return max(1, (min(most, SCORES_AT_ONCE // words) if words else most) // tokens)
 
 
 def answer_each_plainly(
     scope: Scope,
-    exam: Exam,
+    questions: Questions,
     edits: Sequence[OneLayer],
     mode: str = "uniform",
     kind: Kind | None = None,
@@ -200,16 +201,16 @@ def answer_each_plainly(
     kind = chosen_kind(scope, kind)
     found: list[np.ndarray] = []
     run = run or Run(None, {})
-    for edit in run.track(edits, f"Disabling heads on {exam.name}, a full pass each"):
+    for edit in run.track(edits, f"Disabling heads on {questions.name}, a full pass each"):
         heads = tuple((edit.layer, head) for head in edit.heads)
-        found.append(answer(scope.edited(Disabled(kind, heads, mode, weights)), exam))
+        found.append(answer(scope.edited(Disabled(kind, heads, mode, weights)), questions))
     return np.stack(found)
 
 
-def stack_of(scope: Scope, exam: Exam, kind: Kind) -> Stack | None:
-    """The scope's layers as the exam's first example runs through them."""
+def stack_of(scope: Scope, questions: Questions, kind: Kind) -> Stack | None:
+    """The scope's layers as the first question runs through them."""
     calls: list[Call] = []
-    inputs = {name: value[:1] for name, value in exam.batches[0][0].items()}
+    inputs = {name: value[:1] for name, value in questions.batches[0][0].items()}
 
     def note(call: Call) -> None:
         calls.append(call)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind
-from headscope.edits.answers import exam_identity, questions
+from headscope.edits.answers import as_questions, questions_identity
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
@@ -25,7 +25,7 @@ from headscope.models.finite import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity
-from headscope.tasks.questions import Exam
+from headscope.tasks.questions import Questions
 from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Importance(HeadResult):
 
 def importance(
     scope: Scope,
-    task: Task | Exam | str | Path,
+    task: Task | Questions | str | Path,
     *,
     per: Literal["example", "token"] = "example",
     kind: Kind | None = None,
@@ -101,20 +101,20 @@ def importance(
     if output is not None:
         check_table(output, "Importance")
     check_weights(scope.model, scope.name)
-    exam = questions(scope, task, limit, seed)
-    identity = {**scope_identity(scope), **exam_identity(exam), "settings": [per, kind]}
+    questions = as_questions(scope, task, limit, seed)
+    identity = {**scope_identity(scope), **questions_identity(questions), "settings": [per, kind]}
     with Run(output, identity, restart=restart, progress=progress) as run:
-        found = weigh_heads(run, scope, exam, per, kind)
+        found = weigh_heads(run, scope, questions, per, kind)
         if output is not None:
             write_output(found, output, found.heads)
     return found
 
 
 def weigh_heads(
-    run: Run, scope: Scope, exam: Exam, per: Literal["example", "token"], kind: Kind
+    run: Run, scope: Scope, questions: Questions, per: Literal["example", "token"], kind: Kind
 ) -> Importance:
     """The same as a part of a run: the sums over batches are kept."""
-    part, title = run.part("importance"), f"Weighing heads on {exam.name}"
+    part, title = run.part("importance"), f"Weighing heads on {questions.name}"
     state = part.recall()
     size = np.zeros((scope.layers[kind], scope.heads[kind]))
     slope, done, count = np.zeros_like(size), 0, 0
@@ -125,11 +125,11 @@ def weigh_heads(
     def now() -> State:
         return State({"batches": done, "count": count}, {"size": size, "slope": slope})
 
-    run.tell(done, len(exam.batches), title=title)
-    for inputs, targets in exam.batches[done:]:
+    run.tell(done, len(questions.batches), title=title)
+    for inputs, targets in questions.batches[done:]:
 
         def loss(output: Any, targets: Tensor = targets) -> Tensor:
-            return exam.losses(output, targets).sum()
+            return questions.losses(output, targets).sum()
 
         found, real = gate_slopes(scope, inputs, loss, kind, per)
         slopes = torch.stack([found[kind, layer] for layer in range(len(size))])  # l b h t|1
@@ -137,7 +137,7 @@ def weigh_heads(
             size = size + slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
             slope = slope + slopes.sum(dim=(1, 3)).cpu().double().numpy()
             count, done = count + real, done + 1
-        run.tell(done, len(exam.batches), title=title)
+        run.tell(done, len(questions.batches), title=title)
     if not np.isfinite(size).all():
         raise HeadscopeError(
             "The slope of the loss is not a number: the model overflows; load it with "

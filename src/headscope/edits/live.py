@@ -16,6 +16,7 @@ from headscope.errors import BadInput
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, likeliest, word_logits
+from headscope.renamed import renamed
 from headscope.statistics.kernels.jensen_shannon import row_divergence
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def switched_off(
     return scope
 
 
+@renamed(k="n")
 def effect(
     scope: Scope,
     text: Text,
@@ -82,7 +84,7 @@ def effect(
     *,
     mode: str = "uniform",
     kind: Kind | None = None,
-    k: int = 5,
+    n: int = 5,
     truncate: bool = False,
 ) -> Effect:
     """The model's predictions for this input before and after switching heads off.
@@ -98,7 +100,7 @@ def effect(
     assert again.scores is not None  # the same model, asked the same
     one, two = said.scores.softmax(-1), again.scores.softmax(-1)
     before, after = (
-        tuple(tuple(_best(scope, said.asked, place, k)) for place in probabilities)
+        tuple(tuple(_best(scope, said.asked, place, n)) for place in probabilities)
         for probabilities in (one, two)
     )
     return Effect(said.asked, said.places, before, after, _divergence(one, two), said.note)
@@ -184,14 +186,14 @@ def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
     return _Said("nothing", note=note)
 
 
-def _best(scope: Scope, asked: Asked, probabilities: Tensor, k: int) -> list[Prediction]:
+def _best(scope: Scope, asked: Asked, probabilities: Tensor, n: int) -> list[Prediction]:
     if asked in ("masked words", "next token"):
-        return likeliest(scope, probabilities, k)
+        return likeliest(scope, probabilities, n)
     names = ("follows", "does not follow")
     if asked == "classes":
         known = scope.model.config.id2label
         names = [str(known.get(number, number)) for number in range(len(probabilities))]
-    top = torch.topk(probabilities, min(k, len(probabilities)))
+    top = torch.topk(probabilities, min(n, len(probabilities)))
     return [Prediction(names[i], p) for p, i in zip(*map(Tensor.tolist, top), strict=True)]
 
 

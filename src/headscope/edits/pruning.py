@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from headscope.capture import Kind
-from headscope.edits.answers import OneLayer, answer, answer_each, exam_identity, questions
+from headscope.edits.answers import OneLayer, answer, answer_each, as_questions, questions_identity
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import importance
 from headscope.edits.modes import mode as find_mode
@@ -18,7 +18,7 @@ from headscope.errors import BadInput
 from headscope.files import check_table, write_table
 from headscope.models.finite import check_weights
 from headscope.runs import ProgressCallback, Run, State, scope_identity
-from headscope.tasks.questions import Exam
+from headscope.tasks.questions import Questions
 from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ class Pruning:
 
 def prune(
     scope: Scope,
-    task: Task | Exam,
+    task: Task | Questions,
     *,
     order: Order = "importance",
     step: float = 0.1,
     until: float = 1.0,
     mode: str = "zero",
     kind: Kind | None = None,
-    choose_on: Exam | None = None,
+    choose_on: Questions | None = None,
     seed: int = 0,
     limit: int | None = None,
     output: str | Path | None = None,
@@ -73,7 +73,7 @@ def prune(
 
     "importance" orders heads once by their gradient gates, "greedy" looks again before every
     step and takes the heads whose loss costs the score least, "random" is the yardstick.
-    `choose_on` is the exam heads are chosen on; choosing on the one that is reported flatters.
+    `choose_on` are the questions heads are chosen on; choosing on those reported flatters.
     """
     kind = chosen_kind(scope, kind)
     if order not in get_args(Order):
@@ -82,28 +82,28 @@ def prune(
     if output is not None:
         check_table(output, "A pruning curve")
     check_weights(scope.model, scope.name)
-    exam = questions(scope, task, limit, seed)
-    choice = choose_on or exam
+    questions = as_questions(scope, task, limit, seed)
+    choice = choose_on or questions
     stops = _stops(len(scope.layer_numbers[kind]) * scope.heads[kind], step, until)
     identity = {
         **scope_identity(scope),
-        **exam_identity(exam),
-        "settings": [order, stops, mode, kind, exam_identity(choice), seed],
+        **questions_identity(questions),
+        "settings": [order, stops, mode, kind, questions_identity(choice), seed],
     }
     with Run(output, identity, restart=restart, progress=progress) as run:
         pruner = _Pruner(scope, choice, order, mode, kind, seed)
-        disabled, scores = _curve(run, pruner, exam, stops)
-        found = Pruning(order, exam.metric.name, tuple(disabled), tuple(scores))
+        disabled, scores = _curve(run, pruner, questions, stops)
+        found = Pruning(order, questions.metric.name, tuple(disabled), tuple(scores))
         if output is not None:
             write_table(found.table, output)
     return found
 
 
 def _curve(
-    run: Run, pruner: _Pruner, exam: Exam, stops: list[int]
+    run: Run, pruner: _Pruner, questions: Questions, stops: list[int]
 ) -> tuple[list[tuple[tuple[int, int], ...]], list[float]]:
     """The heads disabled at every stop and the score there; a part of the run."""
-    part, title = run.part("curve"), f"Disabling more and more heads on {exam.name}"
+    part, title = run.part("curve"), f"Disabling more and more heads on {questions.name}"
     disabled: list[tuple[tuple[int, int], ...]] = []
     scores: list[float] = []
     if (state := part.recall()) is not None:
@@ -116,7 +116,7 @@ def _curve(
     for stop in stops[len(scores) :]:
         run.tell(len(scores), len(stops), title=title)
         chosen = pruner.grown(disabled[-1] if disabled else (), stop)
-        reached = exam.metric(answer(pruner.without(chosen), exam), exam.labels)
+        reached = questions.metric(answer(pruner.without(chosen), questions), questions.labels)
         with part.step(now):
             disabled.append(chosen)
             scores.append(reached)
@@ -127,16 +127,16 @@ class _Pruner:
     """Which heads go next, in one of the orders."""
 
     def __init__(
-        self, scope: Scope, exam: Exam, order: Order, mode: str, kind: Kind, seed: int
+        self, scope: Scope, questions: Questions, order: Order, mode: str, kind: Kind, seed: int
     ) -> None:
-        self._scope, self._exam, self._mode = scope, exam, mode
+        self._scope, self._questions, self._mode = scope, questions, mode
         self._kind: Kind = kind
         self._order: Order = order
         layers, heads = scope.layer_numbers[kind], scope.heads[kind]
         self._every = [(layer, head) for layer in layers for head in range(heads)]
         self._queue: list[tuple[int, int]] = []
         if order == "importance":
-            self._queue = importance(scope, exam, kind=kind, progress=False).ranked()
+            self._queue = importance(scope, questions, kind=kind, progress=False).ranked()
         elif order == "random":
             dealt = np.random.default_rng(seed).permutation(len(self._every))
             self._queue = [self._every[i] for i in dealt]
@@ -153,18 +153,25 @@ class _Pruner:
         while len(chosen) < size:
             left = [head for head in self._every if head not in chosen]
             now, count = self.without(chosen), size - len(chosen)
-            chosen += tuple(_cheapest(now, self._exam, left, self._mode, self._kind, count))
+            chosen += tuple(_cheapest(now, self._questions, left, self._mode, self._kind, count))
         return chosen
 
 
 def _cheapest(
-    scope: Scope, exam: Exam, left: Sequence[tuple[int, int]], mode: str, kind: Kind, count: int
+    scope: Scope,
+    questions: Questions,
+    left: Sequence[tuple[int, int]],
+    mode: str,
+    kind: Kind,
+    count: int,
 ) -> list[tuple[int, int]]:
     """The heads whose going costs least now, each judged alone."""
     edits = [OneLayer(layer, (head,)) for layer, head in left]
-    swept = answer_each(scope, exam, edits, mode=mode, kind=kind)
-    sign = 1.0 if exam.metric.higher_is_better else -1.0
-    scores = np.array([sign * exam.metric(answers, exam.labels) for answers in swept.edited])
+    swept = answer_each(scope, questions, edits, mode=mode, kind=kind)
+    sign = 1.0 if questions.metric.higher_is_better else -1.0
+    scores = np.array(
+        [sign * questions.metric(answers, questions.labels) for answers in swept.edited]
+    )
     return [left[i] for i in np.argsort(-scores, kind="stable")[:count]]
 
 

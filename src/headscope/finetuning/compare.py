@@ -21,8 +21,9 @@ from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
 from headscope.files import beside, check_table, write_table
 from headscope.finetuning.change import Change, change_of_texts, check_alike
-from headscope.finetuning.texts import MAX_LENGTH, Texts, text_pairs
+from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
 from headscope.models.finite import check_weights
+from headscope.renamed import renamed
 from headscope.results import HeadResult, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 from headscope.statistics import Survey
@@ -108,6 +109,7 @@ class Comparison(HeadResult):
             write_table(table, each)
 
 
+@renamed(max_length="max_tokens")
 def compare(
     a: Any,
     b: Any,
@@ -117,7 +119,7 @@ def compare(
     labels: bool = True,
     padded: bool = False,
     limit: int | None = MOST_TEXTS,
-    max_length: int = MAX_LENGTH,
+    max_tokens: int = MAX_TOKENS,
     kind: Kind | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -142,7 +144,7 @@ def compare(
         check_table(output, "A comparison")
     kind = chosen_kind(a, kind)
     check_alike(a, b, kind)
-    room(max_length)
+    room(max_tokens)
     for scope in (a, b):
         check_weights(scope.model, scope.name)
     chosen = [_chosen(scope, statistics) for scope in (a, b)]
@@ -152,12 +154,12 @@ def compare(
         "first model": scope_identity(a),
         "second model": scope_identity(b),
         "corpus": fingerprint(texts),
-        "settings": [asked, labels, kind, max_length],
+        "settings": [asked, labels, kind, max_tokens],
     }
     title = f"Comparing {a.name} and {b.name}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
-        table = _table(change_of_texts(run, a, b, texts, kind, max_length), padded)
-        surveys = _Surveys(run, (a, b), texts, max_length)
+        table = _table(change_of_texts(run, a, b, texts, kind, max_tokens), padded)
+        surveys = _Surveys(run, (a, b), texts, max_tokens)
         moved, named = _measured(surveys, (a, b), chosen, labels, kind)
         if named is not None:
             table = table.merge(named, on=["layer", "head"], how="left")

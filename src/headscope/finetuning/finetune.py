@@ -78,7 +78,7 @@ def finetune(
         makes_folder=True,
     )
     with run:
-        train(model, encode(tokenizer, task, recipe.max_length), task, recipe, run)
+        train(model, encode(tokenizer, task, recipe.max_tokens), task, recipe, run)
         save(model, tokenizer, task, recipe, folder, run.place("model"))
     return folder
 
@@ -202,7 +202,7 @@ def save(
 
 def _task_fingerprint(task: Task) -> str:
     """Every example, its label and what the classes are called."""
-    content = hashlib.sha256(repr((task.texts, task.pairs, task.classes)).encode())
+    content = hashlib.sha256(repr((task.texts, task.text_pairs, task.classes)).encode())
     content.update(task.labels.tobytes())
     return content.hexdigest()
 

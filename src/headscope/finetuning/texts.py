@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Texts = list[tuple[str, str | None]]
 BATCH = 16
-MAX_LENGTH = 128
+MAX_TOKENS = 128
 
 
 def text_pairs(corpus: Any, limit: int | None) -> Texts:
@@ -59,11 +59,11 @@ def batch_of(scope: Scope, texts: Texts, longest: int) -> Batch:
     firsts, seconds = [text for text, _ in texts], [pair for _, pair in texts]
     if scope.encoder_decoder:  # without a second sentence the decoder reads the text again
         spoken: list[Text | None] = [pair or text for text, pair in texts]
-        return encode_both(scope, firsts, spoken, truncate=True, max_length=longest)[0]
-    return scope.encode(firsts, seconds, truncate=True, max_length=longest)
+        return encode_both(scope, firsts, spoken, truncate=True, max_tokens=longest)[0]
+    return scope.encode(firsts, seconds, truncate=True, max_tokens=longest)
 
 
-def batches_of(scope: Scope, texts: Texts, longest: int = MAX_LENGTH) -> list[Batch]:
+def batches_of(scope: Scope, texts: Texts, longest: int = MAX_TOKENS) -> list[Batch]:
     """All texts of a small corpus, batched as a comparison reads them."""
     order = in_order(texts)
     return [

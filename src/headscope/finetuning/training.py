@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.errors import BadInput, HeadscopeError
+from headscope.renamed import former, renamed
 from headscope.runs import Run, State
 from headscope.runs.torch_state import pack_training, unpack_training
 from headscope.tasks.fitting import room
@@ -35,13 +36,13 @@ class Recipe:
     learning_rate: float = 5e-5
     warmup: float = 0.1
     weight_decay: float = 0.01
-    max_length: int = 128
+    max_tokens: int = 128
     seed: int = 42
     dropout: float | None = None  # None: what the model's own configuration says
     from_scratch: bool = False  # random weights instead of the pre-trained ones
 
     def __post_init__(self) -> None:
-        room(self.max_length)
+        room(self.max_tokens)
         for wrong, sentence in (
             (self.epochs < 1, f"Training takes at least 1 epoch, not {self.epochs}."),
             (self.batch_size < 1, f"A batch holds at least 1 example, not {self.batch_size}."),
@@ -57,6 +58,11 @@ class Recipe:
         ):
             if wrong:
                 raise BadInput(sentence)
+
+    max_length = former("max_length", "max_tokens")
+
+
+Recipe.__init__ = renamed(max_length="max_tokens")(Recipe.__init__)
 
 
 PROTOCOL = Recipe()
@@ -84,9 +90,11 @@ class Encoded:
         return inputs, self.targets[torch.tensor(chosen)].to(device)
 
 
-def encode(tokenizer: Any, task: Task, max_length: int) -> Encoded:
-    given = [list(task.texts)] if task.pairs is None else [list(task.texts), list(task.pairs)]
-    encoded = tokenizer(*given, truncation=True, max_length=max_length)
+def encode(tokenizer: Any, task: Task, max_tokens: int) -> Encoded:
+    given = (
+        [list(task.texts)] if task.text_pairs is None else [list(task.texts), list(task.text_pairs)]
+    )
+    encoded = tokenizer(*given, truncation=True, max_length=max_tokens)
     names = [name for name in encoded if name in tokenizer.model_input_names]
     rows = [{name: encoded[name][i] for name in names} for i in range(len(task))]
     kind = torch.long if task.kind == "classification" else torch.float32

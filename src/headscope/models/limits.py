@@ -10,7 +10,7 @@ _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sour
 _ENDLESS = 1_000_000  # tokenizers without a limit state an absurd one
 
 
-def max_length(model: nn.Module, tokenizer: Any | None) -> int | None:
+def max_tokens(model: nn.Module, tokenizer: Any | None) -> int | None:
     """The number of positions, specials included; None for relative positions without an end."""
     configuration: Any = getattr(model, "config", None)
     if hasattr(configuration, "get_text_config"):

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet, sheet_of, sheets
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of
 from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 
-Relation = Callable[[Sheet], Tensor]  # -> b tq s bool
+Relation = Callable[[TokenPairs], Tensor]  # -> b tq s bool
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class MassPattern(Pattern):
 
     def rows_and_keys(self, grid: Grid) -> tuple[Tensor, Tensor]:
         """Targets and pool of a whole grid, b t s."""
-        sheet = Sheet(grid, slice(0, grid.query.ids.shape[1]))
-        pool = self._pool()(sheet)
-        return self.aim(sheet) & pool, pool
+        pairs = TokenPairs(grid, slice(0, grid.query.ids.shape[1]))
+        pool = self._pool()(pairs)
+        return self.aim(pairs) & pool, pool
 
     def _counts_of(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         key = (self.name, "counts")
@@ -72,18 +72,20 @@ class MassPattern(Pattern):
         """How many targets, pool keys and visible keys each query has, b t float64."""
         parts = [
             torch.stack([m.sum(2) for m in (self.aim(s), self._pool()(s), s.visible)])
-            for s in sheets(grid)
+            for s in blocks_of_pairs(grid)
         ]
         aimed, choice, seen = torch.cat(parts, dim=2).double()
         return aimed, choice, seen
 
     def _targets(self) -> PairFeature:
-        return PairFeature(f"{self.name}:targets", lambda g, q: self.aim(sheet_of(g, q)).float())
+        return PairFeature(
+            f"{self.name}:targets", lambda g, q: self.aim(token_pairs_of(g, q)).float()
+        )
 
-    def aim(self, sheet: Sheet) -> Tensor:
+    def aim(self, pairs: TokenPairs) -> Tensor:
         """b tq s bool: the targets of some queries."""
         assert self.targets is not None
-        return self.targets(sheet) & self._pool()(sheet)
+        return self.targets(pairs) & self._pool()(pairs)
 
     def _pool(self) -> Relation:
         assert self.pool is not None
@@ -96,6 +98,6 @@ def pool_features(pool: Relation) -> tuple[PairFeature, PairFeature]:
     name = f"{pool.__module__}.{pool.__qualname__}"
 
     def held(grid: Grid, queries: slice) -> Tensor:
-        return pool(sheet_of(grid, queries)).float()
+        return pool(token_pairs_of(grid, queries)).float()
 
     return PairFeature(f"{name}:mass", held), PairFeature(f"{name}:squares", held, squared=True)

@@ -33,7 +33,7 @@ MOST_TOKENS = 40  # a longer text would take over 800 readings; it is cut
 
 def helpfulness(scope: Scope, text: str, text_pair: str | None = None) -> Tensor:
     """π (n n): row i, column j is how much token j helps to guess token i; special tokens 0."""
-    batch = scope.encode([text], [text_pair], truncate=True, max_length=MOST_TOKENS)
+    batch = scope.encode([text], [text_pair], truncate=True, max_tokens=MOST_TOKENS)
     return _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
 
 
@@ -103,7 +103,7 @@ def _scored(
 ) -> tuple[dict[str, Tensor], list[tuple[int, int]]]:
     """One text's scores and yardsticks, 1 × heads each, and which heads (layer, head) they are."""
     first, second = (item, None) if isinstance(item, str) else item
-    batch = scope.encode([first], [second], truncate=True, max_length=MOST_TOKENS)
+    batch = scope.encode([first], [second], truncate=True, max_tokens=MOST_TOKENS)
     relation = _by_hiding(scope, batch) if scope.causal else _by_masking(scope, batch)
     maps: list[Tensor] = []
     scope.forward(batch, lambda call: maps.append(call.weights[0].float().cpu()))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Reader
-from headscope.corpus.text.segments import Cut, segments
+from headscope.corpus.text.segments import Segmentation, segments
 from headscope.files import check_table, write_table
 from headscope.models.finite import check_weights
 from headscope.patterns import evidence
@@ -37,7 +37,7 @@ def pattern_scores(
     scope: Scope,
     corpus: Any,
     *,
-    cut: Cut | None = None,
+    cut: Segmentation | None = None,
     predictive: int = 0,
     max_tokens: int | None = None,
     limit: int | None = None,
@@ -61,7 +61,7 @@ def pattern_scores(
         scope, corpus, output, ["scores", cut, predictive, max_tokens, limit, reading]
     )
     with Run(output, identity, title="Patterns", restart=restart, progress=progress) as run:
-        chosen = cut or natural_cut(scope)
+        chosen = cut or natural_segmentation(scope)
 
         def surveyed() -> pd.DataFrame:
             found = survey(
@@ -90,7 +90,7 @@ def map_kind_shares(
     scope: Scope,
     corpus: Any,
     *,
-    cut: Cut | None = None,
+    cut: Segmentation | None = None,
     max_tokens: int | None = None,
     limit: int | None = None,
     output: str | Path | None = None,
@@ -107,7 +107,9 @@ def map_kind_shares(
         part, counts = run.part("kinds"), KindCounts()
         if (state := part.recall()) is not None:
             counts.restore(state)
-        texts = _texts(scope, corpus, cut or natural_cut(scope), max_tokens or MAP_TOKENS, reading)
+        texts = _texts(
+            scope, corpus, cut or natural_segmentation(scope), max_tokens or MAP_TOKENS, reading
+        )
         for first, second in itertools.islice(texts, counts.texts, most):
             one = scope.read(first, second, keep=("weights",), truncate=True)
             with part.step(counts.state):
@@ -119,7 +121,7 @@ def map_kind_shares(
     return found
 
 
-def natural_cut(scope: Scope) -> Cut:
+def natural_segmentation(scope: Scope) -> Segmentation:
     """Models that look both ways are read in sentence pairs, as they were trained."""
     return "documents" if scope.causal else "pairs"
 
@@ -133,7 +135,7 @@ def _identity(scope: Scope, corpus: Any, output: object, settings: list[Any]) ->
 
 
 def _texts(
-    scope: Scope, corpus: Any, cut: Cut, longest: int, reading: dict[str, Any]
+    scope: Scope, corpus: Any, cut: Segmentation, longest: int, reading: dict[str, Any]
 ) -> Iterator[tuple[str, str | None]]:
     options = Options.named({**reading, "segments": cut})
     documents = Reader(options.field, options.layout).documents(corpus, Faults(options.bad))

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def content(sheet: Sheet) -> Tensor:
+def content(pairs: TokenPairs) -> Tensor:
     """All words and punctuation the query sees."""
-    return sheet.content
+    return pairs.content
 
 
-def everything(sheet: Sheet) -> Tensor:
+def everything(pairs: TokenPairs) -> Tensor:
     """All a content token sees, special tokens too."""
-    return sheet.from_content
+    return pairs.from_content
 
 
-def other_words(sheet: Sheet) -> Tensor:
+def other_words(pairs: TokenPairs) -> Tensor:
     """All other words the query sees."""
-    return sheet.words
+    return pairs.words
 
 
-def words_across(sheet: Sheet) -> Tensor:
+def words_across(pairs: TokenPairs) -> Tensor:
     """The words of the other sentence."""
-    return sheet.words & ~sheet.same_segment & sheet.pair
+    return pairs.words & ~pairs.same_segment & pairs.pair
 
 
-def earlier(sheet: Sheet) -> Tensor:
+def earlier(pairs: TokenPairs) -> Tensor:
     """Words and punctuation before the query."""
-    return sheet.content & (sheet.offset < 0)
+    return pairs.content & (pairs.offset < 0)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet, sheets
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -31,7 +31,7 @@ class RankPattern(Pattern):
 
     follows: Literal["embeddings", "predictions"] = "embeddings"
     likeness: Callable[[Grid, slice], Tensor] | None = None  # -> b tq s
-    pool: Callable[[Sheet], Tensor] | None = None  # -> b tq s bool
+    pool: Callable[[TokenPairs], Tensor] | None = None  # -> b tq s bool
 
     unit: ClassVar[str] = "rank correlation"
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
@@ -52,12 +52,12 @@ class RankPattern(Pattern):
 
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
         assert self.pool is not None
-        choice = torch.cat([self.pool(sheet).sum(2) for sheet in sheets(grid)], dim=1)
+        choice = torch.cat([self.pool(pairs).sum(2) for pairs in blocks_of_pairs(grid)], dim=1)
         return rows[self.name].masked_fill((choice < LEAST)[:, None], torch.nan)
 
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         assert self.pool is not None
-        choice = torch.cat([self.pool(sheet).sum(2) for sheet in sheets(grid)], dim=1)
+        choice = torch.cat([self.pool(pairs).sum(2) for pairs in blocks_of_pairs(grid)], dim=1)
         asked = choice >= LEAST
         n = asked.sum(1)[:, None].double()
         score = (rows[self.name].double() * asked[:, None]).sum(2) / n
@@ -67,7 +67,7 @@ class RankPattern(Pattern):
 
     def _rows(self, weights: Tensor, grid: Grid, queries: slice) -> Tensor:
         assert self.likeness is not None and self.pool is not None
-        return spearman(weights, self.likeness(grid, queries), self.pool(Sheet(grid, queries)))
+        return spearman(weights, self.likeness(grid, queries), self.pool(TokenPairs(grid, queries)))
 
 
 def spearman(weights: Tensor, relation: Tensor, pool: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from headscope.results import HeadResult, tidy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.corpus.text.segments import Cut
+    from headscope.corpus.text.segments import Segmentation
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
 
@@ -45,7 +45,7 @@ def patterns(
     scope: Scope,
     corpus: Any,
     *,
-    segments: Cut | None = None,
+    segments: Segmentation | None = None,
     predictive: int = 0,
     max_tokens: int | None = None,
     limit: int | None = None,

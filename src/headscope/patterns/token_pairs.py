@@ -1,4 +1,4 @@
-"""The sheet: pairs of tokens a pattern can point at, for some queries of a batch.
+"""Pairs of tokens a pattern can point at, for some queries of a batch.
 
 Every relation is a mask over documents, queries and keys (b tq s). Visibility follows from
 padding and causality; a sliding window is not known here, so under one the pool of a pattern
@@ -19,7 +19,7 @@ from headscope.statistics.features.named import places
 SPAN = 512  # queries looked at together
 
 
-class Sheet:
+class TokenPairs:
     """Relations between the queries of `queries` and all keys, each made when first asked for."""
 
     def __init__(self, grid: Grid, queries: slice) -> None:
@@ -88,19 +88,19 @@ class Sheet:
         return values[:, self.queries, None]
 
 
-_last: dict[str, Sheet] = {}
+_last: dict[str, TokenPairs] = {}
 
 
-def sheet_of(grid: Grid, queries: slice) -> Sheet:
-    """The sheet of some queries; features of one block ask for it one after another."""
-    kept = _last.get("sheet")
+def token_pairs_of(grid: Grid, queries: slice) -> TokenPairs:
+    """The pairs of some queries; features of one block ask for them one after another."""
+    kept = _last.get("pairs")
     if kept is None or kept.grid is not grid or kept.queries != queries:
-        kept = _last["sheet"] = Sheet(grid, queries)
+        kept = _last["pairs"] = TokenPairs(grid, queries)
     return kept
 
 
-def sheets(grid: Grid) -> Iterator[Sheet]:
+def blocks_of_pairs(grid: Grid) -> Iterator[TokenPairs]:
     """All queries of a grid, some at a time, so that no whole map of relations is needed."""
     length = grid.query.ids.shape[1]
     for start in range(0, length, SPAN):
-        yield Sheet(grid, slice(start, min(length, start + SPAN)))
+        yield TokenPairs(grid, slice(start, min(length, start + SPAN)))

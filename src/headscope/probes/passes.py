@@ -73,9 +73,9 @@ def self_attention(scope: Scope) -> Kind:
     return "encoder" if "encoder" in scope.kinds else "decoder"
 
 
-def length_limit(scope: Scope, max_length: int | None) -> int:
+def length_limit(scope: Scope, max_tokens: int | None) -> int:
     """The most tokens an input may have: what was asked for, and what the model can read."""
-    limits = [limit for limit in (max_length, scope.max_length) if limit is not None]
+    limits = [limit for limit in (max_tokens, scope.max_tokens) if limit is not None]
     return min(limits) if limits else PAPER_LENGTH
 
 
@@ -92,7 +92,7 @@ def word_batches(
     items: Iterable[T],
     faults: Faults,
     *,
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     mode: Mode = "mean",
     specials: bool = False,
     done: int = 0,
@@ -101,7 +101,7 @@ def word_batches(
 
     With `specials` the opening and the closing token count as two more words.
     """
-    limit = length_limit(scope, max_length)
+    limit = length_limit(scope, max_tokens)
     number = 0
     source = iter(items)
     while window := list(itertools.islice(source, WINDOW)):
@@ -121,7 +121,7 @@ def run_pass(
     tally: PassTally[T],
     faults: Faults,
     *,
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     mode: Mode = "mean",
     specials: bool = False,
     run: Run | None = None,
@@ -144,7 +144,7 @@ def run_pass(
     def now() -> State:
         return State({"batches": done, "items": seen}, tally.state())
 
-    options: dict[str, Any] = {"max_length": max_length, "mode": mode, "specials": specials}
+    options: dict[str, Any] = {"max_tokens": max_tokens, "mode": mode, "specials": specials}
     for batch in word_batches(scope, items, faults, done=done, **options):
         with part.step(now):
             _through(scope, batch, tally, kind)
@@ -180,7 +180,7 @@ def _sound(scope: Scope, window: list[T], faults: Faults, limit: int) -> tuple[l
     """Encode a window, and leave out what the model cannot read as words."""
     texts = [list(item.words) for item in window]
     # one token more than allowed is enough to know that a text is too long
-    encoded = tokenise(scope.tokenizer, texts, truncate=True, max_length=limit + 1)
+    encoded = tokenise(scope.tokenizer, texts, truncate=True, max_tokens=limit + 1)
     sound: list[int] = []
     for row, (item, tokens) in enumerate(zip(window, encoded.tokens, strict=True)):
         if len(tokens) > limit:

@@ -24,7 +24,7 @@ def decoder_batch(
     tokenizer: Any,
     targets: list[Text | None],
     *,
-    max_length: int | None = None,
+    max_tokens: int | None = None,
     truncate: bool = False,
 ) -> Batch:
     """The start token followed by the target without its end, as the decoder saw in training."""
@@ -32,7 +32,7 @@ def decoder_batch(
     read: list[Tokens] = []
     if given:
         with as_target(tokenizer):
-            read = tokenise(tokenizer, given, max_length=max_length, truncate=truncate).tokens
+            read = tokenise(tokenizer, given, max_tokens=max_tokens, truncate=truncate).tokens
     waiting = iter(read)
     batch = [
         _first(model, tokenizer) if target is None else _shifted(model, tokenizer, next(waiting))
@@ -54,16 +54,16 @@ def encode_both(
     targets: list[Text | None],
     *,
     truncate: bool = False,
-    max_length: int | None = None,
+    max_tokens: int | None = None,
 ) -> tuple[Batch, list[Tokens]]:
     """What both stacks of an encoder–decoder model are given, and what its decoder reads."""
-    limits = [limit for limit in (max_length, scope.max_length) if limit is not None]
-    batch = scope.encode(texts, truncate=truncate, max_length=max_length)
+    limits = [limit for limit in (max_tokens, scope.max_tokens) if limit is not None]
+    batch = scope.encode(texts, truncate=truncate, max_tokens=max_tokens)
     decoder = decoder_batch(
         scope.model,
         scope.tokenizer,
         targets,
-        max_length=min(limits, default=None),
+        max_tokens=min(limits, default=None),
         truncate=truncate,
     ).to(scope.device)
     return Batch({**batch.inputs, **decoder.inputs}, batch.tokens), decoder.tokens

@@ -24,8 +24,8 @@ class Prediction(NamedTuple):
     probability: float
 
 
-def fill(scope: Scope, text: Text, text_pair: Text | None, k: int) -> list[list[Prediction]]:
-    """For each mask token in the text the k likeliest words, best first."""
+def fill(scope: Scope, text: Text, text_pair: Text | None, n: int) -> list[list[Prediction]]:
+    """For each mask token in the text the n likeliest words, best first."""
     mask_id = getattr(scope.tokenizer, "mask_token_id", None)
     if mask_id is None:
         raise BadInput(
@@ -37,16 +37,16 @@ def fill(scope: Scope, text: Text, text_pair: Text | None, k: int) -> list[list[
     if not masked:
         raise BadInput(f"Put {scope.tokenizer.mask_token} where a word is to be filled in.")
     probabilities = word_logits(scope, scope.forward(batch))[0].softmax(-1)
-    return [likeliest(scope, probabilities[place], k) for place in masked]
+    return [likeliest(scope, probabilities[place], n) for place in masked]
 
 
-def next_token(scope: Scope, text: Text, k: int) -> list[Prediction]:
-    """The k likeliest continuations of a text, best first."""
+def next_token(scope: Scope, text: Text, n: int) -> list[Prediction]:
+    """The n likeliest continuations of a text, best first."""
     if not scope.causal:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
     batch = scope.encode([text])
     logits = word_logits(scope, scope.forward(batch))[0, len(batch.tokens[0]) - 1]
-    return likeliest(scope, logits.softmax(-1), k)
+    return likeliest(scope, logits.softmax(-1), n)
 
 
 def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
@@ -82,11 +82,11 @@ def logits_in(output: Any) -> Tensor | None:
     return None
 
 
-def likeliest(scope: Scope, probabilities: Tensor, k: int) -> list[Prediction]:
-    """The k likeliest words of a vocabulary, best first."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"k is how many words to name, 1 or more, not {k!r}.")
-    top = torch.topk(probabilities, min(k, probabilities.numel()))
+def likeliest(scope: Scope, probabilities: Tensor, n: int) -> list[Prediction]:
+    """The n likeliest words of a vocabulary, best first."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput(f"n is how many words to name, 1 or more, not {n!r}.")
+    top = torch.topk(probabilities, min(n, probabilities.numel()))
     tokens = spelling_of(scope.tokenizer, top.indices.tolist())
     return [
         Prediction(label, float(value))

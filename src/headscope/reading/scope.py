@@ -16,7 +16,7 @@ from headscope.capture import Call, Kind, Output, Sink, capture
 from headscope.errors import BadInput
 from headscope.models.embeddings import embedded_tokens
 from headscope.models.evaluation import evaluating
-from headscope.models.limits import max_length
+from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import device_of
 from headscope.reading import predict
 from headscope.reading.arguments import (
@@ -26,13 +26,14 @@ from headscope.reading.arguments import (
     check_targets,
 )
 from headscope.reading.checks import model_warnings
-from headscope.reading.collecting.keeping import Keeping, Kept
+from headscope.reading.collecting.keeping import Keeping, WhatToKeep
 from headscope.reading.collecting.run import collect
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
 from headscope.reading.generating.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
+from headscope.renamed import former, renamed
 from headscope.text.pairs import split_pairs
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import Tokens
@@ -96,10 +97,7 @@ class Scope:
         """Where attention is read: the registered function, the softmax, or a family's file."""
         return self.description.read_at
 
-    @property
-    def rung(self) -> str:
-        """The former name of `read_at`."""
-        return self.read_at
+    rung = former("rung", "read_at")
 
     @property
     def encoder_decoder(self) -> bool:
@@ -111,8 +109,11 @@ class Scope:
         return tuple(model_warnings(self))
 
     @cached_property
-    def max_length(self) -> int | None:
-        return max_length(self.model, self.tokenizer)
+    def max_tokens(self) -> int | None:
+        """How many tokens the model reads; None where it sets no limit."""
+        return most_tokens(self.model, self.tokenizer)
+
+    max_length = former("max_length", "max_tokens")
 
     @property
     def device(self) -> torch.device:
@@ -120,13 +121,14 @@ class Scope:
 
     # running it
 
+    @renamed(max_length="max_tokens")
     def encode(
         self,
         texts: Sequence[Text],
         pairs: Sequence[Text | None] | None = None,
         *,
         truncate: bool = False,
-        max_length: int | None = None,
+        max_tokens: int | None = None,
     ) -> Batch:
         """Texts (strings, or lists of words) as one padded batch on the model's device."""
         if self.tokenizer is None:
@@ -134,12 +136,12 @@ class Scope:
                 f"{self.name} has no tokenizer; load one with it, or use scope.read_inputs."
             )
         texts, pairs = split_pairs(texts, pairs)
-        limits = [limit for limit in (max_length, self.max_length) if limit is not None]
+        limits = [limit for limit in (max_tokens, self.max_tokens) if limit is not None]
         batch = tokenise(
             self.tokenizer,
             texts,
             pairs,
-            max_length=min(limits, default=None),
+            max_tokens=min(limits, default=None),
             truncate=truncate,
         )
         rows = embedded_tokens(self.model)
@@ -225,7 +227,7 @@ class Scope:
         audio: Any = None,
         sampling_rate: int | None = None,
         layers: Collection[int] | None = None,
-        keep: Kept = "auto",
+        keep: WhatToKeep = "auto",
         memory: str | int | None = None,
         truncate: bool = False,
     ) -> Reading:
@@ -266,7 +268,7 @@ class Scope:
         *,
         targets: Sequence[Text | None] | None = None,
         layers: Collection[int] | None = None,
-        keep: Kept = "auto",
+        keep: WhatToKeep = "auto",
         memory: str | int | None = None,
         truncate: bool = False,
     ) -> list[Reading]:
@@ -292,7 +294,7 @@ class Scope:
         tokens: Sequence[str] | Tokens | None = None,
         *,
         layers: Collection[int] | None = None,
-        keep: Kept = "auto",
+        keep: WhatToKeep = "auto",
         memory: str | int | None = None,
     ) -> Reading:
         """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
@@ -303,7 +305,7 @@ class Scope:
         prompt: str,
         max_new_tokens: int = 20,
         *,
-        keep: Kept = "auto",
+        keep: WhatToKeep = "auto",
         memory: str | int | None = None,
         **options: Any,
     ) -> Reading:
@@ -312,15 +314,17 @@ class Scope:
 
     # what the model says
 
+    @renamed(k="n")
     def fill(
-        self, text: Text, text_pair: Text | None = None, k: int = 5
+        self, text: Text, text_pair: Text | None = None, n: int = 5
     ) -> list[list[predict.Prediction]]:
-        """For each mask token the k likeliest words, best first."""
-        return predict.fill(self, text, text_pair, k)
+        """For each mask token the n likeliest words, best first."""
+        return predict.fill(self, text, text_pair, n)
 
-    def next_token(self, text: Text, k: int = 5) -> list[predict.Prediction]:
-        """The k likeliest next tokens, best first."""
-        return predict.next_token(self, text, k)
+    @renamed(k="n")
+    def next_token(self, text: Text, n: int = 5) -> list[predict.Prediction]:
+        """The n likeliest next tokens, best first."""
+        return predict.next_token(self, text, n)
 
     def next_sentence(self, text: Text, text_pair: Text) -> float:
         """The probability that the second sentence follows the first."""

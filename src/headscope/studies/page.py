@@ -9,7 +9,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
-from headscope.studies.report import Drawing, LiveView, Note, Piece, Report, Table, Text
+from headscope.studies.report import Drawing, LiveView, Note, Piece, Report, ReportTable, Text
 from headscope.surfaces.page import digest
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _piece(piece: Piece) -> str:
         return _paragraphs(piece.text)
     if isinstance(piece, Note):
         return f'<div class="note">{_paragraphs(piece.text)}</div>'
-    if isinstance(piece, Table):
+    if isinstance(piece, ReportTable):
         return _table(piece)
     if isinstance(piece, Drawing):
         return (
@@ -182,7 +182,7 @@ def _live(piece: LiveView) -> str:
     )
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     columns = [str(column) for column in table.frame.columns]
     numeric = {
         name for name in columns if cast("pd.Series", table.frame[name]).dtype.kind in "iufc"
@@ -218,7 +218,7 @@ def _table(table: Table) -> str:
     )
 
 
-def _plain(table: Table) -> str:
+def _plain(table: ReportTable) -> str:
     return re.sub(r"[`*]", "", table.caption) or table.name
 
 

@@ -47,7 +47,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     name: str
     frame: pd.DataFrame
     caption: str
@@ -70,7 +70,7 @@ class LiveView:
     height: int
 
 
-Piece = Text | Note | Table | Drawing | LiveView
+Piece = Text | Note | ReportTable | Drawing | LiveView
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Section:
         missing = [column for column in published if column not in frame.columns]
         if missing:
             raise BadInput(f"Table {name!r} has no column {missing[0]!r} to mark as published.")
-        self.pieces.append(Table(name, frame, caption, tuple(published), digits))
+        self.pieces.append(ReportTable(name, frame, caption, tuple(published), digits))
         return self
 
     def figure(self, name: str, figure: Figure, caption: str = "") -> Section:
@@ -143,7 +143,7 @@ class Report:
         """Every table of the report by name."""
         found: dict[str, pd.DataFrame] = {}
         for piece in self._pieces():
-            if isinstance(piece, Table):
+            if isinstance(piece, ReportTable):
                 if piece.name in found:
                     raise BadInput(f"Two tables of the report are called {piece.name!r}.")
                 found[piece.name] = piece.frame

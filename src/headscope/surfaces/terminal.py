@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headscope.views.caption import heading
-from headscope.views.selection import shown
+from headscope.views.selection import select
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +23,7 @@ def strongest(reading: Reading, state: Mapping[str, Any]) -> Table:
 
     part = reading.part(state["kind"])
     layer, head = state.get("layer", part.numbers[0]), state.get("head", 0)
-    seen = shown(part, layer, state)
+    seen = select(part, layer, state)
     weights = seen.weights[head]
     if seen.allowed is not None:
         weights = weights * seen.allowed

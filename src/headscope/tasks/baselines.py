@@ -1,4 +1,4 @@
-"""The floor: what a task's score is worth without a model.
+"""Baselines: what a task's score is worth without a model.
 
 Two baselines: always the commonest class (the mean, for numbers), and a bag of words: a linear
 model on which words occur, for pairs also on which words both sentences share.
@@ -23,14 +23,14 @@ FEW = 100
 
 
 @dataclass(frozen=True)
-class Floor:
+class Baselines:
     """The score of each baseline on the development set, in the task's metric."""
 
     majority: float
     bag_of_words: float
 
 
-def floor(train: Task, dev: Task) -> Floor:
+def baselines(train: Task, dev: Task) -> Baselines:
     metric = find_metric(dev.metric)
     if dev.kind == "regression":
         plain = np.full((len(dev), 1), train.labels.mean())
@@ -38,7 +38,7 @@ def floor(train: Task, dev: Task) -> Floor:
         commonest = Counter(train.labels.tolist()).most_common(1)[0][0]
         plain = np.zeros((len(dev), len(train.classes)))
         plain[:, commonest] = 1
-    return Floor(metric(plain, dev.labels), metric(bag_of_words(train, dev), dev.labels))
+    return Baselines(metric(plain, dev.labels), metric(bag_of_words(train, dev), dev.labels))
 
 
 def bag_of_words(train: Task, dev: Task) -> np.ndarray:

@@ -100,7 +100,7 @@ def _check_words(scope: Scope, task: Task) -> None:
     if scope.encoder_decoder:
         raise BadInput(
             f"{scope.name} answers one text with another, so a text by itself has no {task.kind} "
-            "loss; give an exam of your own (see Scoring a task in docs/how-to/edits.md)."
+            "loss; give Questions of your own (see Scoring a task in docs/how-to/edits.md)."
         )
     if scope.model.get_output_embeddings() is None:
         raise BadInput(

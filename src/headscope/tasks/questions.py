@@ -1,6 +1,6 @@
-"""An exam: what a model is asked, and how its answers are read and marked.
+"""Questions: what a model is asked, and how its answers are read and marked.
 
-Any task becomes an exam; so does anything else of the caller's, given batches of model inputs,
+Any task becomes questions; so does anything else of the caller's, given batches of model inputs,
 what to read off the output, and a metric.
 """
 
@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from headscope.errors import BadInput
 from headscope.reading.predict import logits_in
-from headscope.renamed import renamed
+from headscope.renamed import former_names, renamed
 from headscope.tasks.fitting import fitting, metric_for, room
 from headscope.tasks.metrics import Metric
 from headscope.tasks.task import Task
@@ -32,7 +32,7 @@ MASKED_SHARE = 0.15
 
 
 @dataclass(frozen=True)
-class Exam:
+class Questions:
     """Batches of model inputs with their targets; `answers` and `losses` read the output.
 
     `answers(output, targets)` gives b o: scores per class, one number, or a summed loss and how
@@ -51,7 +51,7 @@ class Exam:
 
 
 @renamed(max_length="max_tokens")
-def exam(
+def make_questions(
     scope: Scope,
     task: Task,
     *,
@@ -59,22 +59,22 @@ def exam(
     batch_size: int = 32,
     max_tokens: int | None = MAX_TOKENS,
     seed: int = 0,
-) -> Exam:
+) -> Questions:
     """The task as this scope is asked it: tokenised, cut to `max_tokens`, batched by length."""
     task = fitting(scope, task)
     marks = metric if isinstance(metric, Metric) else metric_for(task, metric)
     if batch_size < 1:
         raise BadInput(f"A batch holds at least 1 example, not {batch_size}.")
-    most = min(room(max_tokens or MAX_TOKENS), scope.max_length or MAX_TOKENS)
+    most = min(room(max_tokens or MAX_TOKENS), scope.max_tokens or MAX_TOKENS)
     order = by_length(text_lengths(task.texts, task.text_pairs or [None] * len(task)))
     batches: list[tuple[Inputs, Tensor]] = []
     for start in range(0, len(order), batch_size):
-        part = task.take(order[start : start + batch_size])
+        part = task.select(order[start : start + batch_size])
         encoded = scope.encode(
             list(part.texts),
             None if part.text_pairs is None else list(part.text_pairs),
             truncate=True,
-            max_length=most,
+            max_tokens=most,
         ).inputs
         if task.kind == "masked":
             batches.append(_masked(scope, encoded, seed + start))
@@ -83,7 +83,11 @@ def exam(
         else:
             batches.append((encoded, torch.from_numpy(part.labels)))
     answers, losses = _READERS[task.kind]
-    return Exam(task.name, tuple(batches), answers, losses, task.labels[order], marks)
+    return Questions(task.name, tuple(batches), answers, losses, task.labels[order], marks)
+
+
+# what questions were called before
+__getattr__ = former_names(__name__, Exam="Questions", exam="make_questions")
 
 
 def class_scores(output: Any, targets: Tensor) -> Tensor:

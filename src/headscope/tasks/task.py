@@ -18,7 +18,7 @@ import numpy as np
 from headscope.corpus.sample import OPINIONS, PARAGRAPHS, or_sample
 from headscope.corpus.tables import TEXT, TEXT_PAIR, TableRows, file_text, read_rows
 from headscope.errors import BadInput
-from headscope.renamed import renamed
+from headscope.renamed import former, renamed
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
 KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
@@ -42,12 +42,7 @@ class Task:
     def __len__(self) -> int:
         return len(self.texts)
 
-    @property
-    def pairs(self) -> tuple[str, ...] | None:
-        """The former name of `text_pairs`."""
-        return self.text_pairs
-
-    def take(self, chosen: Sequence[int] | np.ndarray) -> Task:
+    def select(self, chosen: Sequence[int] | np.ndarray) -> Task:
         """The task with these examples only, in this order."""
         index = [int(i) for i in chosen]
         return dataclasses.replace(
@@ -66,7 +61,9 @@ class Task:
         if limit is None or limit >= len(self):
             return self
         drawn = np.random.default_rng(seed).choice(len(self), size=limit, replace=False)
-        return self.take(np.sort(drawn))
+        return self.select(np.sort(drawn))
+
+    pairs, take = former("pairs", "text_pairs"), former("take", "select")
 
 
 def language_task(name: str, texts: Sequence[str], kind: TaskKind = "masked") -> Task:

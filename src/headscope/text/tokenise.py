@@ -53,7 +53,7 @@ def tokenise(
     texts: Sequence[Text],
     pairs: Sequence[Text | None] | None = None,
     *,
-    max_length: int | None = None,
+    max_tokens: int | None = None,
     truncate: bool = False,
     add_special_tokens: bool = True,
 ) -> Batch:
@@ -72,10 +72,10 @@ def tokenise(
         tokenizer,
         [one.first for one in given],
         [one.second for one in given],
-        limit=max_length if truncate else None,
+        limit=max_tokens if truncate else None,
         add_special_tokens=add_special_tokens,
     )
-    _check(encodings.lengths, None if truncate else max_length)
+    _check(encodings.lengths, None if truncate else max_tokens)
     if fault is not None:
         raise fault
     return Batch(_padded(tokenizer, encodings), _tokens(tokenizer, encodings, given))

@@ -95,7 +95,7 @@ class Tokens:
         return np.array([label in STOPS for label in self.labels], dtype=bool)
 
     @cached_property
-    def is_cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """Whether a text goes on after the last of its tokens."""
         end = len(self.words)
         for number in range(len(self.texts) - 1, -1, -1):  # sentences stand in order
@@ -116,7 +116,7 @@ class Tokens:
                 made.__dict__[name] = value[start:length]
             elif name == "places" and value is not None:
                 made.__dict__[name] = value.chosen(slice(start, length))
-            elif name not in ("continues", "is_cut"):
+            elif name not in ("continues", "is_truncated"):
                 made.__dict__[name] = value
         return made
 

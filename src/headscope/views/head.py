@@ -10,7 +10,7 @@ from headscope.reading import Reading
 from headscope.views.caption import caption, heading
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
-from headscope.views.selection import is_right_to_left, shown
+from headscope.views.selection import is_right_to_left, select
 from headscope.views.state import check_heads, check_layer, check_token, checked, several
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
@@ -68,7 +68,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     part = reading.part(state["kind"])
     layer = state["layer"]
     heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
-    seen = shown(part, layer, state, heads)
+    seen = select(part, layer, state, heads)
     weights = seen.weights
     square_root, pinned = state.get("scale") == "sqrt", (seen.query.pinned, seen.key.pinned)
     lines = choose(

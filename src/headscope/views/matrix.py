@@ -13,7 +13,7 @@ from headscope.reading import Reading
 from headscope.views.caption import caption, heading
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen
-from headscope.views.selection import shown
+from headscope.views.selection import select
 from headscope.views.state import checked
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
@@ -68,12 +68,12 @@ def draw(
     base = other if other is not None and chosen_reading == "other" else reading
     part = base.part(state["kind"])
     layer, head = state["layer"], state["head"]
-    seen = shown(part, layer, state, [head])
+    seen = select(part, layer, state, [head])
     weights = seen.weights[0]
     difference = other is not None and chosen_reading == "difference"
     text = caption(base)
     if other is not None and difference:
-        weights = weights - shown(other.part(state["kind"]), layer, state, [head]).weights[0]
+        weights = weights - select(other.part(state["kind"]), layer, state, [head]).weights[0]
         text = f"{caption(reading)}\nminus {caption(other)}"
     square_root = state.get("scale") == "sqrt"
     figure = matrix(

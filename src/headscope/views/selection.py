@@ -34,16 +34,16 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Selected:
     weights: NDArray[np.float32]  # h t s
     query: Side
     key: Side
     allowed: NDArray[np.bool_] | None  # t s, under the sentence filter; None: all
 
 
-def shown(
+def select(
     part: Part, layer: int, state: Mapping[str, Any], heads: Sequence[int] | None = None
-) -> Shown:
+) -> Selected:
     """The layer's heads (or some of them) under the state's unit, specials and filter."""
     weights = _weights(part, layer, heads)
     without_first = state.get("first") == "hidden"
@@ -66,7 +66,7 @@ def shown(
         allowed = (query.segments == "ab".index(pair[0]))[:, None] & (
             key.segments == "ab".index(pair[1])
         )
-    return Shown(weights, query, key, allowed)
+    return Selected(weights, query, key, allowed)
 
 
 def _weights(part: Part, layer: int, heads: Sequence[int] | None) -> NDArray[np.float32]:

@@ -50,7 +50,7 @@ def question(
             "model as it was trained, for words or for classes."
         )
     if position is None and words is not None:
-        position = _speaking(scope, query)
+        position = _answer_position(scope, query)
     elif position is not None and not -len(query) <= position < len(query):
         raise BadInput(f"There is no token {position}; the text has tokens 0 to {len(query) - 1}.")
     if position is not None and position < 0:
@@ -76,7 +76,7 @@ def classes_of(scope: Scope) -> dict[int, str]:
     return {int(at): str(name) for at, name in scope.model.config.id2label.items()}
 
 
-def _speaking(scope: Scope, query: Tokens) -> int:
+def _answer_position(scope: Scope, query: Tokens) -> int:
     if "decoder" in scope.kinds:
         return len(query) - 1
     mask = getattr(scope.tokenizer, "mask_token_id", None)

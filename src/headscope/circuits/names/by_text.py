@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 OFFSETS = 8  # relative positions looked at on either side
 
 
-def looks(scope: Scope, texts: Sequence[str]) -> tuple[Floats, Floats, float]:
+def positional_and_rare(scope: Scope, texts: Sequence[str]) -> tuple[Floats, Floats, float]:
     """Positional score, rare-word score (layers × heads each), and chance of the second.
 
     Voita et al. 2019. Positional: the share of queries whose strongest key lies at the head's

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.circuits.names.by_text import looks
+from headscope.circuits.names.by_text import positional_and_rare
 from headscope.circuits.names.by_weights import copy_suppression, successor
 from headscope.circuits.names.name_mover import name_mover
 from headscope.circuits.names.retrieval import retrieval
@@ -87,7 +87,7 @@ def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) ->
         found, null = name_mover(scope, n, seed)
         error = found.std(0, ddof=1) / np.sqrt(len(found))
         return [_frame(name, found.mean(0), null.mean(0), error, len(found))]
-    positional, rare, chance = looks(scope, texts)
+    positional, rare, chance = positional_and_rare(scope, texts)
     if name == "positional":
         return [_frame(name, positional, float("nan"), count=len(texts))]
     return [_frame(name, rare, chance, count=len(texts))]

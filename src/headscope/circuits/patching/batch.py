@@ -90,7 +90,7 @@ def _batch(scope: Scope, members: list[tuple[int, Pair]]) -> PairBatch:
         clean,
         corrupted,
         (tokens[0], other[0]),
-        torch.tensor([_speaks(scope, one) for one in tokens], device=device),
+        torch.tensor([_answer_position(scope, one) for one in tokens], device=device),
         torch.tensor(right, device=device),
         torch.tensor(wrong, device=device),
         tuple(number for number, _ in members),
@@ -101,7 +101,7 @@ def _id(scope: Scope, answer: str | int) -> int:
     return answer if isinstance(answer, int) else token_id(scope, answer)
 
 
-def _speaks(scope: Scope, tokens: Tokens) -> int:
+def _answer_position(scope: Scope, tokens: Tokens) -> int:
     if "decoder" in scope.kinds:
         return len(tokens) - 1
     masked = (tokens.ids == scope.tokenizer.mask_token_id).nonzero()[0]

@@ -17,7 +17,7 @@ from headscope.edits.sweep.layers import hidden_of
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-Kept = Callable[[str, int, Tensor], Tensor]
+KeepActivation = Callable[[str, int, Tensor], Tensor]
 
 
 @dataclass
@@ -75,7 +75,7 @@ def record(
     return found
 
 
-def _of_heads(layer: int, heads: int, kept: Kept) -> Any:
+def _of_heads(layer: int, heads: int, kept: KeepActivation) -> Any:
     def hook(module: nn.Module, given: Any) -> Any:
         flat: Tensor = given[0]
         apart = flat.reshape(*flat.shape[:2], heads, -1)
@@ -84,14 +84,14 @@ def _of_heads(layer: int, heads: int, kept: Kept) -> Any:
     return hook
 
 
-def _of_mlp(layer: int, kept: Kept) -> Any:
+def _of_mlp(layer: int, kept: KeepActivation) -> Any:
     def hook(module: nn.Module, given: Any, output: Any) -> Any:
         return kept("mlps", layer, output) if isinstance(output, Tensor) else output
 
     return hook
 
 
-def _of_layer(layer: int, kept: Kept) -> Any:
+def _of_layer(layer: int, kept: KeepActivation) -> Any:
     def hook(module: nn.Module, given: Any, output: Any) -> Any:
         hidden = kept("hidden", layer, hidden_of(output))
         return (hidden, *output[1:]) if isinstance(output, tuple) else hidden

@@ -47,7 +47,7 @@ def coreference(
         "which": check_choice("windows", windows, "first", "all"),
         "mode": check_choice("mode", mode, "mean", "first"),
         "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
-        "max_length": max_tokens,
+        "max_tokens": max_tokens,
         "seed": seed,
     }
     from headscope.corpus.coreference.documents import CoreferenceCorpus

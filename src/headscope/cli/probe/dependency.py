@@ -73,7 +73,7 @@ def dependency(
     chosen: dict[str, Any] = {
         "mode": check_choice("mode", mode, "mean", "first"),
         "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
-        "max_length": max_tokens,
+        "max_tokens": max_tokens,
         "seed": seed,
     }
     names = {

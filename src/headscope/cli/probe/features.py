@@ -51,7 +51,7 @@ def features(
         scope = open_scope(name, device, dtype, trust_remote_code)
         from headscope.probes.features.attention import probe_features
 
-        results.append(probe_features(scope, sentences, max_length=max_tokens, bad=choice,
+        results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad=choice,
                                       output=place, restart=restart))  # fmt: skip
         say_written(place)
     table = results[0].heads

@@ -52,7 +52,7 @@ def relations(
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.probes.relations.heads import probe_relations
 
-    found = probe_relations(scope, examples, max_length=max_tokens, shuffles=shuffles,
+    found = probe_relations(scope, examples, max_tokens=max_tokens, shuffles=shuffles,
                             seed=seed, bad=choice, output=output, restart=restart)  # fmt: skip
     say_written(output)
     if map_file:

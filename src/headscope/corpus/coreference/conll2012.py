@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from headscope.corpus.bad_data import Faults, unreadable
 from headscope.corpus.coreference.brackets import Brackets
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.corpus.coreference.mentions import head_without_tree
 
 WORD, TAG = 3, 4
 SHORTEST = 5  # document, part, number, word, coreference
 
 
-def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
+def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[CoreferenceDocument]:
     """Yield the documents of one file."""
     gathered = _Gathered(name, faults)
     for number, raw in enumerate(lines, 1):
@@ -56,7 +56,7 @@ class _Gathered:
         self.tags.append("" if cells[TAG] in "_-" else cells[TAG])
         self.sentences.append(self.sentence)
 
-    def document(self) -> Iterator[Document]:
+    def document(self) -> Iterator[CoreferenceDocument]:
         if not self.words:
             return
         words = tuple(self.words)
@@ -65,7 +65,7 @@ class _Gathered:
             for start, end, cluster in self.brackets.end()
         )
         blank = ("",) * len(words)
-        yield Document(
+        yield CoreferenceDocument(
             name=self.title or self.name,
             where=f"{self.name}:{self.first}",
             words=words,

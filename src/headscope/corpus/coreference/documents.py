@@ -26,7 +26,7 @@ class Mention:
 
 
 @dataclass(frozen=True)
-class Document:
+class CoreferenceDocument:
     """A text in words with its mentions; all word tuples have one entry a word."""
 
     name: str
@@ -56,7 +56,7 @@ class Document:
         }
 
 
-Reader = Callable[[str, Iterable[str], Faults], Iterator[Document]]
+Reader = Callable[[str, Iterable[str], Faults], Iterator[CoreferenceDocument]]
 Layout = Literal["conll2012", "conllu", "gap"]
 LAYOUTS: dict[str, Layout] = {"conllu": "conllu", "tsv": "gap"}  # by the ending of the name
 
@@ -78,7 +78,7 @@ def _reader(name: str, layout: Layout | None) -> Reader:
     return readers[layout]
 
 
-class CoreferenceCorpus(Iterable[Document]):
+class CoreferenceCorpus(Iterable[CoreferenceDocument]):
     """The documents of a file, folder or archive; read anew at every pass."""
 
     endings = (".conllu", ".conll", "_conll", ".tsv")
@@ -95,7 +95,7 @@ class CoreferenceCorpus(Iterable[Document]):
         self.layout: Layout | None = layout
         self.faults = Faults(bad)
 
-    def __iter__(self) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[CoreferenceDocument]:
         self.faults = Faults(self.faults.choice)  # a second pass must not count twice
         seen = 0
         for name, lines in texts(self.path, self.endings):

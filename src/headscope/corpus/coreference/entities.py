@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.coreference.brackets import Brackets
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.corpus.coreference.mentions import head_in_tree
 from headscope.corpus.treebanks.conllu import Sentence, sentences
 
 
-def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
+def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[CoreferenceDocument]:
     """Yield the documents of one file; a file without `# newdoc` is one document."""
     group: list[Sentence] = []
     for sentence in sentences(name, lines, faults):
@@ -23,7 +23,7 @@ def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Docum
         yield _document(name, group, faults)
 
 
-def _document(name: str, group: list[Sentence], faults: Faults) -> Document:
+def _document(name: str, group: list[Sentence], faults: Faults) -> CoreferenceDocument:
     brackets = Brackets(name, faults)
     heads: list[int] = []
     for sentence in group:
@@ -33,7 +33,7 @@ def _document(name: str, group: list[Sentence], faults: Faults) -> Document:
                 if item.startswith("Entity="):
                     brackets.see(first + number, item[len("Entity=") :], sentence.lines[number])
         heads.extend(head + first if head >= 0 else -1 for head in sentence.heads)
-    return Document(
+    return CoreferenceDocument(
         name=group[0].document or name,
         where=group[0].where,
         words=tuple(word for s in group for word in s.words),

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from headscope.corpus.bad_data import Faults, unreadable, whole_number
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 
 WORDS = re.compile(r"\w+|[^\w\s]")
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset")
 
 
-def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
+def documents(name: str, lines: Iterable[str], faults: Faults) -> Iterator[CoreferenceDocument]:
     """Yield one document a row, with three mentions: the pronoun, A and B."""
     rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
@@ -34,7 +34,7 @@ def _sound(name: str, rows: csv.DictReader[str], faults: Faults) -> Iterator[dic
         faults.note("malformed line", f"{name}:{rows.line_num}", f"this is no row ({error})")
 
 
-def _document(where: str, row: dict[str, str | None], faults: Faults) -> Document | None:
+def _document(where: str, row: dict[str, str | None], faults: Faults) -> CoreferenceDocument | None:
     text = row["Text"] or ""
     if unreadable(text):
         faults.note("not UTF-8", where, "the text holds bytes that are not UTF-8")
@@ -59,7 +59,7 @@ def _document(where: str, row: dict[str, str | None], faults: Faults) -> Documen
         cluster = "same" if means else column
         mentions.append(Mention(inside[0], inside[-1] + 1, inside[-1], cluster))
     blank = ("",) * len(spans)
-    return Document(
+    return CoreferenceDocument(
         name=row["ID"] or where,
         where=where,
         words=tuple(text[first:last] for first, last in spans),

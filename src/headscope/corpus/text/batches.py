@@ -67,7 +67,7 @@ def _encode(
             [segment.text for segment in segments],
             None if scope.encoder_decoder else [segment.pair for segment in segments],
             truncate=True,
-            max_length=longest,
+            max_tokens=longest,
         )
     except BadInput:
         sound = [segment for segment in segments if _has_tokens(scope, segment)]

@@ -14,8 +14,8 @@ from headscope.corpus.text.sentences import split_sentences
 from headscope.errors import BadInput
 from headscope.text.encode import token_counts, token_spans
 
-Cut = Literal["windows", "documents", "pairs"]
-CUTS: tuple[Cut, ...] = ("windows", "documents", "pairs")
+Segmentation = Literal["windows", "documents", "pairs"]
+SEGMENTATIONS: tuple[Segmentation, ...] = ("windows", "documents", "pairs")
 
 
 PAIR_TOKENS = 128  # the length of the paper's sentence pairs
@@ -33,7 +33,7 @@ class Segment:
 
 def segments(
     documents: Iterable[Document],
-    cut: Cut,
+    cut: Segmentation,
     tokenizer: Any,
     *,
     longest: int | None,
@@ -47,7 +47,7 @@ def segments(
 
     Documents that are too short for a pair are counted in `faults`, which refuses none of them.
     """
-    if cut not in CUTS:
+    if cut not in SEGMENTATIONS:
         raise BadInput(
             f"Segments are 'windows', whole 'documents' or sentence 'pairs', not {cut!r}."
         )

@@ -17,7 +17,7 @@ from headscope.capture.interface import apply
 WORTHWHILE = 4  # slicing pays when at most one position in four matters
 
 
-def looked_at(answers: Tensor, hidden: Tensor) -> Tensor | None:
+def positions_read(answers: Tensor, hidden: Tensor) -> Tensor | None:
     """b p: the positions that `answers`, made from `hidden` (b t d), depend on; None if many."""
     if hidden.dim() != 3:
         return None

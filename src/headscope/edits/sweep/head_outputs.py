@@ -1,8 +1,8 @@
-"""The joint: how the heads' outputs become what an attention module returns.
+"""The output step: how the heads' outputs become what an attention module returns.
 
 Either the module returns them as they are (BERT, whose output projection is a module of its own)
 or it ends in one linear map (Llama, GPT-2). Both are found by looking and checked on real
-numbers; a module that does anything else has no joint, and is then run as a whole.
+numbers; a module that does anything else has no such step, and is then run as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headscope.edits.sweep.layers import hidden_of, run_attention_only, same, wi
 
 
 @dataclass(frozen=True)
-class Joint:
+class OutputStep:
     """`returned(heads)` is what the attention module would return for these head outputs."""
 
     linear: nn.Module | None
@@ -28,13 +28,13 @@ class Joint:
         return with_hidden(self.example, flat if self.linear is None else self.linear(flat))
 
 
-def find_joint(
+def find_output_step(
     layer: Callable[..., Any],
     attention: nn.Module,
     args: Any,
     kwargs: Any,
     heads: Callable[[], Tensor | None],
-) -> Joint | None:
+) -> OutputStep | None:
     """Run the layer as far as its attention; `heads` gives the head outputs seen meanwhile."""
     used: list[tuple[nn.Module, Tensor, Tensor]] = []
 
@@ -54,9 +54,9 @@ def find_joint(
     flat = seen.reshape(*seen.shape[:2], -1)
     if same(result, flat.reshape(result.shape) if result.numel() == flat.numel() else flat):
         # with an identity projection both readings fit; the last child then changed nothing
-        return Joint(None, returned)
+        return OutputStep(None, returned)
     # dropout may stand between the projection and the end; it does nothing outside training
     for module, given, output in reversed(used):
         if not isinstance(module, nn.Dropout) and same(given, flat) and same(output, result):
-            return Joint(module, returned)
+            return OutputStep(module, returned)
     return None

@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.capture import Call, Output
 from headscope.capture.interface import apply
 from headscope.edits.sweep.answer_positions import can_be_sliced, heads_at, rows
-from headscope.edits.sweep.head_outputs import Joint, find_joint
+from headscope.edits.sweep.head_outputs import OutputStep, find_output_step
 from headscope.edits.sweep.layers import (
     StoppedPass,
     first_rows,
@@ -41,7 +41,7 @@ class Replaced:
 Edited = Heads | Replaced
 
 
-class Cut:
+class SplitLayer:
     """One layer of a sweep: every head's own output and its output when disabled, once."""
 
     def __init__(self, sweep: Sweep, layer: int) -> None:
@@ -51,7 +51,7 @@ class Cut:
         self._whole: Callable[..., Any] = self._module.forward
         self._own: Tensor | None = None  # b t h d
         self._disabled: Tensor | None = None  # b t h d
-        self._joint: Joint | None = None
+        self._step: OutputStep | None = None
         self._prepared = False
 
     def edited(self, edits: Sequence[Edited]) -> Callable[..., Any]:
@@ -63,13 +63,13 @@ class Cut:
                 with self._sweep.asking(lambda call, _: self._weights(call, edits)):
                     return self._whole(*args, **kwargs)
             last = self._sweep.last if self._layer == len(self._sweep.stack.layers) - 1 else None
-            if self._joint is not None and last is not None:
+            if self._step is not None and last is not None:
                 look = last.look.repeat(len(edits), 1)
                 heads = self._heads(edits, last.look)
-                return last.rest(self._joint, heads, look, args, kwargs)
+                return last.rest(self._step, heads, look, args, kwargs)
             heads = self._heads(edits, None)
-            if self._joint is not None:
-                returned = self._joint.returned(heads)
+            if self._step is not None:
+                returned = self._step.returned(heads)
                 with standing_in(self._attention, lambda *a, **k: returned):
                     return self._whole(*args, **kwargs)
             with self._sweep.asking(lambda call, _: Output(heads)):
@@ -92,7 +92,7 @@ class Cut:
             return self._own
 
         with self._sweep.asking(note):
-            self._joint = find_joint(self._whole, self._attention, few[0], few[1], own)
+            self._step = find_output_step(self._whole, self._attention, few[0], few[1], own)
         self._prepared = True
 
     def _heads(self, edits: Sequence[Edited], look: Tensor | None) -> Tensor:
@@ -134,13 +134,13 @@ class SlicedLast:
         self._sweep = sweep
         self._attention = sweep.stack.attention[-1]
         self._whole: Callable[..., Any] = sweep.stack.layers[-1].forward
-        self._joint: Joint | None = None
+        self._step: OutputStep | None = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         hidden: Tensor = args[0] if args else kwargs["hidden_states"]
         look = self.look.repeat(len(hidden) // len(self.look), 1)
-        if self._joint is None:
-            self._joint = self._find_joint(args, kwargs)
+        if self._step is None:
+            self._step = self._find_output_step(args, kwargs)
         heads: list[Tensor] = []
 
         def stop(call: Call, replaced: bool) -> None:
@@ -149,12 +149,12 @@ class SlicedLast:
 
         with self._sweep.asking(stop), contextlib.suppress(StoppedPass):
             self._whole(*args, **kwargs)
-        return self.rest(self._joint, heads[0], look, args, kwargs)
+        return self.rest(self._step, heads[0], look, args, kwargs)
 
-    def rest(self, joint: Joint, heads: Tensor, look: Tensor, args: Any, kwargs: Any) -> Any:
+    def rest(self, step: OutputStep, heads: Tensor, look: Tensor, args: Any, kwargs: Any) -> Any:
         """The layer after its attention, at the looked-at positions; zeros elsewhere."""
         hidden: Tensor = args[0] if args else kwargs["hidden_states"]
-        returned = joint.returned(heads)
+        returned = step.returned(heads)
         args, kwargs = replace_hidden(args, kwargs, lambda whole: rows(whole, look))
         with standing_in(self._attention, lambda *a, **k: returned):
             output = self._whole(*args, **kwargs)
@@ -163,7 +163,7 @@ class SlicedLast:
         full.scatter_(1, look[:, :, None].expand_as(short), short)
         return with_hidden(output, full)
 
-    def _find_joint(self, args: Any, kwargs: Any) -> Joint:
+    def _find_output_step(self, args: Any, kwargs: Any) -> OutputStep:
         own: list[Tensor] = []
 
         def note(call: Call, replaced: bool) -> None:
@@ -173,7 +173,7 @@ class SlicedLast:
             own.append(apply(call.weights, call.v))
 
         with self._sweep.asking(note):
-            joint = find_joint(self._whole, self._attention, args, kwargs, lambda: own[0])
-        if joint is None:
+            step = find_output_step(self._whole, self._attention, args, kwargs, lambda: own[0])
+        if step is None:
             raise ValueError("the layer cannot be cut at its attention")
-        return joint
+        return step

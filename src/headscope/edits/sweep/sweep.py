@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from headscope.capture import Call, Output, capture
 from headscope.capture.interface import apply
 from headscope.edits.modes import Instead
-from headscope.edits.sweep.answer_positions import looked_at
+from headscope.edits.sweep.answer_positions import positions_read
 from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
-from headscope.edits.sweep.split_layer import Cut, Edited, SlicedLast
+from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
 from headscope.models.evaluation import evaluating
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Sweep:
 
     def answers(self, layer: int, edits: Sequence[Edited], copies: int) -> Tensor:
         """e b o: the answers with these heads of `layer` disabled, `copies` edits at a time."""
-        cut = Cut(self, layer)
+        cut = SplitLayer(self, layer)
         found: list[Tensor] = []
         for start in range(0, len(edits), copies):
             some = edits[start : start + copies]
@@ -156,7 +156,7 @@ class Sweep:
         layers = len(self.stack.layers)
         hidden = hidden_of(self._outputs[-1]).detach().clone().requires_grad_()
         with torch.enable_grad(), self._reusing(layers, 1, hidden):
-            look = looked_at(self._run(1), hidden)
+            look = positions_read(self._run(1), hidden)
         if look is None:
             return None
         sliced = SlicedLast(self, look)

@@ -107,9 +107,9 @@ class Explanation:
             }
         )
 
-    def top(self, count: int) -> list[str]:
+    def top(self, n: int) -> list[str]:
         """The names of the first contributors."""
-        return [self.parts.names[c] for c in self.delta.order[:count]]
+        return [self.parts.names[c] for c in self.delta.order[:n]]
 
 
 def explain(

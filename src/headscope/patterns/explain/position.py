@@ -152,7 +152,7 @@ def _moved(
     for text in texts:
         batch = scope.encode([text], truncate=True)
         tokens, length = batch.tokens[0], len(batch.tokens[0])
-        room = (scope.max_length or length + shift) - length
+        room = (scope.max_tokens or length + shift) - length
         own = positions(scope, length)
         away = reread(scope, batch, layer, position_ids=own + max(0, min(shift, room)))
         new = _exchanged(tokens, rng)

@@ -9,7 +9,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pattern import Pattern
-from headscope.patterns.token_pairs import Sheet, sheets
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
 from headscope.reading import Part
 from headscope.statistics.features.grid import Grid
 
@@ -27,7 +27,7 @@ def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid) -> range:
     most = max(8, MOST // (width * keys))
     if most >= length or not pattern.applies(grid.causal):
         return range(length)
-    aimed = [_aimed(pattern, sheet)[0].any(-1).numpy() for sheet in sheets(grid)]
+    aimed = [_aimed(pattern, pairs)[0].any(-1).numpy() for pairs in blocks_of_pairs(grid)]
     before = np.concatenate([[0], np.cumsum(np.concatenate(aimed))])
     start = int(np.argmax(before[most:] - before[:-most]))
     return range(start, start + most)
@@ -38,7 +38,7 @@ def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
     if not pattern.applies(grid.causal):
         seen = "sees only what came before" if grid.causal else "sees the whole text"
         raise BadInput(f"The pattern {pattern.label!r} does not apply: this model {seen}.")
-    aimed = _aimed(pattern, Sheet(grid, slice(0, grid.query.ids.shape[1])))
+    aimed = _aimed(pattern, TokenPairs(grid, slice(0, grid.query.ids.shape[1])))
     if not bool(aimed.any()):
         raise BadInput(
             f"No token of this text has a target for {pattern.label!r}; try a text that has one."
@@ -46,12 +46,12 @@ def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
     return aimed[0].numpy()
 
 
-def _aimed(pattern: Pattern, sheet: Sheet) -> Tensor:
+def _aimed(pattern: Pattern, pairs: TokenPairs) -> Tensor:
     """b tq s bool: the targets of some queries; for a bag of words the own sentence."""
     if isinstance(pattern, MassPattern):
-        return pattern.aim(sheet)
+        return pattern.aim(pairs)
     if pattern.name == "bag_of_words":
-        return sheet.from_content & sheet.same_segment & sheet.pair
+        return pairs.from_content & pairs.same_segment & pairs.pair
     raise BadInput(
         f"The pattern {pattern.label!r} is an order of all words, with no targets to explain; "
         "choose another, such as 'same_word'."

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import Sheet, sheets
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.features.rows import Rows
@@ -30,13 +30,13 @@ class BagOfWords(Pattern):
         return (RowFeature(self.name, _rows, width=3),)
 
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
-        parts = [torch.stack(_sizes(sheet)) for sheet in sheets(grid)]
+        parts = [torch.stack(_sizes(pairs)) for pairs in blocks_of_pairs(grid)]
         size, choice = torch.cat(parts, dim=2)
         asked = (grid.query.classes >= PUNCTUATION) & (size > 1) & (size < choice)
         return rows[self.name][..., 0].masked_fill(~asked[:, None], torch.nan)
 
     def scores(self, rows: Rows, grid: Grid) -> Scores:
-        parts = [torch.stack(_sizes(sheet)) for sheet in sheets(grid)]
+        parts = [torch.stack(_sizes(pairs)) for pairs in blocks_of_pairs(grid)]
         size, choice = torch.cat(parts, dim=2)
         asked = (grid.query.classes >= PUNCTUATION) & (size > 1) & (size < choice)
         n = asked.sum(1)[:, None].double()
@@ -48,9 +48,9 @@ class BagOfWords(Pattern):
 
 def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     """Score, null mean and null variance of every row, b h tq 3."""
-    sheet = Sheet(grid, queries)
-    seen, own = sheet.visible, sheet.visible & sheet.same_segment
-    size, choice = (count[:, None].clamp(min=2) for count in _sizes(sheet))
+    pairs = TokenPairs(grid, queries)
+    seen, own = pairs.visible, pairs.visible & pairs.same_segment
+    size, choice = (count[:, None].clamp(min=2) for count in _sizes(pairs))
     surprise = -weights * weights.clamp(min=TINY).log()
     norm = size.log()
 
@@ -68,9 +68,9 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     return torch.stack([score / norm, null / norm, factor * bend / norm**2], dim=-1)
 
 
-def _sizes(sheet: Sheet) -> tuple[Tensor, Tensor]:
-    own = (sheet.visible & sheet.same_segment).sum(2).float()
-    return own, sheet.visible.sum(2).float()
+def _sizes(pairs: TokenPairs) -> tuple[Tensor, Tensor]:
+    own = (pairs.visible & pairs.same_segment).sum(2).float()
+    return own, pairs.visible.sum(2).float()
 
 
 pattern = BagOfWords(

@@ -8,24 +8,24 @@ from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pools import everything
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP
 
 
-def any_special(sheet: Sheet) -> Tensor:
-    return (sheet.grid.key.classes < PUNCTUATION)[:, None, :]
+def any_special(pairs: TokenPairs) -> Tensor:
+    return (pairs.grid.key.classes < PUNCTUATION)[:, None, :]
 
 
-def opening_token(sheet: Sheet) -> Tensor:
-    return sheet.special(CLS, 1)
+def opening_token(pairs: TokenPairs) -> Tensor:
+    return pairs.special(CLS, 1)
 
 
-def first_separator(sheet: Sheet) -> Tensor:
-    return sheet.special(SEP, 1)
+def first_separator(pairs: TokenPairs) -> Tensor:
+    return pairs.special(SEP, 1)
 
 
-def second_separator(sheet: Sheet) -> Tensor:
-    return sheet.special(SEP, 2)
+def second_separator(pairs: TokenPairs) -> Tensor:
+    return pairs.special(SEP, 2)
 
 
 delimiter = MassPattern(

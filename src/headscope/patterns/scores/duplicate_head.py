@@ -6,11 +6,11 @@ from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pools import earlier
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def targets(sheet: Sheet) -> Tensor:
-    return sheet.same_token
+def targets(pairs: TokenPairs) -> Tensor:
+    return pairs.same_token
 
 
 pattern = MassPattern(

@@ -8,14 +8,14 @@ from torch.nn.functional import pad
 
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pools import earlier
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def targets(sheet: Sheet) -> Tensor:
-    copies = earlier(sheet) & sheet.same_token
+def targets(pairs: TokenPairs) -> Tensor:
+    copies = earlier(pairs) & pairs.same_token
     after_copy = pad(copies[..., :-1], (1, 0))
     # the token itself follows a copy when a word is doubled; that is not looking back
-    return after_copy & (sheet.offset < -1)
+    return after_copy & (pairs.offset < -1)
 
 
 pattern = MassPattern(

@@ -6,11 +6,11 @@ from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pools import content
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def targets(sheet: Sheet) -> Tensor:
-    return sheet.same_segment & (sheet.offset == 1)
+def targets(pairs: TokenPairs) -> Tensor:
+    return pairs.same_segment & (pairs.offset == 1)
 
 
 pattern = MassPattern(

@@ -11,11 +11,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def pool(sheet: Sheet) -> Tensor:
-    return sheet.content & (sheet.offset != 0) & ~sheet.same_token
+def pool(pairs: TokenPairs) -> Tensor:
+    return pairs.content & (pairs.offset != 0) & ~pairs.same_token
 
 
 pattern = RankPattern(

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from headscope.patterns.pools import words_across
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def pool(sheet: Sheet) -> Tensor:
-    return words_across(sheet) & ~sheet.same_token
+def pool(pairs: TokenPairs) -> Tensor:
+    return words_across(pairs) & ~pairs.same_token
 
 
 pattern = RankPattern(

@@ -6,11 +6,11 @@ from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.pools import content
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def targets(sheet: Sheet) -> Tensor:
-    return sheet.offset == 0
+def targets(pairs: TokenPairs) -> Tensor:
+    return pairs.offset == 0
 
 
 pattern = MassPattern(

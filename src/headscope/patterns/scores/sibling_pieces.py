@@ -10,17 +10,17 @@ from __future__ import annotations
 from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 
-def targets(sheet: Sheet) -> Tensor:
-    return sheet.words & sheet.pieces_of_one_word
+def targets(pairs: TokenPairs) -> Tensor:
+    return pairs.words & pairs.pieces_of_one_word
 
 
-def neighbourhood(sheet: Sheet) -> Tensor:
-    siblings = targets(sheet)
+def neighbourhood(pairs: TokenPairs) -> Tensor:
+    siblings = targets(pairs)
     reach = siblings.sum(2, keepdim=True).clamp(min=2)
-    near = sheet.content & (sheet.offset.abs() <= reach) & (sheet.offset != 0)
+    near = pairs.content & (pairs.offset.abs() <= reach) & (pairs.offset != 0)
     return near | siblings
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.token_pairs import Sheet
+from headscope.patterns.token_pairs import TokenPairs
 
 SKIPPED = 4  # the first queries see so few keys that the first one is no choice
 
 
-def targets(sheet: Sheet) -> Tensor:
-    return sheet.key_place == 0
+def targets(pairs: TokenPairs) -> Tensor:
+    return pairs.key_place == 0
 
 
-def after_the_start(sheet: Sheet) -> Tensor:
-    return sheet.visible & (sheet.key_place - sheet.offset >= SKIPPED)
+def after_the_start(pairs: TokenPairs) -> Tensor:
+    return pairs.visible & (pairs.key_place - pairs.offset >= SKIPPED)
 
 
 pattern = MassPattern(

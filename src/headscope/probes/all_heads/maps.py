@@ -100,7 +100,7 @@ def store_maps(
     faults: Faults,
     *,
     mode: Mode = "mean",
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     vocabulary: dict[str, int] | None = None,
     run: Run | None = None,
     name: str = "maps",
@@ -113,7 +113,7 @@ def store_maps(
     store = MapStore(None if run is None else run.place(name))
     if vocabulary is not None:
         store.vocabulary = vocabulary
-    run_pass(scope, data, _StoringTally(store), faults, mode=mode, max_length=max_length,
+    run_pass(scope, data, _StoringTally(store), faults, mode=mode, max_tokens=max_tokens,
              specials=True, run=run, name=name)  # fmt: skip
     check_nonempty(store.sentences, "sentences", faults)
     data.faults_into(faults)

@@ -31,6 +31,7 @@ from headscope.probes.data import Data
 from headscope.probes.passes import PAPER_LENGTH, self_attention
 from headscope.probes.random_weights import with_random_weights
 from headscope.probes.word_level import Mode
+from headscope.renamed import renamed
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity
@@ -69,6 +70,7 @@ class AllHeadsResult(HeadResult):
         return tidy(of, kind=self.kind, measure=named, count=self.sentences.get("dev", 0))
 
 
+@renamed(max_length="max_tokens")
 def probe_all_heads(
     scope: Scope,
     train: Iterable[Sentence],
@@ -79,7 +81,7 @@ def probe_all_heads(
     vectors: VectorSource = "glove",
     glove: str | Path | None = None,
     mode: Mode = "mean",
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     epochs: int = EPOCHS,
     seed: int = 0,
     bad: Choice = "skip",
@@ -105,10 +107,10 @@ def probe_all_heads(
     identity = {
         **scope_identity(scope),
         "data": [part.counted()[1] for part in parts.values()],
-        "settings": [wanted, vectors, str(glove), mode, max_length, epochs, seed],
+        "settings": [wanted, vectors, str(glove), mode, max_tokens, epochs, seed],
     }
     with Run(output, identity, title="All heads", restart=restart, progress=progress) as run:
-        work = _Work(run, parts, Faults(bad), mode, max_length, epochs, seed)
+        work = _Work(run, parts, Faults(bad), mode, max_tokens, epochs, seed)
         real = work.stores(scope, "maps")
         torch.manual_seed(seed)
         words, described = _vectors(scope, list(work.vocabulary), vectors, glove)
@@ -144,13 +146,13 @@ class _Work:
         parts: dict[str, Data[Sentence]],
         faults: Faults,
         mode: Mode,
-        max_length: int | None,
+        max_tokens: int | None,
         epochs: int,
         seed: int,
     ) -> None:
         self._run, self._parts, self.faults = run, parts, faults
         self._mode: Mode = mode
-        self._max_length, self._epochs, self._seed = max_length, epochs, seed
+        self._max_tokens, self._epochs, self._seed = max_tokens, epochs, seed
         self.vocabulary: dict[str, int] = {"": 0}
         self.shape: tuple[int, int] = (0, 0)
         self._rows: list[dict[str, object]] = []
@@ -162,7 +164,7 @@ class _Work:
         self._run.title = f"Reading all maps of {scope.name}"
         return {
             part: store_maps(
-                scope, data, found, mode=self._mode, max_length=self._max_length,
+                scope, data, found, mode=self._mode, max_tokens=self._max_tokens,
                 vocabulary=self.vocabulary, run=self._run, name=f"{name}-{part}",
             )
             for part, data in self._parts.items()

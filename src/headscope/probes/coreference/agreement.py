@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 
 Attributes = tuple[str | None, str | None, str | None]  # number, gender, person
 
@@ -27,7 +27,7 @@ for _words, _attributes in (
 _TITLES = {"mr": "Masc", "sir": "Masc", "lord": "Masc", "mrs": "Fem", "ms": "Fem", "miss": "Fem"}
 
 
-def attributes(document: Document, mention: Mention) -> Attributes:
+def attributes(document: CoreferenceDocument, mention: Mention) -> Attributes:
     """From the word itself, else from the treebank's features, else from its tag."""
     word = document.words[mention.head].lower()
     title = document.words[mention.start].lower().removesuffix(".")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.corpus.coreference.mentions import Kind
 from headscope.probes.coreference.rules import RULES
 from headscope.text.tokenise import tokenise
@@ -41,7 +41,7 @@ class Window:
 
 
 def windows(
-    scope: Scope, documents: Iterable[Document], limit: int, which: Windows = "first"
+    scope: Scope, documents: Iterable[CoreferenceDocument], limit: int, which: Windows = "first"
 ) -> Iterator[Window]:
     """The first window of each document as in the paper, or all of them, cut at sentences."""
     for document in documents:
@@ -50,7 +50,7 @@ def windows(
 
 
 def _stretches(
-    scope: Scope, document: Document, limit: int, which: Windows
+    scope: Scope, document: CoreferenceDocument, limit: int, which: Windows
 ) -> Iterator[tuple[int, int]]:
     starts = [0, *(np.flatnonzero(np.diff(document.sentences)) + 1).tolist()]
     ends = [*starts[1:], len(document.words)]
@@ -76,7 +76,7 @@ def _stretches(
         yield begin, len(document.words)
 
 
-def _window(document: Document, start: int, end: int) -> Window:
+def _window(document: CoreferenceDocument, start: int, end: int) -> Window:
     mentions = [m for m in document.mentions if start <= m.start and m.end <= end]
     cases: list[Case] = []
     for mention in mentions:
@@ -93,7 +93,11 @@ def _window(document: Document, start: int, end: int) -> Window:
 
 
 def _case(
-    document: Document, mention: Mention, others: list[Mention], right: set[int], start: int
+    document: CoreferenceDocument,
+    mention: Mention,
+    others: list[Mention],
+    right: set[int],
+    start: int,
 ) -> Case:
     answers = [rule(document, mention, others) for rule in RULES.values()]
     return Case(

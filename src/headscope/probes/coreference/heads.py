@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
-from headscope.corpus.coreference.documents import Document
+from headscope.corpus.coreference.documents import CoreferenceDocument
 from headscope.files import check_table
 from headscope.models.finite import check_weights
 from headscope.probes.coreference.cases import KINDS, Windows, windows
@@ -37,6 +37,7 @@ from headscope.probes.passes import (
     self_attention,
 )
 from headscope.probes.word_level import Mode
+from headscope.renamed import renamed
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
@@ -84,13 +85,14 @@ class CoreferenceResult(HeadResult):
         return max(found, key=lambda rows: float(cast(Any, rows["value"]).max()))
 
 
+@renamed(max_length="max_tokens")
 def probe_coreference(
     scope: Scope,
-    documents: Iterable[Document],
+    documents: Iterable[CoreferenceDocument],
     *,
     which: Windows = "first",
     mode: Mode = "mean",
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     seed: int = 0,
     bad: Choice = "skip",
     limit: int | None = None,
@@ -108,13 +110,13 @@ def probe_coreference(
     check_weights(scope.model, scope.name)
     faults, kind = Faults(bad), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
-    longest = length_limit(scope, max_length)
+    longest = length_limit(scope, max_tokens)
     data = Data(documents, limit)
     count, digest = data.counted()
     identity = {
         **scope_identity(scope),
         "data": digest,
-        "settings": [which, mode, max_length, seed],
+        "settings": [which, mode, max_tokens, seed],
     }
     with Run(output, identity, title="Coreference", restart=restart, progress=progress) as run:
 
@@ -122,7 +124,7 @@ def probe_coreference(
             items = windows(scope, data.part(half), longest, which)
             total = (count + 1 - half) // 2 if which == "first" else None
             run.title = ("Choosing heads", "Scoring heads")[half]
-            run_pass(scope, items, tally, faults, max_length=max_length, mode=mode, run=run,
+            run_pass(scope, items, tally, faults, max_tokens=max_tokens, mode=mode, run=run,
                      name=("choosing", "scoring")[half], total=total)  # fmt: skip
             check_nonempty(int(tally.counts.sum()), "mentions with an antecedent", faults)
 

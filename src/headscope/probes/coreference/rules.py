@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headscope.corpus.coreference.documents import Document, Mention
+from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.probes.coreference.agreement import agree, attributes
 
-Rule = Callable[[Document, Mention, Sequence[Mention]], Mention | None]
+Rule = Callable[[CoreferenceDocument, Mention, Sequence[Mention]], Mention | None]
 
 
-def nearest(document: Document, mention: Mention, others: Sequence[Mention]) -> Mention | None:
+def nearest(
+    document: CoreferenceDocument, mention: Mention, others: Sequence[Mention]
+) -> Mention | None:
     """The mention whose head is closest (the one before, if two are equally close)."""
     del document
     return min(
@@ -18,14 +20,18 @@ def nearest(document: Document, mention: Mention, others: Sequence[Mention]) -> 
     )
 
 
-def head_match(document: Document, mention: Mention, others: Sequence[Mention]) -> Mention | None:
+def head_match(
+    document: CoreferenceDocument, mention: Mention, others: Sequence[Mention]
+) -> Mention | None:
     """The nearest mention with the same head word; no answer when there is none."""
     word = document.words[mention.head].lower()
     same = [o for o in others if document.words[o.head].lower() == word]
     return nearest(document, mention, same)
 
 
-def sieves(document: Document, mention: Mention, others: Sequence[Mention]) -> Mention | None:
+def sieves(
+    document: CoreferenceDocument, mention: Mention, others: Sequence[Mention]
+) -> Mention | None:
     """The nearest mention in the first sieve that lets any through.
 
     Same string, same head word, agreement in number, gender and person, anything.

@@ -27,6 +27,7 @@ from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
 from headscope.probes.word_level import Mode
+from headscope.renamed import renamed
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
@@ -84,6 +85,7 @@ class DependencyResult(HeadResult):
         return np.asarray(rows["accuracy"], float).reshape(self.layers, self.heads_per_layer)
 
 
+@renamed(max_length="max_tokens")
 def probe_dependency(
     scope: Scope,
     dev: Iterable[Sentence],
@@ -92,7 +94,7 @@ def probe_dependency(
     subtypes: Subtypes = "keep",
     possessive: Possessive = "word",
     mode: Mode = "mean",
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     minimum: int = 100,
     seed: int = 0,
     bad: Choice = "skip",
@@ -120,7 +122,7 @@ def probe_dependency(
     identity = {
         **scope_identity(scope),
         "data": [digest for _, digest in counts],
-        "settings": [subtypes, possessive, mode, max_length, seed],
+        "settings": [subtypes, possessive, mode, max_tokens, seed],
     }
     with Run(output, identity, title="Dependencies", restart=restart, progress=progress) as run:
 
@@ -129,7 +131,7 @@ def probe_dependency(
             items = first.part(which) if whole is None else whole
             total = counts[which][0] if whole is not None else (counts[0][0] + 1 - which) // 2
             run.title = ("Choosing heads", "Scoring heads")[which]
-            run_pass(scope, items, tally, faults, max_length=max_length, mode=mode, run=run,
+            run_pass(scope, items, tally, faults, max_tokens=max_tokens, mode=mode, run=run,
                      name=("choosing", "scoring")[which], total=total)  # fmt: skip
             check_nonempty(int(tally.counts.sum()), what, faults)
 

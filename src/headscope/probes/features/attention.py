@@ -40,6 +40,7 @@ from headscope.probes.passes import (
     self_attention,
     word_batches,
 )
+from headscope.renamed import renamed
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity
@@ -73,11 +74,12 @@ class FeaturesResult(HeadResult):
         return tidy(of, kind=self.kind, measure=of["measure"] + ": " + of["feature"])
 
 
+@renamed(max_length="max_tokens")
 def probe_features(
     scope: Scope,
     sentences: Iterable[Sentence],
     *,
-    max_length: int | None = PAPER_LENGTH,
+    max_tokens: int | None = PAPER_LENGTH,
     bad: Choice = "skip",
     limit: int | None = None,
     output: str | Path | None = None,
@@ -93,12 +95,12 @@ def probe_features(
     check_weights(scope.model, scope.name)
     faults, data = Faults(bad), Data(sentences, limit)
     count, digest = data.counted()
-    identity = {**scope_identity(scope), "data": digest, "settings": [max_length]}
+    identity = {**scope_identity(scope), "data": digest, "settings": [max_tokens]}
     with Run(output, identity, title="Features", restart=restart, progress=progress) as run:
         sums, part = _FeatureSums(scope), run.part("sums")
         if (state := part.recall()) is not None:
             sums.restore(state)
-        for batch in word_batches(scope, data, faults, max_length=max_length, done=sums.batches):
+        for batch in word_batches(scope, data, faults, max_tokens=max_tokens, done=sums.batches):
             with part.step(sums.state):
                 sums.add(batch)
             run.tell(sums.sentences, count)

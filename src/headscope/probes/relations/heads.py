@@ -77,11 +77,12 @@ class RelationsResult(HeadResult):
         return rows.nlargest(n, "score").reset_index(drop=True)
 
 
+@renamed(max_length="max_tokens")
 def probe_relations(
     scope: Scope,
     relations: Iterable[Relation],
     *,
-    max_length: int | None = None,
+    max_tokens: int | None = None,
     shuffles: int = SHUFFLES,
     seed: int = 0,
     bad: Choice = "skip",
@@ -100,7 +101,7 @@ def probe_relations(
         check_table(output)
     check_weights(scope.model, scope.name)
     faults, data = Faults(bad), Data(relations, limit)
-    longest = length_limit(scope, max_length) if max_length or scope.max_length else None
+    longest = length_limit(scope, max_tokens) if max_tokens or scope.max_tokens else None
     count, digest = data.counted()
     settings = [longest, shuffles, seed]
     identity = {**scope_identity(scope), "data": digest, "settings": settings}

@@ -17,7 +17,7 @@ from headscope.reading import memory
 from headscope.reading.describe import Description
 
 Keep = Literal["weights", "q", "k", "v"]
-Kept = Collection[Keep] | Literal["auto"]
+WhatToKeep = Collection[Keep] | Literal["auto"]
 Layer = tuple[Kind, int]
 
 SMALL = 64_000_000  # bytes: all maps of a kind are kept up to this, and need not be made again
@@ -32,7 +32,7 @@ class Keeping:
     most: int  # bytes
 
     @staticmethod
-    def of(keep: Kept, most: str | int | None = None) -> Keeping:
+    def of(keep: WhatToKeep, most: str | int | None = None) -> Keeping:
         if isinstance(keep, str):
             if keep != "auto":
                 raise BadInput(f"keep is 'auto' or a list of names, such as keep=[{keep!r}].")

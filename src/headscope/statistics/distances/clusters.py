@@ -52,14 +52,12 @@ class Clusters:
 
 
 def cluster(
-    heads: Sequence[tuple[int, int]], distances: Array, *, count: int | None, seed: int
+    heads: Sequence[tuple[int, int]], distances: Array, *, n: int | None, seed: int
 ) -> Clusters:
     """Arrange heads by a symmetric matrix of distances."""
     positions, stress = scale(distances, seed)
     within, between, p_value = layers_apart(heads, distances, seed)
-    return Clusters(
-        tuple(heads), positions, stress, group(distances, count), within, between, p_value
-    )
+    return Clusters(tuple(heads), positions, stress, group(distances, n), within, between, p_value)
 
 
 def scale(distances: Array, seed: int) -> tuple[Array, float]:
@@ -80,16 +78,16 @@ def scale(distances: Array, seed: int) -> tuple[Array, float]:
     return turned, stress / max(float((distances**2).sum() / 2), 1e-300)
 
 
-def group(distances: Array, count: int | None) -> NDArray[np.int64]:
-    """Groups by average linkage; without a count, where the distances fall into them best."""
+def group(distances: Array, n: int | None) -> NDArray[np.int64]:
+    """Groups by average linkage; without `n`, where the distances fall into them best."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
     tree = linkage(squareform(distances, checks=False), method="average")
-    if count is not None:
-        if not 1 <= count <= len(distances):
-            raise BadInput(f"Between 1 and {len(distances)} groups can be made, not {count}.")
-        return fcluster(tree, count, criterion="maxclust").astype(np.int64)
+    if n is not None:
+        if not 1 <= n <= len(distances):
+            raise BadInput(f"Between 1 and {len(distances)} groups can be made, not {n}.")
+        return fcluster(tree, n, criterion="maxclust").astype(np.int64)
     cuts = [fcluster(tree, k, criterion="maxclust") for k in range(2, min(13, len(distances)))]
     return max(cuts, key=lambda labels: _silhouette(distances, labels)).astype(np.int64)
 

@@ -62,7 +62,7 @@ def has_copy(grid: Grid) -> Tensor:
 
 def _fitting(scope: Scope, vocabulary: int) -> tuple[int, int]:
     """The usual sizes, smaller for models that read little or know few tokens."""
-    room = (scope.max_length or 10**9) - 1
+    room = (scope.max_tokens or 10**9) - 1
     period = min(PERIOD, vocabulary, max(2, room // 2))
     return period, max(2, min(TIMES, room // period))
 

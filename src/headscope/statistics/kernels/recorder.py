@@ -15,7 +15,7 @@ from headscope.statistics.kernels import blocks
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.scores import can_rebuild
 
-Trust = Callable[[Call], bool]
+CanRebuild = Callable[[Call], bool]
 
 
 class Recorder:
@@ -25,11 +25,11 @@ class Recorder:
         self,
         grids: Mapping[Kind, Grid],
         features: Mapping[Kind, Iterable[Feature]],
-        trust: Trust,
+        rebuildable: CanRebuild,
         fused: bool | None = None,  # the one-pass GPU kernel; None: where it can run
     ) -> None:
         self._plans = {kind: Plan(grids[kind], features.get(kind, ())) for kind in grids}
-        self._trust = trust
+        self._rebuildable = rebuildable
         self._fused = fused
         self._heads: dict[Kind, list[tuple[int, int]]] = {kind: [] for kind in grids}
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
@@ -52,7 +52,7 @@ class Recorder:
 
     def rebuilds(self, call: Call) -> bool:
         """Whether this call's weights are made here, block by block, and not by the model."""
-        return can_rebuild(call) and self._trust(call)
+        return can_rebuild(call) and self._rebuildable(call)
 
     def record(self, call: Call, weights: Tensor) -> None:
         """Take the features of other numbers of a call's shape, such as a gradient."""

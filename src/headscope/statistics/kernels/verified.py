@@ -25,7 +25,7 @@ TEXTS = ("The cat sat on the mat, and the dog ran to the house.", "It was one of
 _known: WeakKeyDictionary[nn.Module, frozenset[tuple[Kind, int]]] = WeakKeyDictionary()
 
 
-class Trust:
+class Rebuildable:
     """Says of a call whether its layer's weights can be rebuilt."""
 
     def __init__(self, layers: frozenset[tuple[Kind, int]]) -> None:
@@ -35,12 +35,12 @@ class Trust:
         return (call.kind, call.layer) in self.layers
 
 
-def trust(scope: Scope) -> Trust:
+def rebuildable(scope: Scope) -> Rebuildable:
     """Try the model of a scope (its edits play no part), or recall what was found before."""
     known = _known.get(scope.model)
     if known is None:
         known = _known[scope.model] = _try(scope)
-    return Trust(known)
+    return Rebuildable(known)
 
 
 def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:

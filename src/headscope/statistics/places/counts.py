@@ -21,7 +21,7 @@ POSITIONS = 10  # tenths of a text
 LENGTHS = 20  # powers of two
 
 
-class Table:
+class CountTable:
     """Sums of a number and of its square by code, sorted by code; of any codes that occur."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Table:
         self.weight = np.add.reduceat(np.concatenate([self.weight, weight])[order], starts)
         self.square = np.add.reduceat(np.concatenate([self.square, square])[order], starts)
 
-    def merge(self, other: Table) -> None:
+    def merge(self, other: CountTable) -> None:
         self.add_counted(other.codes, other.count, other.weight, other.square)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
@@ -75,16 +75,16 @@ class Counts:
         self.expected_offsets = np.zeros(OFFSETS)
         self.positions = np.zeros((3, heads, POSITIONS))  # queries, Σ largest, Σ focus
         self.lengths = np.zeros((3, heads, LENGTHS))
-        self.queries = Table()  # head · V + query token
-        self.keys = Table()  # head · V + key token
-        self.pairs = Table()  # (head · V + query token) · V + key token
+        self.queries = CountTable()  # head · V + query token
+        self.keys = CountTable()  # head · V + key token
+        self.pairs = CountTable()  # (head · V + query token) · V + key token
         self.lost = np.zeros(heads, dtype=np.int64)  # what a pair's count may lack
-        self.chance = Table()  # key token: how often even attention would choose it
+        self.chance = CountTable()  # key token: how often even attention would choose it
         self.total = 0  # queries seen
 
     def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
         """Count queries by head, query token and the token attended to most."""
-        found = Table()
+        found = CountTable()
         found.add((heads * self.vocabulary + query) * self.vocabulary + key, largest)
         head_and_query, of_key = np.divmod(found.codes, self.vocabulary)
         self.queries.add_counted(head_and_query, found.count, found.weight, found.square)

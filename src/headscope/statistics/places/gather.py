@@ -22,7 +22,7 @@ from headscope.statistics.places.texts import KeptText
 from headscope.statistics.statistic import Statistic
 from headscope.text.tokens import Tokens
 
-Kept = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights where not rebuilt
+KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights where not rebuilt
 
 
 def applying(settings: PlaceSettings, kind: str, causal: bool) -> list[Statistic]:
@@ -30,7 +30,9 @@ def applying(settings: PlaceSettings, kind: str, causal: bool) -> list[Statistic
     return [s for s in settings.statistics if s.applies(kind, causal)]  # pyright: ignore
 
 
-def gather(places: Places, rows: Rows, grid: Grid, kept: Kept, tokens: Sequence[Tokens]) -> None:
+def gather(
+    places: Places, rows: Rows, grid: Grid, kept: KeptCalls, tokens: Sequence[Tokens]
+) -> None:
     """Take in the places of a batch."""
     chosen = applying(places.settings, grid.kind, grid.causal)
     values = [statistic.row_values(rows, grid) for statistic in chosen]
@@ -123,7 +125,7 @@ def _candidates(
     return found
 
 
-def _look_up_keys(places: Places, grid: Grid, kept: Kept) -> None:
+def _look_up_keys(places: Places, grid: Grid, kept: KeptCalls) -> None:
     """The heaviest keys of the places that came in with this batch."""
     at = {int(number): row for row, number in enumerate(grid.documents)}
     lists = (places.top, places.tenths)
@@ -155,7 +157,7 @@ def _look_up_keys(places: Places, grid: Grid, kept: Kept) -> None:
 def heaviest(
     wanted: NDArray[np.int64],  # n 3: head through all layers, row of the batch, query; sorted
     grid: Grid,
-    kept: Kept,
+    kept: KeptCalls,
     count: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """n × count: the heaviest keys of single rows and their weights; -1 and 0 where there are

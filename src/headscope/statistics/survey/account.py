@@ -18,7 +18,7 @@ def unread_characters(tokens: Iterable[Tokens]) -> tuple[int, int]:
     all_of_them = unread = 0
     for one in tokens:
         all_of_them += sum(len(text) for text in one.texts)
-        if not one.is_cut:
+        if not one.is_truncated:
             continue
         for number, text in enumerate(one.texts):
             ends = one.spans[(one.segments == number) & (one.words >= 0), 1]

@@ -81,7 +81,7 @@ class FiniteCheck:
                 )
 
 
-def take(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
+def add_values(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
     """Measure every statistic and add it to the tally."""
     Measured(chosen, rows, grid).into(tally)
 

@@ -10,7 +10,7 @@ from typing import Any
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.text.batches import chunks
 from headscope.corpus.text.documents import Document, Reader
-from headscope.corpus.text.segments import Cut, Segment, segments
+from headscope.corpus.text.segments import Segment, Segmentation, segments
 from headscope.corpus.text.shards import Shard
 from headscope.runs import Fingerprint
 from headscope.statistics.survey.tally import Tally
@@ -24,7 +24,7 @@ class Cutter:
 
     reader: Reader
     bad: Choice
-    cut: Cut
+    cut: Segmentation
     stride: int | None
     longest: int | None
     seed: int

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from headscope.corpus.bad_data import Choice
 from headscope.corpus.text.documents import Layout
-from headscope.corpus.text.segments import PAIR_TOKENS, Cut
+from headscope.corpus.text.segments import PAIR_TOKENS, Segmentation
 from headscope.errors import BadInput
 from headscope.reading import Scope
 
@@ -16,7 +16,7 @@ from headscope.reading import Scope
 class Options:
     """Every option of `hs.survey` beside those that all long functions share."""
 
-    segments: Cut = "windows"  # or whole "documents", cut to what is read, or "pairs" of sentences
+    segments: Segmentation = "windows"  # or whole "documents", cut to fit, or "pairs" of sentences
     stride: int | None = None  # tokens from one window to the next; None: where the last one ends
     max_tokens: int | None = None  # that a segment is cut to; None: what the model reads
     distances: bool = False  # also how unlike any two heads attend
@@ -56,5 +56,5 @@ class Options:
     def longest(self, scope: Scope) -> int | None:
         """Tokens a segment is cut to: what was asked for, and what the model reads."""
         pairs = PAIR_TOKENS if self.segments == "pairs" and self.max_tokens is None else None
-        limits = (self.max_tokens, pairs, scope.max_length)
+        limits = (self.max_tokens, pairs, scope.max_tokens)
         return min((limit for limit in limits if limit is not None), default=None)

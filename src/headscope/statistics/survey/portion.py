@@ -16,12 +16,12 @@ from headscope.statistics.features.grid import Grid, grids
 from headscope.statistics.features.repeats import repeated_batch
 from headscope.statistics.kernels.gradients import gradient_rows
 from headscope.statistics.kernels.recorder import Recorder
-from headscope.statistics.kernels.verified import trust
+from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.places.gather import gather
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.statistic import Source, Statistic
 from headscope.statistics.survey.account import unread_characters
-from headscope.statistics.survey.batch_values import FiniteCheck, Measured, features_for, take
+from headscope.statistics.survey.batch_values import FiniteCheck, Measured, add_values, features_for
 from headscope.statistics.survey.tally import Tally
 
 
@@ -79,11 +79,11 @@ def measure_repeats(scope: Scope, settings: Settings) -> Tally:
     chosen = settings.of("repeats")
     if chosen:
         inputs, on = repeated_batch(scope, settings.seed)
-        recorder = Recorder(on, features_for(chosen, on), trust(scope), settings.fused)
+        recorder = Recorder(on, features_for(chosen, on), rebuildable(scope), settings.fused)
         scope.forward(inputs, recorder, lazy=True)
         FiniteCheck(*recorder.lost)()
         for kind in recorder.kinds:
-            take(chosen, recorder.rows(kind), on[kind], tally)
+            add_values(chosen, recorder.rows(kind), on[kind], tally)
     return tally
 
 
@@ -99,7 +99,8 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
     """
     chosen = settings.of("corpus")
     is_read = bool(chosen) or settings.distances
-    trusted, _ = trust(scope), scope.kinds  # both try the model, which is done before it is read
+    # both try the model, which is done before it is read
+    can_rebuild, _ = rebuildable(scope), scope.kinds
     relay = _Relay()
     waiting: list[tuple[FiniteCheck, list[Measured]]] = []
     with scope.passes(relay if is_read else None, lazy=True) as run:
@@ -107,7 +108,7 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
             if is_read:
                 on = grids(scope, batch)
                 wanted = features_for(chosen, on, settings.places)
-                recorder = Recorder(on, wanted, trusted, settings.fused)
+                recorder = Recorder(on, wanted, can_rebuild, settings.fused)
                 needs_maps = settings.distances or settings.places is not None
                 keeper = MapKeeper(on, recorder) if needs_maps else None
                 relay.sink = keeper or recorder
@@ -125,7 +126,7 @@ def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: T
                     _gather(scope, batch, recorder, keeper, on, tally)
             tally.documents += len(batch.documents)
             tally.tokens += sum(len(tokens) for tokens in batch.tokens)
-            tally.truncated += sum(tokens.is_cut for tokens in batch.tokens)
+            tally.truncated += sum(tokens.is_truncated for tokens in batch.tokens)
             characters, unread = unread_characters(batch.tokens)
             tally.characters += characters
             tally.unread_characters += unread
@@ -170,4 +171,4 @@ def _differentiate(scope: Scope, batch: TextBatch, settings: Settings, tally: Ta
     chosen = settings.of("gradient")
     on = grids(scope, batch)
     for rows in gradient_rows(scope, batch, on, features_for(chosen, on), settings.seed):
-        take(chosen, rows, rows.grid, tally)
+        add_values(chosen, rows, rows.grid, tally)

@@ -184,7 +184,7 @@ def _about(scope: Scope, source: _Source, work: _Pass) -> dict[str, Any]:
         "truncated": work.tally.truncated,
         "characters": work.tally.characters,
         "unread characters": work.tally.unread_characters,
-        "cut by model": settings.longest == scope.max_length,
+        "cut by model": settings.longest == scope.max_tokens,
         "left out": source.faults.summary(),
         "settings": {
             "max_tokens": settings.longest,

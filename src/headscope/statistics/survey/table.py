@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.measures import current_name, find, renamed
+from headscope.measures import current_name, find
+from headscope.measures import renamed as renamed_measures
+from headscope.renamed import renamed
 from headscope.results import HeadResult
 from headscope.statistics.distances.clusters import Clusters, cluster
 from headscope.statistics.survey.bootstrap import BootstrapAccumulator
@@ -103,12 +105,13 @@ class Survey(HeadResult):
             raise BadInput(f"There are distances for {', '.join(self.pairs)}, not for {found}.")
         return self.pairs[found]
 
+    @renamed(count="n")
     def clusters(
-        self, kind: Kind | None = None, *, count: int | None = None, seed: int = 0
+        self, kind: Kind | None = None, *, n: int | None = None, seed: int = 0
     ) -> Clusters:
-        """Heads in two dimensions and in groups, by how alike they attend."""
+        """Heads in two dimensions and in `n` groups, by how alike they attend."""
         pairs = self.distances(kind)
-        return cluster(pairs.heads, pairs.values, count=count, seed=seed)
+        return cluster(pairs.heads, pairs.values, n=n, seed=seed)
 
     def save(self, path: str | Path) -> None:
         """Write the table as Parquet (any reader opens it), or as CSV without the metadata."""
@@ -162,7 +165,7 @@ class Survey(HeadResult):
             for kind, of_kind in ours.get("distances", {}).items()
         }
         frame: Any = table.to_pandas()
-        frame["measure"] = frame["measure"].replace(renamed(frame["measure"].unique()))
+        frame["measure"] = frame["measure"].replace(renamed_measures(frame["measure"].unique()))
         return cls(frame, ours.get("metadata", {}), pairs)
 
 

@@ -48,7 +48,7 @@ def clusters(
 
     distances = run.table("distances", compute)
     heads = [(int(a), int(b)) for a, b in (name.split("-") for name in distances.columns)]
-    found = cluster(heads, distances.to_numpy(), count=None, seed=0)
+    found = cluster(heads, distances.to_numpy(), n=None, seed=0)
     groups = [_behaviour(maps, layer, head) for layer, head in heads]
     names = [named.get(pair, "") for pair in heads]
     figure = heads_in_plane(found.positions, groups, names, "by behaviour")

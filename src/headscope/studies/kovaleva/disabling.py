@@ -85,10 +85,10 @@ def _language(inputs: KovalevaInputs) -> Task | None:
 
 def _ablate(scope: Scope, task: Task, name: str, run: Run) -> Any:
     from headscope.edits.ablate import ablate
-    from headscope.tasks.questions import exam
+    from headscope.tasks.questions import make_questions
 
     found = ablate(
-        scope, exam(scope, task, batch_size=16), progress=run.show,
+        scope, make_questions(scope, task, batch_size=16), progress=run.show,
         output=run.place(f"disabled_{name.replace(' ', '_')}.ablate.parquet"),
     )  # fmt: skip
     table: Any = found.scores

@@ -69,8 +69,10 @@ class KovalevaInputs:
         from headscope.studies.kovaleva.sample import PAIRS
 
         for name, task in self.tasks.items():
-            if task.pairs is not None:
-                return f"{name}'s development set", list(zip(task.texts, task.pairs, strict=True))
+            if task.text_pairs is not None:
+                return f"{name}'s development set", list(
+                    zip(task.texts, task.text_pairs, strict=True)
+                )
         return "twenty sentence pairs of our own", list(PAIRS)
 
     @cached_property

@@ -60,7 +60,7 @@ def _shares(inputs: KovalevaInputs, run: Run) -> pd.DataFrame:
     name, pairs = inputs.texts
     work: list[tuple[str, str, Scope, list[tuple[str, str | None]]]] = []
     for task, data in inputs.tasks.items():
-        given = list(zip(data.texts, data.pairs or [None] * len(data), strict=True))
+        given = list(zip(data.texts, data.text_pairs or [None] * len(data), strict=True))
         work.append((task, "pre-trained", inputs.scope, given))
         if task in inputs.tuned:
             work.append((task, "fine-tuned", inputs.tuned[task], given))

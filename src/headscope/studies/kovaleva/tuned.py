@@ -71,9 +71,9 @@ def _scores(inputs: KovalevaInputs, run: Run) -> pd.DataFrame:
 
     from headscope.edits.answers import score
     from headscope.errors import BadInput
-    from headscope.tasks.baselines import floor
+    from headscope.tasks.baselines import baselines
     from headscope.tasks.glue import read_glue
-    from headscope.tasks.questions import exam
+    from headscope.tasks.questions import make_questions
 
     rows: list[dict[str, Any]] = []
     for task, scope in inputs.tuned.items():
@@ -82,11 +82,11 @@ def _scores(inputs: KovalevaInputs, run: Run) -> pd.DataFrame:
         folder = inputs.folder("glue", task)
         assert folder is not None
         try:
-            below = floor(read_glue(folder, "train"), dev)
+            below = baselines(read_glue(folder, "train"), dev)
             row |= {"majority": 100 * below.majority, "bag of words": 100 * below.bag_of_words}
         except BadInput:
             row |= {"majority": None, "bag of words": None}  # no training set here
-        row["finetuned"] = 100 * score(scope, exam(scope, dev), run)
+        row["finetuned"] = 100 * score(scope, make_questions(scope, dev), run)
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -38,10 +38,10 @@ class Findings:
     def measured(self) -> tuple[str, ...]:
         return tuple(name for name in patterns() if name in set(self.scores["pattern"]))
 
-    def top(self, name: str, count: int = 5) -> Any:
+    def top(self, name: str, n: int = 5) -> Any:
         """The heads that score highest on a pattern."""
         here: Any = self.scores[self.scores["pattern"] == name]
-        return here.nlargest(count, "score").reset_index(drop=True)
+        return here.nlargest(n, "score").reset_index(drop=True)
 
     def best(self, name: str) -> tuple[int, int]:
         """Layer and head of the highest score."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput, HeadscopeError
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 from headscope.views import ViewData
 from headscope.views.prediction import build
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 LONGEST = 40  # characters of a target
 
 
-def attribution(kept: Kept, target: str | None) -> Attribution:
+def attribution(kept: KeptReading, target: str | None) -> Attribution:
     """The likeliest answer taken apart, or the target's, under the heads that are switched off."""
     from headscope.circuits.logits.attribute import attribute
 
     return attribute(kept.scope, kept.text, kept.text_pair, target=target, lens=False)
 
 
-def attributed(kept: Kept, target: str | None) -> ViewData:
+def attributed(kept: KeptReading, target: str | None) -> ViewData:
     """The prediction view's own data."""
     try:
         return build(attribution(kept, target))

@@ -12,7 +12,7 @@ from headscope.errors import BadInput
 from headscope.measures import every
 from headscope.reading import Part
 from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 from headscope.views.numbers.summary import summary
 
 BY_OVERLAP = (
@@ -25,7 +25,7 @@ BY_NUMBERS = (
 )
 
 
-def comparison(one: Kept, two: Kept, kind: Kind | None = None) -> dict[str, Any]:
+def comparison(one: KeptReading, two: KeptReading, kind: Kind | None = None) -> dict[str, Any]:
     part = one.reading.part(kind)
     if part.kind not in two.reading.parts:
         kinds = " and ".join(two.reading.kinds)

@@ -11,7 +11,7 @@ from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.surfaces.app.attributions import attribution
 from headscope.surfaces.app.heads.patterns import labels_of
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
@@ -29,7 +29,7 @@ TYPES = {
 
 
 def export(
-    kept: Kept, query: Mapping[str, str], other: Kept | None = None
+    kept: KeptReading, query: Mapping[str, str], other: KeptReading | None = None
 ) -> tuple[bytes, str, str]:
     """The file's bytes, its type and its name; `other` is the reading it is compared with."""
     kind = query.get("format", "")
@@ -51,7 +51,7 @@ def export(
 
 
 def _save_figure(
-    kept: Kept, name: str, query: Mapping[str, str], other: Kept | None, path: Path
+    kept: KeptReading, name: str, query: Mapping[str, str], other: KeptReading | None, path: Path
 ) -> None:
     data = _data(kept, name, query, other)
     labels = as_labels(labels_of(kept.scores), data.header["state"]["kind"])
@@ -60,12 +60,14 @@ def _save_figure(
     save(draw(name, _source(kept, name), state, labels=labels, other=compared), path)
 
 
-def _source(kept: Kept, name: str) -> Any:
+def _source(kept: KeptReading, name: str) -> Any:
     """What a view is a picture of: the reading, or what made its prediction."""
     return attribution(kept, None) if name == "prediction" else kept.reading
 
 
-def _data(kept: Kept, name: str, query: Mapping[str, str], other: Kept | None) -> ViewData:
+def _data(
+    kept: KeptReading, name: str, query: Mapping[str, str], other: KeptReading | None
+) -> ViewData:
     """The view as its own file builds it, on the state that was on screen."""
     state = state_of(query, kept.reading)
     figure = query["format"] in FIGURES

@@ -29,7 +29,7 @@ Made = Picture | Sound
 
 
 @dataclass(frozen=True)
-class Given:
+class MediaInput:
     """A picture or a sound, with the text about it if there is one."""
 
     made: Made
@@ -50,7 +50,7 @@ def senses(scope: Scope) -> dict[str, bool]:
     return {"sees": sees, "hears": hears, "reads": scope.tokenizer is not None and not hears}
 
 
-def given(found: Mapping[str, Any], text: str) -> Given:
+def media_input(found: Mapping[str, Any], text: str) -> MediaInput:
     """What a request holds: an example by its name, or the bytes of a file."""
     about = text if text.strip() else None
     kind, name = found.get("media"), found.get("name")
@@ -59,10 +59,10 @@ def given(found: Mapping[str, Any], text: str) -> Given:
     if kind == "example":
         if name not in EXAMPLES:
             raise BadInput("There is no such example.")
-        return Given(_opened(EXAMPLES[name][0], (FOLDER / name).read_bytes(), name), about)
+        return MediaInput(_opened(EXAMPLES[name][0], (FOLDER / name).read_bytes(), name), about)
     if kind not in ("image", "audio"):
         raise BadInput("'media' is image, audio or example.")
-    return Given(_opened(kind, _bytes(found.get("data")), name), about)
+    return MediaInput(_opened(kind, _bytes(found.get("data")), name), about)
 
 
 def _bytes(data: Any) -> bytes:
@@ -87,7 +87,7 @@ def _opened(kind: str, data: bytes, name: str) -> Made:
     return sound
 
 
-def read_media(scope: Scope, asked: Given) -> Reading:
+def read_media(scope: Scope, asked: MediaInput) -> Reading:
     can = senses(scope)
     if isinstance(asked.made, Picture):
         if not can["sees"]:

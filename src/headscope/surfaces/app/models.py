@@ -84,7 +84,7 @@ class Models:
             "heads": dict(scope.heads),
             "causal": scope.causal,
             "encoder_decoder": scope.encoder_decoder,
-            "max_length": scope.max_length,
+            "max_length": scope.max_tokens,
             "predicts": _predicts(scope),
             "writes": can_write(scope),
             "masks": _fills_masks(scope),

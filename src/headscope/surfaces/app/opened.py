@@ -8,7 +8,7 @@ from headscope.capture import Kind
 from headscope.reading import Reading
 from headscope.surfaces.app.heads.patterns import labels_of
 from headscope.surfaces.app.lessons import lesson_for
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures, opening_query
 from headscope.views.labels import as_labels
@@ -21,7 +21,7 @@ from headscope.views.wire.frame import frame
 LONG = 300  # tokens from which on a text is read as text first
 
 
-def opened(kept: Kept, layer: int | None) -> ViewData:
+def opened(kept: KeptReading, layer: int | None) -> ViewData:
     """`layer` is the one on screen before, which stays where it was."""
     reading = kept.reading
     part = reading.part(_kind(reading))
@@ -48,7 +48,7 @@ def opened(kept: Kept, layer: int | None) -> ViewData:
     return ViewData({**data.header, "lesson": lesson}, data.buffers)
 
 
-def _column(kept: Kept, table: Table, kind: str, at: tuple[int, int]) -> str:
+def _column(kept: KeptReading, table: Table, kind: str, at: tuple[int, int]) -> str:
     """What the head map is coloured by at first: what the head in hand is labelled for."""
     if kept.scores is not None and not kept.scores.empty:
         scores: Any = kept.scores[kept.scores["labelled"]]

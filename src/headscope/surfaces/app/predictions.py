@@ -7,7 +7,7 @@ from typing import Any
 
 from headscope.edits.live import Asked, Effect, effect, important_heads
 from headscope.reading import Scope
-from headscope.surfaces.app.readings import Kept, OffHead
+from headscope.surfaces.app.readings import KeptReading, OffHead
 
 COUNT = 5
 IMPORTANT = 12  # heads listed
@@ -20,12 +20,12 @@ _LEANS: dict[Asked, str] = {
 }
 
 
-def predictions(scope: Scope, off: Sequence[OffHead], kept: Kept) -> dict[str, Any]:
+def predictions(scope: Scope, off: Sequence[OffHead], kept: KeptReading) -> dict[str, Any]:
     """Before and after, wherever the model speaks; a note where it predicts no word.
 
     The text is cut as its reading was: a text that was too long was only read to be cut.
     """
-    found = effect(scope, kept.text, kept.text_pair, off, k=COUNT, truncate=True)
+    found = effect(scope, kept.text, kept.text_pair, off, n=COUNT, truncate=True)
     places = zip(_titles(found), found.before, found.after, strict=True)
     return {
         "places": [
@@ -47,7 +47,7 @@ def _titles(found: Effect) -> list[tuple[str, int | None]]:
     return [(found.asked, place) for place in found.places or (None,) * len(found.before)]
 
 
-def importance(scope: Scope, kept: Kept) -> dict[str, Any]:
+def importance(scope: Scope, kept: KeptReading) -> dict[str, Any]:
     """The heads this input's answer leans on most, and what the answer is."""
     found = important_heads(scope, kept.text, kept.text_pair, truncate=True)
     return {

@@ -24,7 +24,7 @@ class ReadingGoneError(HeadscopeError):
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptReading:
     model: str
     scope: Scope  # with the heads that were switched off
     text: str
@@ -46,12 +46,12 @@ class Kept:
 class Readings:
     def __init__(self, most_bytes: int | None = None, most: int = 64) -> None:
         """most_bytes: a quarter of what is free unless told otherwise, and never under 2 GB."""
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._kept: OrderedDict[str, KeptReading] = OrderedDict()
         self._lock = threading.Lock()
         self._most_bytes = most_bytes or max(2_000_000_000, available() // 4)
         self._most = most
 
-    def keep(self, kept: Kept) -> str:
+    def keep(self, kept: KeptReading) -> str:
         name = secrets.token_urlsafe(18)
         with self._lock:
             self._kept[name] = kept
@@ -59,7 +59,7 @@ class Readings:
                 self._kept.popitem(last=False)
         return name
 
-    def get(self, name: str) -> Kept:
+    def get(self, name: str) -> KeptReading:
         with self._lock:
             if name not in self._kept:
                 raise ReadingGoneError("This reading is no longer kept; read the text again.")

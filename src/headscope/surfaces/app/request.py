@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from headscope.errors import BadInput
-from headscope.surfaces.app.media import Given, given
+from headscope.surfaces.app.media import MediaInput, media_input
 from headscope.surfaces.app.readings import OffHead
 
 MOST_CHARACTERS = 200_000
@@ -24,7 +24,7 @@ class ReadRequest:
     layer: int | None
     truncate: bool = False
     writing: str | None = None  # a text the model wrote, by its id
-    media: Given | None = None  # a picture or a sound, in place of a text or beside it
+    media: MediaInput | None = None  # a picture or a sound, in place of a text or beside it
     ticket: str | None = None  # by which the page asks for its place in the queue
 
 
@@ -75,7 +75,7 @@ def media_request(body: bytes) -> ReadRequest:
         off=off_heads(found),
         layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
         ticket=None if found.get("ticket") is None else ticket(found),
-        media=given(found, text),
+        media=media_input(found, text),
     )
 
 

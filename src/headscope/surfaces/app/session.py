@@ -20,7 +20,7 @@ from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.opened import opened
 from headscope.surfaces.app.predictions import importance, predictions
-from headscope.surfaces.app.readings import Kept, OffHead, Readings
+from headscope.surfaces.app.readings import KeptReading, OffHead, Readings
 from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest, WriteRequest
 from headscope.surfaces.app.writing import Writings, begin, described, go_on, read_written
 from headscope.views import ViewData
@@ -72,7 +72,7 @@ class Session:
                 reading = read_written(scope, written)
         scores = scores_for(reading)
         text, pair = (request.text, request.text_pair) if written is None else _texts(reading)
-        kept = Kept(request.model, scope, text, pair, reading, request.off, scores)
+        kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
         data = opened(kept, request.layer)
         more: dict[str, Any] = {"id": self.readings.keep(kept)}
         if written is not None and request.writing is not None:
@@ -151,7 +151,7 @@ def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Rea
     if scope.tokenizer is None:
         raise BadInput(f"{scope.name} reads no text; give it a picture or a sound.")
     second = None if scope.encoder_decoder else text_pair
-    count, limit = token_count(scope, text, second), scope.max_length
+    count, limit = token_count(scope, text, second), scope.max_tokens
     if limit is not None and count > limit and not truncate:
         raise TooLongError(
             f"The text has {count:,} tokens; {scope.name} reads at most {limit:,}.",
@@ -175,7 +175,7 @@ def counted(scope: Scope, text: str, text_pair: str | None) -> dict[str, Any]:
     unknown = getattr(scope.tokenizer, "unk_token_id", None)
     return {
         "tokens": len(ids),
-        "limit": scope.max_length,
+        "limit": scope.max_tokens,
         "unknown": 0 if unknown is None else ids.count(unknown),
     }
 

@@ -95,7 +95,7 @@ def begin(scope: Scope, model: str, prompt: str, off: tuple[OffHead, ...]) -> Wr
 
 def go_on(scope: Scope, writing: Writing, count: int) -> None:
     """Write `count` more tokens, or fewer where the text ends or the model's room does."""
-    room = scope.max_length
+    room = scope.max_tokens
     count = min(count, MOST_AT_ONCE, MOST_AT_ONCE if room is None else room - len(writing.ids))
     if writing.done or count < 1:
         writing.done = True

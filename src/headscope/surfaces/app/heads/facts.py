@@ -12,7 +12,7 @@ from headscope.patterns.labels import why_not_scored
 from headscope.surfaces.app.heads.looks import strongest_pairs
 from headscope.surfaces.app.heads.patterns import of_head
 from headscope.surfaces.app.heads.reasons import over_corpus, why
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 from headscope.views.numbers.summary import summary
 from headscope.views.state import check_heads
 
@@ -20,7 +20,7 @@ NOTHING = "No pattern stands out on this text, so there is nothing to explain."
 FIRST = ("entropy", "confidence", "distance", "first", "special_tokens", "previous", "next", "self")
 
 
-def head_facts(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any]:
+def head_facts(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any]:
     part = kept.reading.part(kind)
     one = part.layer(layer)
     check_heads(part.heads, head)

@@ -7,12 +7,14 @@ from typing import Any
 
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
-from headscope.surfaces.app.readings import Kept
+from headscope.surfaces.app.readings import KeptReading
 
 CHARTED = 8  # neurons shown
 
 
-def why(kept: Kept, kind: Kind, layer: int, head: int) -> tuple[dict[str, Any] | None, str | None]:
+def why(
+    kept: KeptReading, kind: Kind, layer: int, head: int
+) -> tuple[dict[str, Any] | None, str | None]:
     """The neurons behind the label, or a sentence on why there is nothing to say."""
     from headscope.patterns.explain import explain
 
@@ -51,7 +53,7 @@ def _sentence(found: Any) -> str:
     )
 
 
-def over_corpus(kept: Kept, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
+def over_corpus(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
     """The bundled model's own label, measured once over 400 pairs of sentences."""
     from headscope.models.bundle import NAME
     from headscope.patterns.bundled_labels import bundled_labels
