@@ -76,7 +76,7 @@ def test_other_calls_refuse_what_cannot_be_meant(tiny_bert: hs.Scope) -> None:
     reading = tiny_bert.read("the cat")
     with pytest.raises(BadInput, match="'mean' or the 'first'"):
         reading.words("last")  # pyright: ignore
-    with pytest.raises(BadInput, match="k is how many words"):
+    with pytest.raises(BadInput, match="n is how many words"):
         tiny_bert.fill("the [MASK]", n=0)
     with pytest.raises(BadInput, match="An edit is a function"):
         tiny_bert.edited(3)  # pyright: ignore

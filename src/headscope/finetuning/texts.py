@@ -33,7 +33,7 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
             corpus = table_texts(path)
     if isinstance(corpus, Task):
         chosen = corpus.sample(limit)
-        pairs: Sequence[str | None] = chosen.pairs or [None] * len(chosen)
+        pairs: Sequence[str | None] = chosen.text_pairs or [None] * len(chosen)
         return list(zip(chosen.texts, pairs, strict=True))
     from headscope.corpus.bad_data import Faults
     from headscope.corpus.text.documents import Reader
