@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
         "model": hs.model_view(reading, labels=labels, theme="light"),
         "neuron": hs.neuron_view(reading, layer, head, bought, labels=labels, theme="light"),
         "matrix": hs.matrix_view(reading, layer, head, labels=labels, theme="light"),
-        "headmap": hs.head_map(reading, "next", theme="light"),
+        "head_map": hs.head_map(reading, "next", theme="light"),
         "dark": hs.head_view(reading, layer, [head], labels=labels, theme="dark"),
     }
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
             screen(browser, view, folder / f"view-{name}.png")
         app_screen(browser, folder / "view-app.png", f"layer={layer}&heads={head}&head={head}")
         browser.close()
-    for name in ("head", "model", "neuron", "matrix", "headmap"):
+    for name in ("head", "model", "neuron", "matrix", "head_map"):
         print(f"Wrote {views[name].save(folder / f'figure-{name}.svg')}")
 
 

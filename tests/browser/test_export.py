@@ -90,7 +90,7 @@ def test_the_exported_figure_shows_the_data_of_the_screen(
         if picture is not None:
             same(picture, figure, f"{state}\n")
             seen.add(state["view"])
-    assert seen >= {"head", "model", "neuron", "matrix", "headmap", "text"}
+    assert seen >= {"head", "model", "neuron", "matrix", "head_map", "text"}
 
 
 def test_a_difference_is_exported_as_a_difference(new_page, address):

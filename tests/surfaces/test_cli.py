@@ -24,7 +24,7 @@ def run(tiny_bert, monkeypatch):
     return invoke
 
 
-@pytest.mark.parametrize("name", ["head", "model", "neuron", "matrix", "headmap"])
+@pytest.mark.parametrize("name", ["head", "model", "neuron", "matrix", "head_map"])
 @pytest.mark.parametrize("ending", ["html", "svg"])
 def test_every_view_is_written_and_its_place_said(run, tmp_path, name, ending):
     path = tmp_path / f"out.{ending}"

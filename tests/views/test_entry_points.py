@@ -16,7 +16,7 @@ PACKAGE = '''
 """A view that colours heads by a number of its own, on the page of the head map."""
 import contextlib
 
-from headscope.views import headmap
+from headscope.views import head_map
 
 NAME = "throwaway"
 SHOWS = "a map of another package"
@@ -25,11 +25,11 @@ seen = []
 
 def build(reading, *, sending=None, **options):
     """The head map of the reading's entropy."""
-    return headmap.build(reading, "entropy", sending=sending, **options)
+    return head_map.build(reading, "entropy", sending=sending, **options)
 
 
 def draw(reading, state, **more):
-    return headmap.draw(reading, state, **more)
+    return head_map.draw(reading, state, **more)
 
 
 def taps(module):

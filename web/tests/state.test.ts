@@ -40,7 +40,7 @@ describe("the first picture", () => {
   });
   it("needs no reading for a head map", () => {
     const table = { kind: "decoder" as const, layers: [0], heads: 2, columns: [] };
-    expect(opening(header({ view: "headmap", parts: [], table }))).toMatchObject({ view: "headmap", kind: "decoder" });
+    expect(opening(header({ view: "head_map", parts: [], table }))).toMatchObject({ view: "head_map", kind: "decoder" });
   });
 });
 

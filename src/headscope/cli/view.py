@@ -14,6 +14,7 @@ from headscope.errors import BadInput
 from headscope.view_names import view_functions
 
 VIEWS = tuple(view_functions())
+FORMER = {"headmap": "head_map"}  # views by the names they had
 
 
 def register(app: typer.Typer) -> None:
@@ -86,7 +87,7 @@ def view(
     """
     media = _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")
-    name = "headmap" if name == "head_map" else name  # the function is called hs.head_map
+    name = FORMER.get(name, name)
     _check(name, output)
     from headscope.views.state import checked
 

@@ -58,7 +58,7 @@ def build(
     model = str(getattr(source, "model", ""))
     header: dict[str, Any] = {
         "view": NAME,
-        "views": [NAME, "headmap"],
+        "views": [NAME, "head_map"],
         "model": model,
         "caption": str(getattr(source, "title", model)),
         "theme": sending.theme,

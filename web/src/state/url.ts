@@ -32,7 +32,7 @@ export function fromQuery(query: URLSearchParams): Partial<State> {
       if (name === "heads" && text === "all") state[name] = null;
       else state[name] = text.split(".").filter((each) => /^\d+$/.test(each)).map(Number);
     } else if (typeof defaults[name] === "boolean") state[name] = text === "true";
-    else if (typeof defaults[name] === "string") state[name] = text;
+    else if (typeof defaults[name] === "string") state[name] = text === "headmap" ? "head_map" : text; // links of 0.1
     else if (text.trim() !== "" && Number.isFinite(Number(text))) state[name] = Number(text);
   }
   return state;

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import { LegendMark } from "../../instrument/legend";
 import { sequential } from "../../render/scales";
-import { cellAt, headGrid, markOpen } from "../../views/headmap/grid";
+import { cellAt, headGrid, markOpen } from "../../views/head_map/grid";
 import { allOn, anotherText } from "./session";
 import type { Session } from "./session";
 

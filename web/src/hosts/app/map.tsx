@@ -5,7 +5,7 @@ import type { Instrument } from "../../instrument/instrument";
 import { LegendMark } from "../../instrument/legend";
 import { valueText } from "../../render/dom";
 import { diverging, sequential } from "../../render/scales";
-import { cellAt, headGrid, markOpen, rangeOf } from "../../views/headmap/grid";
+import { cellAt, headGrid, markOpen, rangeOf } from "../../views/head_map/grid";
 import { ChangeMap } from "./against";
 import type { Session } from "./session";
 

@@ -4,7 +4,7 @@ import { make, valueText } from "../../render/dom";
 import { css } from "../../render/oklch";
 import { at, diverging, sequential } from "../../render/scales";
 import type { TooltipRow } from "../../render/tooltip";
-import { cellAt, headGrid, rangeOf, share } from "../headmap/grid";
+import { cellAt, headGrid, rangeOf, share } from "../head_map/grid";
 import type { Context } from "../view";
 import { inside, menu, rectangle, span, svg, tickText, ticks } from "./geometry";
 import type { Point } from "./geometry";

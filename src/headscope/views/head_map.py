@@ -23,7 +23,7 @@ from headscope.views.wire.frame import Sending, frame
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME = "headmap"
+NAME = "head_map"
 FUNCTION = "head_map"
 SHOWS = "layers × heads coloured by a number: of a survey's statistics, or of one reading"
 
@@ -104,7 +104,7 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
 
 
 def _limits(column: Mapping[str, Any], values: NDArray[np.floating]) -> tuple[float, float]:
-    """The ends of the colour scale, by the page's rule (web/src/views/headmap/grid.ts)."""
+    """The ends of the colour scale, by the page's rule (web/src/views/head_map/grid.ts)."""
     if "range" in column:
         return tuple(column["range"])
     known = values[np.isfinite(values)]

@@ -1,9 +1,9 @@
 import type { ViewDefinition } from "../view";
-import { HeadMapView } from "./headmap";
-import style from "./headmap.css";
+import { HeadMapView } from "./head_map";
+import style from "./head_map.css";
 
 const definition: ViewDefinition = {
-  name: "headmap",
+  name: "head_map",
   title: "head map",
   place: 4,
   controls: ["column"],
