@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,17 +31,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
         raise BadInput(f"{target} is not an ordinary file; give the name of a file to write.")
     if not target.parent.is_dir():
         raise BadInput(f"The folder {target.parent} does not exist; create it or choose another.")
+    # named before it is made: an interrupt in between leaves no file that nobody knows of
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{target.suffix}")
     try:
-        handle, name = tempfile.mkstemp(
-            dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix
-        )
-    except OSError as error:
-        raise HeadscopeError(_cannot_write(target, error)) from error
-    os.close(handle)
-    temporary = Path(name)
-    try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         yield temporary
-        temporary.chmod(0o666 & ~_umask())  # mkstemp makes private files; outputs are ordinary ones
         temporary.replace(target)
     except OSError as error:
         raise HeadscopeError(_cannot_write(target, error)) from error
@@ -85,9 +79,3 @@ def sweep(path: str | os.PathLike[str]) -> None:
 def _cannot_write(target: Path, error: OSError) -> str:
     reason = error.strerror or str(error)
     return f"{target} could not be written ({reason}); free some space or choose another place."
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import random
 import signal
@@ -13,14 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from headscope import cli
-from headscope.corpus.sample import RELATIONS, STORIES
-from headscope.runs import part as kept
 from headscope.runs.run import Run
-from tests.finetuning.test_finetune import colours
-from tests.tiny import tiny_model, tiny_tokenizer
+from tests.runs.commands import COMMANDS, make_work
+from tests.runs.kinds import SMALL_STEPS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ROOT = Path(__file__).parents[2]
@@ -28,43 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
-    """Models, texts and a task; commands are run beside them."""
-    folder = tmp_path_factory.mktemp("work")
-    for name, kind in (("words", "BertForPreTraining"), ("task", "BertForSequenceClassification")):
-        model = tiny_model(kind)
-        for which in ("", "-other"):
-            model = copy.deepcopy(model)
-            if which:
-                with torch.no_grad():
-                    model.bert.encoder.layer[1].attention.self.key.weight += 0.05
-            model.save_pretrained(folder / f"{name}{which}")
-            tiny_tokenizer().save_pretrained(folder / f"{name}{which}")
-    task = colours(48, 3)
-    rows = [f"{t}\t{task.classes[n]}" for t, n in zip(task.texts, task.labels, strict=True)]
-    (folder / "task.tsv").write_text("\n".join(["text\tlabel", *rows]))
-    (folder / "texts.txt").write_text("\n".join(f"{one} . he ran ." for one in task.texts * 6))
-    return folder
-
-
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "survey": ("survey", "texts.txt", "-m", "words", "-o", "s.csv", "-s", "entropy"),
-    "patterns": ("patterns", "texts.txt", "-m", "words", "-o", "p.csv", "--segments", "documents"),
-    "kinds": ("patterns", "texts.txt", "-m", "words", "-o", "k.csv", "--kinds", "--limit", "9",
-              "--segments", "documents"),
-    "dependency": ("probe", "dependency", str(STORIES), "-m", "words", "-o", "d.csv",
-                   "--minimum", "5"),
-    "all heads": ("probe", "dependency", str(STORIES), "-m", "words", "-o", "h.csv", "--minimum",
-                  "5", "--train", str(STORIES), "--vectors", "embeddings"),
-    "coreference": ("probe", "coreference", str(STORIES), "-m", "words", "-o", "c.csv"),
-    "relations": ("probe", "relations", str(RELATIONS), "-m", "words", "-o", "r.csv",
-                  "--shuffles", "9"),
-    "features": ("probe", "features", str(STORIES), "-m", "words", "-o", "f.csv"),
-    "ablate": ("ablate", "task.tsv", "-m", "task", "-o", "a.csv", "--batch-size", "4"),
-    "compare": ("compare", "words", "words-other", "texts.txt", "-o", "m.csv"),
-    "finetune": ("finetune", "task.tsv", "-m", "words", "-o", "model", "--batch-size", "4",
-                 "--epochs", "1"),
-    "study": ("study", "vig", "-m", "words", "-o", "v.html", "--limit", "3"),
-}  # fmt: skip
+    return make_work(tmp_path_factory.mktemp("work"))
 
 
 @pytest.fixture(autouse=True)
@@ -72,11 +32,8 @@ def place(work, tmp_path, monkeypatch):
     for path in work.iterdir():
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(kept, "KEEP_EVERY", -1.0)
-    monkeypatch.setattr(kept, "SHARE", 0)
-    monkeypatch.setattr("headscope.probes.passes.BATCH_TOKENS", 96)
-    monkeypatch.setattr("headscope.probes.relations.heads.BATCH", 2)
-    monkeypatch.setattr("headscope.finetuning.training.LOOK_EVERY", 1)
+    for name, value in SMALL_STEPS.items():
+        monkeypatch.setattr(name, value)
     return tmp_path
 
 

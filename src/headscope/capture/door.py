@@ -21,6 +21,7 @@ from headscope.capture.switch import switched
 from headscope.capture.tap import SoftmaxTap
 from headscope.capture.validity import Valid
 from headscope.errors import AttentionNotRead
+from headscope.runs.interrupts import safe_point, stopped_safely
 
 _PADDING = ("attention_mask", "decoder_attention_mask")
 _without_own_softmax: weakref.WeakSet[nn.Module] = weakref.WeakSet()
@@ -87,6 +88,7 @@ class Door:
         )
 
     def show(self, call: Call) -> Tensor | Output | None:
+        safe_point()
         self.calls += 1
         with active.tap_closed():  # a softmax that the sink takes is its own, not another call
             return self.sink(call)
@@ -113,11 +115,13 @@ def capture(
     families that compute attention themselves are asked for q, k, bias and mask too, which costs
     them another product of q and k.
 
+    Ctrl-C inside the block is raised as the next call is shown, or at the end.
+
     In training mode the weights are those after dropout, which the model multiplies with its
     values, as its `output_attentions` gives them.
     """
     door = Door(model, sink, lazy, scores)
-    with contextlib.ExitStack() as undo:
+    with stopped_safely(), contextlib.ExitStack() as undo:
         undo.enter_context(switched(model))
         running = functools.partial(_if_open, door)
         for handle in (*_watch_passes(model, door), *watch_layers(model, running)):

@@ -18,6 +18,7 @@ from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, projection_module, weight_of
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.decoder_text import encode_both
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -94,7 +95,7 @@ def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
     _ = scope.description  # watches which module takes the heads' outputs
     found: dict[tuple[Kind, int], LayerOutputs] = {}
     waiting: dict[int, Call] = {}
-    with contextlib.ExitStack() as undo:
+    with stopped_safely(), contextlib.ExitStack() as undo:
 
         def note(call: Call) -> None:
             module = _projection(scope, call)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from headscope.capture import Call, Kind
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.edits.sweep.layers import hidden_of, replace_hidden, standing_in
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.circuits.wiring import Wiring
@@ -54,7 +55,7 @@ def trace(
     """
     found = Trace()
     layers = wiring.stack.layers
-    with contextlib.ExitStack() as undo:
+    with stopped_safely(), contextlib.ExitStack() as undo:
         undo.enter_context(torch.enable_grad())
         first = layers[0].register_forward_pre_hook(_begin(found), with_kwargs=True)
         undo.callback(first.remove)

@@ -25,6 +25,7 @@ from headscope.circuits.wiring import wiring
 from headscope.edits.sweep.layers import hidden_of
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.weights.layer import LayerAttention
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.circuits.logits.target import Target
@@ -99,6 +100,7 @@ def _towards(
     return factors, answer_labels(scope, asked, solved.ids)
 
 
+@stopped_safely()
 @torch.no_grad()
 def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int, NDArray[Any]]:
     """layer: t s, how much of each token is in each token after the attention block.

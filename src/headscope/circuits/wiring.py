@@ -20,6 +20,7 @@ from headscope.circuits.frozen_norm import is_norm
 from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.errors import HeadscopeError
 from headscope.reading.describe import trial_inputs
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -119,6 +120,7 @@ def _projections(model: nn.Module, calls: list[Call]) -> dict[int, Projection]:
     return found
 
 
+@stopped_safely()
 def _norms_beside(
     scope: Scope, stack: Stack, norms: tuple[nn.Module, ...], projections: dict[int, Projection]
 ) -> tuple[dict[int, nn.Module], dict[int, nn.Module], nn.Module | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import signal
 import sys
 from typing import Any
 
@@ -42,6 +43,10 @@ Examples:
 """
 
 
+class _Told(int):
+    """An exit code whose reason has been said."""
+
+
 class _Stoppable(TyperGroup):
     """The commands; a stop says what is kept, where typer would leave without a word."""
 
@@ -50,7 +55,7 @@ class _Stoppable(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             say_error(str(stop) or "Stopped.")
-            raise typer.Exit(130) from None
+            raise typer.Exit(_Told(130)) from None
 
 
 def build() -> typer.Typer:
@@ -93,13 +98,21 @@ def main() -> None:
     words, old = with_new_names(sys.argv[1:])
     for was, now in old.items():
         err.print(f"{was} is now called {now}.", highlight=False)
-    sys.exit(run(words))
+    try:
+        code = run(words)
+    except KeyboardInterrupt:  # one more, while the first was being told
+        code = _ended("Stopped.", 130)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is done: another one need not be told
+    sys.exit(code)
 
 
 def run(words: list[str]) -> int:
     """The exit code of a command line: 0, 1 where it failed, 2 for misuse, 130 for Ctrl-C."""
     try:
-        return int(build()(args=words, standalone_mode=False) or 0)
+        code = build()(args=words, standalone_mode=False) or 0
+        if code == 130 and not isinstance(code, _Told):  # typer leaves without a word
+            return _ended("Stopped.", 130)
+        return int(code)
     except BadInput as error:
         return _ended(str(error), 2)
     except HeadscopeError as error:
@@ -119,7 +132,16 @@ def run(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("HEADSCOPE_TRACEBACK"):
             raise
+        if _came_of_a_stop(error):
+            return _ended("Stopped.", 130)
         return _ended(unforeseen(error), 1)
+
+
+def _came_of_a_stop(error: BaseException | None) -> bool:
+    """Whether somebody's code took Ctrl-C for a fault of its own, as amid an import."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def unforeseen(error: Exception) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Generator
 
 from torch import nn
 
+from headscope.runs.interrupts import stopped_safely
+
 _lock = threading.Lock()
 # id of a model -> the model, passes under way, the modules that were found in training mode
 _running: dict[int, tuple[nn.Module, int, list[nn.Module]]] = {}
@@ -20,6 +22,12 @@ _running: dict[int, tuple[nn.Module, int, list[nn.Module]]] = {}
 @contextlib.contextmanager
 def evaluating(model: nn.Module) -> Generator[None]:
     """The model in evaluation mode, run eagerly, while the block lasts."""
+    with stopped_safely(), _without_dropout(model), _eagerly(model):
+        yield
+
+
+@contextlib.contextmanager
+def _without_dropout(model: nn.Module) -> Generator[None]:
     with _lock:
         _, passes, found_training = _running.get(id(model), (model, 0, []))
         if not passes:
@@ -28,8 +36,7 @@ def evaluating(model: nn.Module) -> Generator[None]:
                 module.training = False
         _running[id(model)] = (model, passes + 1, found_training)
     try:
-        with _eagerly(model):
-            yield
+        yield
     finally:
         with _lock:
             _, passes, found_training = _running.pop(id(model))

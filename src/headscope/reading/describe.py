@@ -15,6 +15,7 @@ from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
 from headscope.models.evaluation import evaluating
 from headscope.models.placement import device_of
+from headscope.runs.interrupts import stopped_safely
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def describe(model: nn.Module) -> Description:
         seen["causal"] |= call.causal
         seen["finite"] &= bool(torch.isfinite(call.weights).all())
 
-    with torch.no_grad(), evaluating(model), watching(model) as note:
+    with stopped_safely(), torch.no_grad(), evaluating(model), watching(model) as note:
 
         def both(call: Call) -> None:
             look(call)

@@ -34,6 +34,7 @@ from headscope.reading.generating.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
 from headscope.renamed import former, renamed
+from headscope.runs.interrupts import safe_point, stopped_safely
 from headscope.text.pairs import split_pairs
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import Tokens
@@ -188,9 +189,10 @@ class Scope:
 
         def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
             tensors = inputs.inputs if isinstance(inputs, Batch) else inputs
+            safe_point()
             return self.model(**self._accepted(tensors), **options)
 
-        with contextlib.ExitStack() as stack:
+        with stopped_safely(), contextlib.ExitStack() as stack:
             stack.enter_context(evaluating(self.model))
             if not gradients:
                 stack.enter_context(torch.no_grad())

@@ -1,35 +1,107 @@
-"""Ctrl-C that waits: a change is made whole, and the interrupt comes after it."""
+"""Ctrl-C that waits: a change is made whole, and the interrupt comes after it.
+
+Python raises KeyboardInterrupt between any two of its instructions, so also after a model was
+changed for a pass and before anybody noted how to change it back. Inside these blocks it is
+raised at known places only. Signals reach the main thread alone; elsewhere nothing has to be done.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
-from collections.abc import Generator
+import time
+from typing import Any
+
+PATIENCE = 2.0  # seconds that a block may go on after Ctrl-C; the next one is then raised at once
 
 
-@contextlib.contextmanager
-def uninterrupted() -> Generator[None]:
-    """Hold the first Ctrl-C back until the block ends; a second one is not held.
+class Held(contextlib.ContextDecorator):
+    """A block, or as a decorator a function, in which Ctrl-C waits."""
 
-    Signals reach the main thread only, so elsewhere nothing has to be done.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    held = False
+    def __init__(self, at_safe_points: bool) -> None:
+        self.at_safe_points = at_safe_points
 
-    def hold(number: int, frame: object) -> None:
-        nonlocal held
-        if held:
-            raise KeyboardInterrupt
-        held = True
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            _ctrl_c.hold_for(self)
 
-    signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if held:
-        raise KeyboardInterrupt
+    def __exit__(self, *_: object) -> None:
+        _ctrl_c.leave(self)
+
+    def _recreate_cm(self) -> Held:  # a decorated function has one block for every call
+        return Held(self.at_safe_points)
+
+
+def uninterrupted() -> Held:
+    """Hold the first Ctrl-C back until the block ends; a second one is not held."""
+    return Held(at_safe_points=False)
+
+
+def stopped_safely() -> Held:
+    """Ctrl-C is raised at the next `safe_point()` or at the end, so that all is put back."""
+    return Held(at_safe_points=True)
+
+
+def safe_point() -> None:
+    """Here the work may be stopped: whatever was changed for it is known to those around."""
+    if _ctrl_c.asked and threading.current_thread() is threading.main_thread():
+        _ctrl_c.at_safe_point()
+
+
+class _CtrlC:
+    """The handler of this process while any block is open, and who has one open."""
+
+    def __init__(self) -> None:
+        self.asked = 0  # how often Ctrl-C has come and not been raised
+        self._since = 0.0
+        self._blocks: list[Held] = []  # innermost last
+        self._before: Any = None
+        self._handler = self._on_signal  # one object, so that it is known again
+
+    def hold_for(self, block: Held) -> None:
+        found = signal.getsignal(signal.SIGINT)
+        if found is not self._handler:
+            if not callable(found):  # ignored, or left to the system: there is no interrupt to hold
+                return
+            self._before, self.asked = found, 0
+            self._blocks.clear()  # of a handler that somebody else took away
+            signal.signal(signal.SIGINT, self._handler)
+        self._blocks.append(block)  # from here on nothing is raised but by us
+
+    def leave(self, block: Held) -> None:
+        """Blocks of generators may end in any order, and in any thread."""
+        if not any(one is block for one in self._blocks):
+            return
+        self._blocks = [one for one in self._blocks if one is not block]
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if not self._blocks and signal.getsignal(signal.SIGINT) is self._handler:
+            signal.signal(signal.SIGINT, self._before)
+        inner = self._blocks[-1] if self._blocks else None
+        if self.asked and (inner is None or (self.asked > 1 and not inner.at_safe_points)):
+            self._raise()
+
+    def at_safe_point(self) -> None:
+        if not self._blocks or not self._blocks[-1].at_safe_points:
+            return
+        if self.asked > 1 or all(one.at_safe_points for one in self._blocks):
+            self._raise()
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self.asked += 1
+        now = time.monotonic()
+        if self._blocks and self.asked == 1:
+            self._since = now
+            return
+        if self._blocks and self._blocks[-1].at_safe_points and now < self._since + PATIENCE:
+            return
+        self._raise(frame)
+
+    def _raise(self, frame: object = None) -> None:
+        """As whoever had the signal before would have it."""
+        self.asked = 0
+        self._before(signal.SIGINT, frame)
+
+
+_ctrl_c = _CtrlC()

@@ -58,13 +58,17 @@ class Run:
     # opening and closing
 
     def __enter__(self) -> Run:
-        with contextlib.ExitStack() as held:
-            if self.output is not None and self._folder is not None:
-                held.enter_context(only_writer(self.output, folder=self._makes_folder))
-                sweep(self.output)
-                self._take_up(self._folder)
-            self._show = held.enter_context(showing(self._progress))
-            self._held = held.pop_all()
+        try:
+            with uninterrupted():  # a lock that nobody knows of would keep the next run out
+                if self.output is not None and self._folder is not None:
+                    writer = only_writer(self.output, folder=self._makes_folder)
+                    self._held.enter_context(writer)
+                    sweep(self.output)
+                    self._take_up(self._folder)
+                self._show = self._held.enter_context(showing(self._progress))
+        except BaseException:
+            self._held.close()
+            raise
         return self
 
     def __exit__(

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from typing import Any
 
 from headscope.errors import BadInput
+from headscope.runs.interrupts import stopped_safely
 
 
 @contextlib.contextmanager
@@ -21,14 +22,15 @@ def as_target(tokenizer: Any) -> Generator[None]:
         yield
         return
     _check_language(tokenizer)
-    before = tokenizer._in_target_context_manager
-    tokenizer._in_target_context_manager = True  # a call for a text would switch back
-    try:
-        switch()
-        yield
-    finally:
-        tokenizer._in_target_context_manager = before
-        tokenizer._switch_to_input_mode()
+    with stopped_safely():
+        before = tokenizer._in_target_context_manager
+        tokenizer._in_target_context_manager = True  # a call for a text would switch back
+        try:
+            switch()
+            yield
+        finally:
+            tokenizer._in_target_context_manager = before
+            tokenizer._switch_to_input_mode()
 
 
 def language_token(tokenizer: Any) -> int | None:

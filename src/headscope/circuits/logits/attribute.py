@@ -26,6 +26,7 @@ from headscope.circuits.logits.target import (
 from headscope.circuits.trace import Leaf, Trace, trace
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.reading.predict import likeliest
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.capture import Call
@@ -95,6 +96,7 @@ class Solved:
         self.rows = torch.zeros(0, dtype=torch.long)
 
 
+@stopped_safely()
 @torch.enable_grad()
 def _solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solved:
     before: list[Tensor] = []

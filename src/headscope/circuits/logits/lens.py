@@ -12,6 +12,7 @@ from headscope.circuits.logits.target import difference, logits_of
 from headscope.edits.sweep.layers import standing_in
 from headscope.models.evaluation import evaluating
 from headscope.reading.predict import likeliest
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import Solved
@@ -46,7 +47,7 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tenso
     layer, at = asked.output_layer, asked.position
     assert layer is not None and at is not None
     own = layer.forward
-    with evaluating(scope.model), contextlib.ExitStack() as undo:
+    with stopped_safely(), evaluating(scope.model), contextlib.ExitStack() as undo:
         for one in wiring.stack.layers:
             undo.enter_context(standing_in(one, _giving(one, hidden)))
         if wiring.stack.before is not None:  # what the encoder says changes nothing any more

@@ -14,6 +14,7 @@ from headscope.capture import Call
 from headscope.circuits.wiring import wiring
 from headscope.edits.sweep.layers import hidden_of
 from headscope.errors import BadInput
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -59,6 +60,7 @@ def positional_and_rare(scope: Scope, texts: Sequence[str]) -> tuple[Floats, Flo
     return offsets.max(-1) / max(total, 1), rare / max(len(chance), 1), float(np.mean(chance))
 
 
+@stopped_safely()
 def massive_activations(scope: Scope, text: str) -> Floats:
     """layers: the largest hidden value over the median one (Sun et al. 2024).
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from headscope.capture import Call
 from headscope.circuits.wiring import Wiring
 from headscope.edits.sweep.layers import hidden_of
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -50,7 +51,7 @@ def record(
         nothing = found.gates[name, layer] = torch.zeros_like(tensor, requires_grad=True)
         return tensor + nothing
 
-    with contextlib.ExitStack() as undo:
+    with stopped_safely(), contextlib.ExitStack() as undo:
         for layer, cuts in enumerate(wiring.cuts):
             hook = wiring.stack.layers[layer].register_forward_hook(_of_layer(layer, kept))
             undo.callback(hook.remove)

@@ -27,6 +27,7 @@ from headscope.circuits.patching.swept import PatchSweep
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +145,7 @@ def _message(
         if call.kind == found.stack.kind:
             told[call.layer] = call
 
-    with contextlib.ExitStack() as undo:
+    with stopped_safely(), contextlib.ExitStack() as undo:
         for layer in range(sender[0], len(found.stack.layers)):
             for module in found.cuts[layer]:
                 projection = found.projections.get(id(module))

@@ -24,6 +24,7 @@ from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.describe import trial_inputs
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -74,6 +75,7 @@ def head_weights(scope: Scope) -> HeadWeights:
     return HeadWeights(calls[0].kind, tuple(layers), tuple(left_out))
 
 
+@stopped_safely()
 def _calls(scope: Scope, wired: Wiring) -> tuple[list[Call], dict[int, tuple[Any, Any]]]:
     """The calls of a trial pass, and what each attention module was given."""
     calls: list[Call] = []
@@ -119,7 +121,7 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
         seen.append(found)
         raise StoppedPass
 
-    with contextlib.ExitStack() as undo:
+    with stopped_safely(), contextlib.ExitStack() as undo:
         for norm in _inner_norms(module):
             undo.enter_context(standing_in(norm, _gain_only(norm)))
         undo.enter_context(capture(scope.model, stop, lazy=True))

@@ -25,6 +25,7 @@ from headscope.edits.sweep.answer_positions import positions_read
 from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
 from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
 from headscope.models.evaluation import evaluating
+from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -57,10 +58,11 @@ class Sweep:
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Sweep:
-        self._open.enter_context(torch.no_grad())
-        self._open.enter_context(evaluating(self.scope.model))
-        self._open.enter_context(capture(self.scope.model, self._sink, lazy=True))
         try:
+            self._open.enter_context(stopped_safely())
+            self._open.enter_context(torch.no_grad())
+            self._open.enter_context(evaluating(self.scope.model))
+            self._open.enter_context(capture(self.scope.model, self._sink, lazy=True))
             self._plain_pass()
             self.last = self._sliced_last()
         except BaseException:

@@ -14,6 +14,7 @@ from headscope.reading.collecting.keeping import Keeping
 from headscope.reading.collecting.run import collect
 from headscope.reading.generating.generated import tokens_of_ids
 from headscope.reading.reading import Reading
+from headscope.runs.interrupts import safe_point, stopped_safely
 from headscope.text.targets import language_token
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ def generated_reading(
     language = language_token(scope.tokenizer) if scope.encoder_decoder else None
     if language is not None:
         options.setdefault("forced_bos_token_id", language)
-    with torch.no_grad(), contextlib.ExitStack() as stack:
+    with stopped_safely(), torch.no_grad(), contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(scope.model))
+        between_tokens = scope.model.register_forward_pre_hook(lambda *_: safe_point())
+        stack.callback(between_tokens.remove)
         if scope.edits:
             stack.enter_context(scope.capture(_see_nothing, lazy=True))
         written = scope.model.generate(
