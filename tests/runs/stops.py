@@ -175,6 +175,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="runs and commands, by name; all unless told")
     given = parser.parse_args()
     random.seed(given.seed)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     torch.set_num_threads(1)
     os.environ["COLUMNS"] = "200"
     patch_small_steps()

@@ -61,25 +61,25 @@ class _CtrlC:
 
     def hold_for(self, block: Held) -> None:
         found = signal.getsignal(signal.SIGINT)
-        if found is not self._handler:
-            if not callable(found):  # ignored, or left to the system: there is no interrupt to hold
-                return
+        if found is self._handler:
+            self._blocks.append(block)
+        elif callable(found):  # otherwise it is ignored, or left to the system
             self._before, self.asked = found, 0
-            self._blocks.clear()  # of a handler that somebody else took away
-            signal.signal(signal.SIGINT, self._handler)
-        self._blocks.append(block)  # from here on nothing is raised but by us
+            self._blocks = [block]  # interrupted here, the block is one that nobody asks about
+            signal.signal(signal.SIGINT, self._handler)  # from now on nothing is raised but by us
 
     def leave(self, block: Held) -> None:
         """Blocks of generators may end in any order, and in any thread."""
-        if not any(one is block for one in self._blocks):
+        left = [one for one in self._blocks if one is not block]
+        if len(left) == len(self._blocks):
             return
-        self._blocks = [one for one in self._blocks if one is not block]
         if threading.current_thread() is not threading.main_thread():
+            self._blocks = left
             return
-        if not self._blocks and signal.getsignal(signal.SIGINT) is self._handler:
+        if not left and signal.getsignal(signal.SIGINT) is self._handler:
             signal.signal(signal.SIGINT, self._before)
-        inner = self._blocks[-1] if self._blocks else None
-        if self.asked and (inner is None or (self.asked > 1 and not inner.at_safe_points)):
+        self._blocks = left
+        if self.asked and (not left or (self.asked > 1 and not left[-1].at_safe_points)):
             self._raise()
 
     def at_safe_point(self) -> None:

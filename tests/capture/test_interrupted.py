@@ -1,0 +1,103 @@
+"""Ctrl-C at any line of a captured pass: the model is left as it was found, to the bit."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import headscope as hs
+from headscope.edits.ablate import ablate
+from headscope.runs.interrupts import safe_point, stopped_safely, uninterrupted
+from headscope.tasks.questions import exam
+from tests.finetuning.test_finetune import colours
+from tests.runs.as_found import left_open, state_of
+from tests.runs.moments import interrupted_at
+from tests.tiny import tiny_scope
+
+TASK = colours(4, 1)
+TIMES = int(os.environ.get("HEADSCOPE_STOPS", "12"))
+
+
+def reading() -> tuple[hs.Scope, Callable[[], Any]]:
+    scope = tiny_scope("BertModel")
+    scope.model.train()  # as `Trainer` leaves it
+    return scope, lambda: scope.read("the cat sat", "on a mat").attention.values.tobytes()
+
+
+def read_at_the_softmax() -> tuple[hs.Scope, Callable[[], Any]]:
+    scope = tiny_scope("DebertaModel")
+    return scope, lambda: scope.read("the cat sat on a mat").attention.values.tobytes()
+
+
+def sweep() -> tuple[hs.Scope, Callable[[], Any]]:
+    scope = tiny_scope("BertForSequenceClassification")
+    asked = exam(scope, TASK, batch_size=4)
+    return scope, lambda: ablate(scope, asked, progress=False).table.to_csv()
+
+
+def attribution() -> tuple[hs.Scope, Callable[[], Any]]:
+    scope = tiny_scope("GPT2LMHeadModel")
+    return scope, lambda: hs.attribute(scope, "the cat sat on the").table.to_csv()
+
+
+def generation() -> tuple[hs.Scope, Callable[[], Any]]:
+    scope = tiny_scope("GPT2LMHeadModel")
+    return scope, lambda: scope.generate("the cat", max_new_tokens=3).attention.values.tobytes()
+
+
+@pytest.mark.parametrize(
+    "kind", [reading, read_at_the_softmax, sweep, attribution, generation], ids=lambda k: k.__name__
+)
+def test_a_capture_interrupted_at_any_moment_leaves_the_model_as_it_was(kind, one_thread):
+    scope, work = kind()
+    whole, before = work(), state_of(scope.model)
+    _, lines = interrupted_at(None, work)
+    stops = 0
+    for _ in range(TIMES):
+        stop, _ = interrupted_at(random.randint(1, lines), work)
+        # the traceback is alive and holds every frame: nothing is put back by chance
+        assert left_open() == [] and state_of(scope.model) == before
+        stops += stop is not None
+        del stop
+    assert stops > TIMES / 2
+    assert work() == whole and state_of(scope.model) == before
+
+
+def test_ctrl_c_waits_for_a_safe_point_and_no_longer():
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt), stopped_safely():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("held")
+        safe_point()
+        done.append("never")
+    assert done == ["held"] and left_open() == []
+
+
+def test_ctrl_c_twice_is_not_held_for_ever(monkeypatch):
+    """A safe point that never comes: after a while the next one is raised at once."""
+    monkeypatch.setattr("headscope.runs.interrupts.PATIENCE", 0.05)
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt), stopped_safely():
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+        done.append("both held")
+        time.sleep(0.06)
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("never")
+    assert done == ["both held"] and left_open() == []
+
+
+def test_a_safe_point_inside_a_step_lets_the_step_end():
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        with stopped_safely():
+            os.kill(os.getpid(), signal.SIGINT)
+            safe_point()
+        done.append("whole")
+    assert done == ["whole"] and left_open() == []
