@@ -35,7 +35,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 # those that are done at once, or begin again
 SHORT: dict[str, tuple[str, ...]] = {
     "atlas": ("atlas", "texts.txt", "-m", "words", "-o", "w.atlas", "--limit", "24", "--top", "3"),
-    "find": ("find", "texts.txt", "cat", "/./", "-m", "words", "-o", "n.csv"),
+    "find": ("find", "texts.txt", "ran", "he", "-m", "words", "-o", "n.csv"),
     "view": ("view", "the cat sat .", "-m", "words", "-o", "x.html"),
     "models": ("models", "words"),
     "attribute": ("attribute", "the cat sat on the", "-m", "writer", "-o", "t.csv"),

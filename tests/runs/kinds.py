@@ -101,7 +101,7 @@ RUNS: dict[str, tuple[str, Callable[..., Any]]] = {
     "ablate": ("a.csv", asked(ablate, importance=True)),
     "importance": ("i.csv", asked(importance)),
     "prune": ("p.csv", asked(prune, order="greedy", step=0.25)),
-    "atlas": ("heads.atlas", words(hs.atlas, TEXTS[:24], ["entropy", "next"], chunk=8)),
+    "atlas": ("heads.atlas", words(hs.atlas, TEXTS[:24], ["entropy", "next"], chunk=4)),
     "compare": ("c.csv", compared),
     "finetune": ("model", trained),
     "study": ("vig.html", words(hs.studies.vig, limit=3)),

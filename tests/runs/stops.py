@@ -76,7 +76,8 @@ def stop_runs(name: str, times: int, place: Path, scopes: dict[str, hs.Scope]) -
             seen["left open: " + ", ".join(wrong) if wrong else "stopped"] += 1
             seen["went on"] += "kept in" in str(stop)
             del stop
-        run(folder)
+        if result(folder) != whole:  # or the stop came when all was done
+            run(folder)
         seen["the undisturbed result" if result(folder) == whole else "ANOTHER RESULT"] += 1
         if seen["stopped"] >= times:
             break
@@ -111,8 +112,9 @@ def stop_commands(name: str, times: int, place: Path, work: Path) -> Counter[str
             one_sentence = said.strip().count("headscope: Stopped") == 1 and "Trace" not in said
             seen["stopped" if code == 130 and one_sentence else f"{code}: {said[-400:]}"] += 1
             seen["went on"] += "kept in" in said
-        code, said = ended(start(words, folder), folder)
-        good = code == 0 and made(folder) == whole
+        if code != 0 and made(folder) != whole:
+            code, said = ended(start(words, folder), folder)
+        good = made(folder) == whole
         seen["the undisturbed result" if good else f"ANOTHER RESULT {code} {said[-400:]}"] += 1
         if seen["stopped"] >= times:
             break

@@ -77,8 +77,8 @@ def _find(scope: Scope) -> Wiring:
     stack = find_stack(scope.model, kind, calls)
     if stack is None:
         raise HeadscopeError(
-            f"{scope.name} cannot be cut into layers (one module runs several of them), so what "
-            "its heads write cannot be taken apart."
+            f"{scope.name} cannot be cut into layers (one module runs several of them, or not all "
+            "of them attend), so what its heads write cannot be taken apart."
         )
     cuts = tuple(tuple(_cuts(layer)) for layer in stack.layers)
     norms = tuple(module for module in scope.model.modules() if is_norm(module))

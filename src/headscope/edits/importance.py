@@ -39,7 +39,8 @@ class Importance(HeadResult):
     """Mean |∂loss/∂ξ| of every head, and the mean signed slope."""
 
     kind: Kind
-    size: np.ndarray  # layer head, the mean over examples (or tokens) of the slope's size
+    size: np.ndarray  # layer head, the mean over examples (or tokens) of the slope's size; nan
+    # in layers of a hybrid model that do not attend
     slope: np.ndarray  # layer head, the mean slope: what removing the head saves, to first order
     count: int = 0  # examples (or tokens) averaged over
 
@@ -65,7 +66,7 @@ class Importance(HeadResult):
         import pandas as pd
 
         layer, head = np.indices(self.size.shape)
-        return pd.DataFrame(
+        every = pd.DataFrame(
             {
                 "layer": layer.ravel(),
                 "head": head.ravel(),
@@ -74,12 +75,14 @@ class Importance(HeadResult):
                 "slope": self.slope.ravel(),
             }
         )
+        return every.dropna(subset=["importance"], ignore_index=True)
 
     def ranked(self) -> list[tuple[int, int]]:
         """All heads, the least important first."""
         order = np.argsort(self.normalised, axis=None, kind="stable")
         heads = self.size.shape[1]
-        return [(int(place) // heads, int(place) % heads) for place in order]
+        there = np.isfinite(self.size).sum()  # what is not a number comes last
+        return [(int(place) // heads, int(place) % heads) for place in order[:there]]
 
 
 def importance(
@@ -116,7 +119,8 @@ def weigh_heads(
     """The same as a part of a run: the sums over batches are kept."""
     part, title = run.part("importance"), f"Weighing heads on {questions.name}"
     state = part.recall()
-    size = np.zeros((scope.layers[kind], scope.heads[kind]))
+    attending = list(scope.layer_numbers[kind])
+    size = np.zeros((len(attending), scope.heads[kind]))
     slope, done, count = np.zeros_like(size), 0, 0
     if state is not None:
         size, slope = state.arrays["size"], state.arrays["slope"]
@@ -132,7 +136,7 @@ def weigh_heads(
             return questions.losses(output, targets).sum()
 
         found, real = gate_slopes(scope, inputs, loss, kind, per)
-        slopes = torch.stack([found[kind, layer] for layer in range(len(size))])  # l b h t|1
+        slopes = torch.stack([found[kind, layer] for layer in attending])  # l b h t|1
         with part.step(now):
             size = size + slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
             slope = slope + slopes.sum(dim=(1, 3)).cpu().double().numpy()
@@ -143,7 +147,9 @@ def weigh_heads(
             "The slope of the loss is not a number: the model overflows; load it with "
             "dtype='float32'."
         )
-    return Importance(kind, size / max(count, 1), slope / max(count, 1), count)
+    whole = np.full((2, scope.layers[kind], scope.heads[kind]), np.nan)
+    whole[:, attending] = np.stack([size, slope]) / max(count, 1)
+    return Importance(kind, whole[0], whole[1], count)
 
 
 def gate_slopes(

@@ -24,7 +24,7 @@ from headscope.finetuning.change import Change, change_of_texts, check_alike
 from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
 from headscope.models.finite import check_weights
 from headscope.renamed import renamed
-from headscope.results import HeadResult, tidy
+from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 from headscope.statistics import Survey
 from headscope.statistics.statistic import Statistic
@@ -159,6 +159,7 @@ def compare(
     title = f"Comparing {a.name} and {b.name}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
         table = _table(change_of_texts(run, a, b, texts, kind, max_tokens), padded)
+        table = of_layers(table, a.layer_numbers[kind])
         surveys = _Surveys(run, (a, b), texts, max_tokens)
         moved, named = _measured(surveys, (a, b), chosen, labels, kind)
         if named is not None:

@@ -2,4 +2,5 @@
 
 from headscope.results.result import COLUMNS as COLUMNS
 from headscope.results.result import HeadResult as HeadResult
+from headscope.results.result import of_layers as of_layers
 from headscope.results.result import tidy as tidy

@@ -6,6 +6,7 @@ A survey, scored patterns, a probe, an ablation, a comparison and head importanc
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -106,6 +107,12 @@ def head_array(rows: pd.DataFrame, layers: int, heads: int) -> NDArray[np.float6
     values = np.full((layers, heads), np.nan)
     values[rows["layer"].astype(int), rows["head"].astype(int)] = rows["value"]
     return values
+
+
+def of_layers(frame: pd.DataFrame, numbers: Collection[int]) -> pd.DataFrame:
+    """The rows of these layers; those of a hybrid model that do not attend have no heads."""
+    found: Any = frame[frame["layer"].isin(list(numbers))]
+    return found.reset_index(drop=True)
 
 
 def tidy(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:

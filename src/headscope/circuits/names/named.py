@@ -13,7 +13,7 @@ from headscope.circuits.names.by_weights import copy_suppression, successor
 from headscope.circuits.names.name_mover import name_mover
 from headscope.circuits.names.retrieval import retrieval
 from headscope.errors import BadInput
-from headscope.results import HeadResult, tidy
+from headscope.results import HeadResult, of_layers, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,8 @@ def named(
     for name in chosen:
         frames += _scored(scope, name, texts, n, seed)
     kind = "decoder" if "decoder" in scope.kinds else "encoder"
-    return NamedHeads(scope.name, tidy(pd.concat(frames, ignore_index=True), kind=kind))
+    every = of_layers(pd.concat(frames, ignore_index=True), scope.layer_numbers[kind])
+    return NamedHeads(scope.name, tidy(every, kind=kind))
 
 
 def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) -> list[Any]:

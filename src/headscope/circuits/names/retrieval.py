@@ -61,7 +61,10 @@ def retrieval(scope: Scope, n: int = 16, sentences: int = 8, seed: int = 0) -> t
             found[call.layer] = strongest.cpu().numpy()
 
         scope.forward({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, look, lazy=True)
-        hits.append(np.stack([found[layer] == place for layer in sorted(found)]).astype(float))
+        right = np.full((scope.layers["decoder"], scope.heads["decoder"]), np.nan)
+        for layer, strongest in found.items():
+            right[layer] = strongest == place
+        hits.append(right)
         lengths.append(ids.shape[1])
     return np.mean(hits, axis=0), float(np.mean([1 / length for length in lengths]))
 
@@ -74,8 +77,8 @@ def retrieval_test(
     whole = _log_probability(scope, n, seed)
     without = _log_probability(scope.without(heads=heads, mode="zero"), n, seed)
     luck = random.Random(seed)
-    layers, count = scope.layers["decoder"], scope.heads["decoder"]
-    others = [(a, b) for a in range(layers) for b in range(count) if (a, b) not in set(heads)]
+    layers, count = scope.layer_numbers["decoder"], scope.heads["decoder"]
+    others = [(a, b) for a in layers for b in range(count) if (a, b) not in set(heads)]
     drawn = [
         _log_probability(scope.without(heads=luck.sample(others, len(heads)), mode="zero"), n, seed)
         for _ in range(draws)

@@ -115,7 +115,7 @@ def probe_all_heads(
         torch.manual_seed(seed)
         words, described = _vectors(scope, list(work.vocabulary), vectors, glove)
         kind = self_attention(scope)
-        work.shape = scope.layers[kind], scope.heads[kind]
+        work.layers, work.heads = scope.layer_numbers[kind], scope.heads[kind]
         work.judge("right-branching", right_branching, real, wanted)
         work.learn("distances+words", lambda maps: DistancesProbe(words), real, wanted)
         work.learn("attention", AttentionProbe, real, wanted)
@@ -154,7 +154,8 @@ class _Work:
         self._mode: Mode = mode
         self._max_tokens, self._epochs, self._seed = max_tokens, epochs, seed
         self.vocabulary: dict[str, int] = {"": 0}
-        self.shape: tuple[int, int] = (0, 0)
+        self.layers: tuple[int, ...] = ()  # those that attend
+        self.heads = 0
         self._rows: list[dict[str, object]] = []
         self._carriers: list[pd.DataFrame] = []
 
@@ -208,7 +209,7 @@ class _Work:
         """Train and score a probe, or take up what an earlier run has of it."""
         if name not in wanted:
             return
-        probe = make(self.shape[0] * self.shape[1])
+        probe = make(len(self.layers) * self.heads)
         has_shares = hasattr(probe, "contributions") and not name.startswith("random")
 
         def show(epoch: int, uas: float) -> None:
@@ -229,7 +230,7 @@ class _Work:
         self._record(name, state)
         if has_shares:
             lift = torch.from_numpy(state.arrays["lift"])
-            self._carriers.append(_carriers(name, lift, self.shape))
+            self._carriers.append(_carriers(name, lift, self.layers, self.heads))
 
     def table(self) -> pd.DataFrame:
         table = pd.DataFrame(self._rows).astype({"epochs": "Int64"})
@@ -259,10 +260,9 @@ def _vectors(
     return embedding_vectors(scope, vocabulary)
 
 
-def _carriers(name: str, gain: Tensor, shape: tuple[int, int]) -> pd.DataFrame:
-    layers, heads = shape
+def _carriers(name: str, gain: Tensor, layers: tuple[int, ...], heads: int) -> pd.DataFrame:
     numbers = pd.MultiIndex.from_product(
-        [["dep→head", "head→dep"], range(layers), range(heads)],
+        [["dep→head", "head→dep"], layers, range(heads)],
         names=["direction", "layer", "head"],
     ).to_frame(index=False)
     numbers.insert(0, "probe", name)

@@ -38,7 +38,7 @@ from headscope.probes.passes import (
 )
 from headscope.probes.word_level import Mode
 from headscope.renamed import renamed
-from headscope.results import HeadResult, tidy
+from headscope.results import HeadResult, of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
 
@@ -130,13 +130,13 @@ def probe_coreference(
 
         chooser = CoreferenceTally(layers, heads)
         read(0, chooser)
-        picks = _choose(chooser, seed)
+        picks = _choose(chooser, seed, scope.layer_numbers[kind])
         scorer = CoreferenceTally(layers, heads, [head for _, head in picks], seed)
         read(1, scorer)
         data.faults_into(faults)
         found = CoreferenceResult(
             summary=_table(scorer, picks),
-            heads=_every_head(scorer),
+            heads=of_layers(_every_head(scorer), scope.layer_numbers[kind]),
             cases=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
             documents=chooser.documents + scorer.documents,
             dropped_mentions=chooser.dropped + scorer.dropped,
@@ -153,12 +153,14 @@ def _grouped(by_kind: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([by_kind.sum(axis=0, keepdims=True), by_kind])
 
 
-def _choose(tally: CoreferenceTally, seed: int) -> list[tuple[str, ChosenHead]]:
+def _choose(
+    tally: CoreferenceTally, seed: int, attending: tuple[int, ...]
+) -> list[tuple[str, ChosenHead]]:
     """For both candidate sets: the best head overall, for each kind, and one taken blindly."""
     picks: list[tuple[str, ChosenHead]] = []
     generator = np.random.default_rng(seed)
-    layers, heads = tally.hits.shape[-2:]
-    blind = int(generator.integers(layers)), int(generator.integers(heads))
+    heads = tally.hits.shape[-1]
+    blind = attending[generator.integers(len(attending))], int(generator.integers(heads))
     for candidates in range(len(CANDIDATES)):
         for name, hits in zip(GROUPS, _grouped(tally.hits[:, candidates]), strict=True):
             if not hits.any():

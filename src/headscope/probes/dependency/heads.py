@@ -28,7 +28,8 @@ from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTall
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
 from headscope.probes.word_level import Mode
 from headscope.renamed import renamed
-from headscope.results import HeadResult, tidy
+from headscope.results import HeadResult, of_layers, tidy
+from headscope.results.result import head_array
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
 
@@ -82,7 +83,8 @@ class DependencyResult(HeadResult):
         ]
         if rows.empty:
             raise BadInput(f"The data has no relation {relation!r} ({direction}).")
-        return np.asarray(rows["accuracy"], float).reshape(self.layers, self.heads_per_layer)
+        rows = rows.rename(columns={"accuracy": "value"})
+        return head_array(rows, self.layers, self.heads_per_layer)
 
 
 @renamed(max_length="max_tokens")
@@ -137,14 +139,14 @@ def probe_dependency(
 
         chooser = DependencyTally(layers, heads, possessive=possessive)
         read(0, chooser, "words")
-        picks = _choose(chooser, subtypes)
+        picks = _choose(chooser, subtypes, scope.layer_numbers[kind])
         scorer = DependencyTally(layers, heads, [pick.head for pick in picks], seed, possessive)
         read(1, scorer, "words to score")
         for data in (first, *(() if second is None or test is dev else (second,))):
             data.faults_into(faults)
         found = DependencyResult(
             summary=_table(scorer, picks, minimum),
-            heads=_every_head(scorer, picks),
+            heads=of_layers(_every_head(scorer, picks), scope.layer_numbers[kind]),
             layers=layers,
             heads_per_layer=heads,
             sentences=chooser.sentences + scorer.sentences,
@@ -170,7 +172,7 @@ def _named(label: str, subtypes: Subtypes) -> str:
     return label.partition(":")[0] if subtypes == "fold" else label
 
 
-def _choose(tally: DependencyTally, subtypes: Subtypes) -> list[_Pick]:
+def _choose(tally: DependencyTally, subtypes: Subtypes, attending: tuple[int, ...]) -> list[_Pick]:
     """For every relation the head, direction and offset that are right most often."""
     groups: dict[str, frozenset[str] | None] = {ALL: None}
     for label in tally.labels:
@@ -182,9 +184,9 @@ def _choose(tally: DependencyTally, subtypes: Subtypes) -> list[_Pick]:
         count = int(tally.counts[rows].sum())
         if not count:
             continue
-        hits = tally.hits[rows].sum(axis=0)  # layer head direction
+        hits = tally.hits[rows].sum(axis=0)[list(attending)]  # layer head direction
         layer, head, direction = np.unravel_index(int(hits.argmax()), hits.shape)
-        chosen = Chosen(int(layer), int(head), int(direction), members)
+        chosen = Chosen(attending[layer], int(head), int(direction), members)
         offset = int(tally.offset_hits[rows].sum(axis=0).argmax())
         picks.append(_Pick(name, chosen, offset, float(hits.max()) / count, count))
     return picks

@@ -41,7 +41,7 @@ from headscope.probes.passes import (
     word_batches,
 )
 from headscope.renamed import renamed
-from headscope.results import HeadResult, tidy
+from headscope.results import HeadResult, of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.text.tokens import TokenClass, Tokens
@@ -169,7 +169,7 @@ class _FeatureSums:
         sums, names = self._arrays, (*FEATURES, *SPECIALS)
         last = sums["received"].shape[1] - 1
         opening = sums["opening"][:, None]
-        return pd.concat(
+        found = pd.concat(
             [
                 _rows("received", names, sums["received"], sums["having"]),
                 _rows("from opening, last layer", names, opening, sums["having"], last),
@@ -177,6 +177,7 @@ class _FeatureSums:
             ],
             ignore_index=True,
         )
+        return of_layers(found, self._scope.layer_numbers[self._kind])
 
 
 def compare_features(one: FeaturesResult, other: FeaturesResult) -> pd.DataFrame:

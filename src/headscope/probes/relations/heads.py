@@ -187,7 +187,8 @@ class _Scores:
         return np.unravel_index(int(self._total[0].argmax()), self._shape)
 
     def table(self) -> pd.DataFrame:
-        return _table(self._total / self.count, self._null / self.count)
+        attending = list(self._scope.layer_numbers[self._kind])
+        return _table(self._total / self.count, self._null / self.count, attending)
 
     def examples(self, data: Iterable[Relation]) -> list[tuple[Relation, float]]:
         """The texts where the best head is surest."""
@@ -292,9 +293,13 @@ def _batched(items: Iterable[Relation], size: int) -> Iterable[list[Relation]]:
         yield group
 
 
-def _table(scores: NDArray[np.float64], null: NDArray[np.float64]) -> pd.DataFrame:
+def _table(
+    scores: NDArray[np.float64], null: NDArray[np.float64], attending: list[int]
+) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
-    layer, head = np.indices(scores.shape[1:])
+    scores, null = scores[:, attending], null[:, :, attending]
+    place_of_layer, head = np.indices(scores.shape[1:])
+    layer = np.array(attending)[place_of_layer]
     for place, variant in enumerate(VARIANTS):
         score = scores[place].ravel()
         chance = null[place].reshape(null.shape[1], -1)  # shuffles heads
