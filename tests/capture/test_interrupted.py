@@ -14,7 +14,7 @@ import pytest
 import headscope as hs
 from headscope.edits.ablate import ablate
 from headscope.runs.interrupts import safe_point, stopped_safely, uninterrupted
-from headscope.tasks.questions import exam
+from headscope.tasks.questions import make_questions
 from tests.finetuning.test_finetune import colours
 from tests.runs.as_found import left_open, state_of
 from tests.runs.moments import interrupted_at
@@ -37,7 +37,7 @@ def read_at_the_softmax() -> tuple[hs.Scope, Callable[[], Any]]:
 
 def sweep() -> tuple[hs.Scope, Callable[[], Any]]:
     scope = tiny_scope("BertForSequenceClassification")
-    asked = exam(scope, TASK, batch_size=4)
+    asked = make_questions(scope, TASK, batch_size=4)
     return scope, lambda: ablate(scope, asked, progress=False).table.to_csv()
 
 

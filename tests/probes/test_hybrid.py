@@ -21,7 +21,7 @@ from headscope.probes.coreference.heads import probe_coreference
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.features.attention import probe_features
 from headscope.probes.relations.heads import probe_relations
-from headscope.tasks.questions import exam
+from headscope.tasks.questions import make_questions
 from tests.capture.test_layer_numbers import HYBRIDS
 from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_scope
@@ -68,7 +68,7 @@ def test_layers_without_attention_are_left_out_of_every_table(probe, jamba):
 def test_the_importance_of_heads_is_known_where_there_are_heads():
     sizes = HYBRIDS["JambaForCausalLM"][0]
     scope = tiny_scope("JambaForSequenceClassification", num_key_value_heads=2, **sizes)
-    task = exam(scope, colours(8, 1), batch_size=4)
+    task = make_questions(scope, colours(8, 1), batch_size=4)
     weighed = importance(scope, task, progress=False)
     assert set(weighed.table["layer"]) == set(ATTENDING)
     assert sorted(weighed.ranked()) == [(layer, head) for layer in ATTENDING for head in range(4)]

@@ -28,7 +28,7 @@ from headscope.probes.coreference.heads import probe_coreference
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.features.attention import probe_features
 from headscope.probes.relations.heads import probe_relations
-from headscope.tasks.questions import exam
+from headscope.tasks.questions import make_questions
 from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_scope, tiny_tokenizer
 
@@ -69,7 +69,7 @@ def words(function: Callable[..., Any], *given: Any, **named: Any) -> Callable[.
 def asked(function: Callable[..., Any], **named: Any) -> Callable[..., Any]:
     def go(scopes: Any, which: str, output: Path, **more: Any) -> None:
         scope = scopes[f"{which}BertForSequenceClassification"]
-        function(scope, exam(scope, TASK, batch_size=4), output=output, **named, **more)
+        function(scope, make_questions(scope, TASK, batch_size=4), output=output, **named, **more)
 
     return go
 

@@ -174,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--what", choices=["runs", "commands", "both"], default="both")
     parser.add_argument("--only", nargs="*", help="runs and commands, by name; all unless told")
     given = parser.parse_args()
     random.seed(given.seed)
@@ -192,11 +193,11 @@ def main() -> None:
         jobs: list[tuple[str, Callable[[Path], Counter[str]]]] = [
             (f"`headscope {COMMANDS.get(n, SHORT.get(n, ()))[0]}`, {n}",
              lambda at, n=n: stop_commands(n, given.times, at, work))
-            for n in COMMANDS | SHORT if not given.only or n in given.only
+            for n in COMMANDS | SHORT if given.what != "runs" and (not given.only or n in given.only)
         ]  # fmt: skip
         jobs += [
             (f"run: {n}", lambda at, n=n: stop_runs(n, given.times, at, scopes))
-            for n in RUNS if not given.only or n in given.only
+            for n in RUNS if given.what != "commands" and (not given.only or n in given.only)
         ]  # fmt: skip
         for number, (title, job) in enumerate(jobs):
             seen = job(Path(place) / f"job{number}")
