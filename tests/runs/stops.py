@@ -177,6 +177,10 @@ def main() -> None:
     parser.add_argument("--what", choices=["runs", "commands", "both"], default="both")
     parser.add_argument("--only", nargs="*", help="runs and commands, by name; all unless told")
     given = parser.parse_args()
+
+    def wanted(name: str) -> bool:
+        return not given.only or name in given.only
+
     random.seed(given.seed)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     torch.set_num_threads(1)
@@ -193,11 +197,11 @@ def main() -> None:
         jobs: list[tuple[str, Callable[[Path], Counter[str]]]] = [
             (f"`headscope {COMMANDS.get(n, SHORT.get(n, ()))[0]}`, {n}",
              lambda at, n=n: stop_commands(n, given.times, at, work))
-            for n in COMMANDS | SHORT if given.what != "runs" and (not given.only or n in given.only)
+            for n in COMMANDS | SHORT if given.what != "runs" and wanted(n)
         ]  # fmt: skip
         jobs += [
             (f"run: {n}", lambda at, n=n: stop_runs(n, given.times, at, scopes))
-            for n in RUNS if given.what != "commands" and (not given.only or n in given.only)
+            for n in RUNS if given.what != "commands" and wanted(n)
         ]  # fmt: skip
         for number, (title, job) in enumerate(jobs):
             seen = job(Path(place) / f"job{number}")
