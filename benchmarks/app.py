@@ -1,24 +1,27 @@
-"""From starting the app to its first picture, as a newcomer waits for it.
+"""From starting the app to its first picture, as a newcomer waits and as one who comes back.
 
     python benchmarks/app.py
 
-Budget: within 10 s of the server's start on a machine without a GPU. The clock runs from starting
-the process `headscope app` until the tokens of the first text are painted in Chromium; `import
-torch` in a fresh process is timed beside it, since it is most of the wait.
+Budget: 3 s from starting the process `headscope app` until the tokens of the first text are painted
+in Chromium. The first start on a machine has nothing to go by; it leaves its first screen in the
+user's cache, and every later one shows that while torch is imported. `import torch` in a fresh
+process is timed beside it, and when everything else is answered too.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
-BUDGET = 10.0
+BUDGET = 3.0
 
 
 def main() -> None:
@@ -27,38 +30,49 @@ def main() -> None:
         raise SystemExit("Install Chromium first: make bench does.")
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import torch, transformers"], check=True)
-    imports = time.perf_counter() - start
+    print(f"import torch and transformers                 {time.perf_counter() - start:6.2f} s")
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as cache:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for which in ("first", "second"):
+            listening, picture, all_there = started(browser, cache)
+            print(f"{which} start → listening                    {listening:6.2f} s")
+            budget = f"   (budget {BUDGET:.0f} s)" if which == "second" else ""
+            print(f"{which} start → first picture                {picture:6.2f} s{budget}")
+            print(f"{which} start → every question answered      {all_there:6.2f} s")
+        browser.close()
+
+
+def started(browser: Browser, cache: str) -> tuple[float, float, float]:
+    """Seconds until the port is open, the first tokens are painted, and the model is there."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        start = time.perf_counter()
-        headscope = str(Path(sys.executable).with_name("headscope"))
-        command = [headscope, "app", "--no-browser", "--port", str(port)]
-        server = subprocess.Popen(command)
-        try:
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port), 0.2).close()
-                    break
-                except OSError:
-                    time.sleep(0.02)
-            listening = time.perf_counter() - start
-            page.goto(f"http://localhost:{port}", timeout=120_000)
-            page.locator('[data-side="query"][data-token="1"]').wait_for(timeout=120_000)
-            picture = time.perf_counter() - start
-        finally:
-            server.terminate()
-            server.wait(20)
-            browser.close()
-    print(f"import torch and transformers   {imports:6.2f} s")
-    print(f"started → listening             {listening:6.2f} s")
-    print(
-        f"started → first picture         {picture:6.2f} s   ({picture / imports:.2f}× the imports)"
-    )
-    print(f"listening → first picture       {picture - listening:6.2f} s   (budget {BUDGET:.0f} s)")
+    page = browser.new_page()
+    headscope = str(Path(sys.executable).with_name("headscope"))
+    start = time.perf_counter()
+    command = [headscope, "app", "--no-browser", "--port", str(port)]
+    server = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": cache})
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 0.2).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        listening = time.perf_counter() - start
+        page.goto(f"http://localhost:{port}", timeout=120_000)
+        page.locator('[data-side="query"][data-token="1"]').wait_for(timeout=120_000)
+        picture = time.perf_counter() - start
+        while page.evaluate("async () => (await (await fetch('api/start')).json()).doing"):
+            time.sleep(0.05)
+        all_there = time.perf_counter() - start
+        while not list(Path(cache).rglob("*.zip")):
+            time.sleep(0.1)
+    finally:
+        server.terminate()
+        server.wait(20)
+        page.close()
+    return listening, picture, all_there
 
 
 if __name__ == "__main__":

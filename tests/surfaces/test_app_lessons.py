@@ -124,11 +124,16 @@ def test_induction_is_what_followed_an_earlier_copy(tiny_llama):
     assert induction(part)[1, 2] == pytest.approx(np.mean(found), abs=1e-6)
 
 
-def test_examples_that_need_a_translator_are_marked(client):
+def test_a_model_is_offered_the_examples_that_make_sense_for_it(client):
     reply = client.get("/api/models").json()
-    needs = {each["title"]: each["needs"] for each in reply["examples"]}
-    assert needs["a translation"] == "translates"
     models = {each["id"]: each for each in reply["models"]}
+    offered = {
+        name: [reply["examples"][number]["title"] for number in entry["examples"]]
+        for name, entry in models.items()
+    }
+    assert "a translation" in offered["pairs"] and "a translation" not in offered["tiny"]
+    assert "let it write" in offered["writer"] and "two sentences" not in offered["writer"]
+    assert offered["tiny"][0] == "two sentences"
     assert models["pairs"]["encoder_decoder"] and not models["tiny"]["encoder_decoder"]
     assert models["writer"]["writes"] and not models["tiny"]["writes"]
 

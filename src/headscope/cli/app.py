@@ -82,20 +82,33 @@ def serve(
 
     from headscope.surfaces.app.front import HEADERS, Front, Stage
     from headscope.surfaces.app.guard import Application, Guard
+    from headscope.surfaces.app.start.kept import load, place
+
+    where = place(models, device) if atlas is None else None
+    kept = load(where)
 
     def make(stage: Stage) -> Application:
         from headscope.atlas.atlas import Atlas
         from headscope.surfaces.app.models import Models
-        from headscope.surfaces.app.server import routes_over
+        from headscope.surfaces.app.server import routes_over, session_over
+        from headscope.surfaces.app.start.first_screen import keep_screen, taken_up
 
         known = Models(models, device)
         stage.doing = f"opening {known.default}"
         known.open(known.default)
+        session = session_over(known, None if atlas is None else Atlas.load(atlas))
+        fresh = kept is None or not taken_up(session, kept)
         stage.doing = None
-        threading.Thread(target=known.open_all, daemon=True).start()
-        return routes_over(known, None if atlas is None else Atlas.load(atlas))
 
-    app = Guard(Front(make), hosts, HEADERS, token)
+        def afterwards() -> None:
+            known.open_all()
+            if fresh and where is not None:
+                keep_screen(session, where)
+
+        threading.Thread(target=afterwards, daemon=True).start()
+        return routes_over(session)
+
+    app = Guard(Front(make, kept), hosts, HEADERS, token)
     config = uvicorn.Config(app, **settings())
     if open_at is not None:
         import webbrowser

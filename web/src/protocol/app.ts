@@ -50,6 +50,8 @@ export interface ModelEntry {
   sees: boolean;
   hears: boolean;
   reads: boolean;
+  /** Those that make sense for it. */
+  examples: number[];
 }
 export interface MediaExample {
   name: string;
@@ -67,8 +69,6 @@ export interface Example {
   text: string;
   /** For encoder–decoder models: the decoder's text. */
   text_pair?: string | null;
-  /** What a model must be able to do for it to make sense; "": nothing. */
-  needs: "" | "pair" | "mask" | "causal" | "writes" | "translates" | "both ways";
   view: ViewName;
   /** The text is a beginning for the model to go on from. */
   writes: boolean;

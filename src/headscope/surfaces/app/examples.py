@@ -3,10 +3,11 @@ sentences what to see, and something to try."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Needs = Literal["", "pair", "mask", "causal", "writes", "translates", "both ways"]
+Needs = Literal["", "mask", "causal", "writes", "translates", "both ways"]
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,20 @@ EXAMPLES: list[Example] = [
 ]
 
 
+def fitting(entry: Mapping[str, Any]) -> list[int]:
+    """Numbers of the examples that make sense for a model, told what the page knows of it."""
+    alone = not entry["encoder_decoder"]
+    able = {
+        "": True,
+        "mask": entry["masks"],
+        "both ways": alone and not entry["causal"],
+        "causal": alone and entry["causal"],
+        "writes": alone and entry["writes"],
+        "translates": entry["encoder_decoder"],
+    }
+    return [number for number, example in enumerate(EXAMPLES) if able[example.needs]]
+
+
 def for_page() -> list[dict[str, Any]]:
-    kept = ("title", "text", "text_pair", "needs", "view", "writes")
+    kept = ("title", "text", "text_pair", "view", "writes")
     return [{name: asdict(example)[name] for name in kept} for example in EXAMPLES]

@@ -1,7 +1,8 @@
 """What answers first: the page, its script, and how far the start has come.
 
 A model takes seconds to import and open; the page is there at once and says what is going on.
-Everything else waits until the app behind it is made, in a thread of its own.
+Everything else waits until the app behind it is made, in a thread of its own; only the first
+screen, where the last start left its answers, is there at once too.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import traceback
 from collections.abc import Callable
 from time import monotonic
 
-from headscope.surfaces.app.guard import Application, Receive, Scope, Send, answer
+from headscope.surfaces.app.guard import Application, Message, Receive, Scope, Send, answer
+from headscope.surfaces.app.start.kept import FirstScreen
 from headscope.surfaces.bundle import bundle
+
+PATIENCE = 1.5  # seconds for a page to ask for the kept first screen before torch is imported
 
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
 PAGE = f"""<!doctype html>
@@ -65,13 +69,20 @@ class Stage:
 class Front:
     """ASGI: the page and the state of the start at once, the rest by the app once it is there."""
 
-    def __init__(self, make: Callable[[Stage], Application]) -> None:
+    def __init__(
+        self, make: Callable[[Stage], Application], kept: FirstScreen | None = None
+    ) -> None:
+        """kept: the answers of the last start, given until the app is made."""
         self.stage = Stage()
+        self._kept = kept
+        self._shown = threading.Event()
         self._app: Application | None = None
         self._made = threading.Event()
         threading.Thread(target=self._start, args=(make,), daemon=True).start()
 
     def _start(self, make: Callable[[Stage], Application]) -> None:
+        if self._kept is not None:
+            self._shown.wait(PATIENCE)  # an import holds up every answer beside it
         try:
             self._app = make(self.stage)
         except Exception as error:  # the page says it; the terminal has the whole of it
@@ -90,6 +101,15 @@ class Front:
         elif method == "GET" and path == "/api/start":
             await answer(send, 200, self.stage.seen())
         else:
+            if self._kept is not None and not self._made.is_set():
+                body = await _body(receive)
+                found = self._kept.answer(method, path, body)
+                if found is not None:
+                    await _content(send, found[1], found[0])
+                    if path == "/api/predict":  # the last of the first screen's questions
+                        self._shown.set()
+                    return
+                receive = _again(body, receive)
             while not self._made.is_set():
                 await asyncio.sleep(0.02)
             if self._app is None:
@@ -98,8 +118,30 @@ class Front:
                 await self._app(scope, receive, send)
 
 
+async def _body(receive: Receive) -> bytes:
+    """Guard hands it over in one piece."""
+    return (await receive()).get("body", b"")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was looked at, for the one it was meant for."""
+    given = False
+
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
+
+
 async def _text(send: Send, text: str, kind: bytes) -> None:
-    content = text.encode()
+    await _content(send, text.encode(), kind)
+
+
+async def _content(send: Send, content: bytes, kind: bytes) -> None:
     headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": content})

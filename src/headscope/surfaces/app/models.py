@@ -9,6 +9,7 @@ from typing import Any
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope, load
+from headscope.surfaces.app.examples import fitting
 from headscope.surfaces.app.media import senses
 from headscope.surfaces.app.turns import Turns
 from headscope.surfaces.app.writing import can_write
@@ -72,12 +73,18 @@ class Models:
     def entry(self, name: str) -> dict[str, Any]:
         """What the page needs to know of a model; little is known of one not opened yet."""
         if name != self.default and name not in self._scopes:
-            unknown = {"layers": {}, "heads": {}, "causal": False, "encoder_decoder": False}
+            unknown: dict[str, Any] = {
+                "layers": {},
+                "heads": {},
+                "causal": False,
+                "encoder_decoder": False,
+            }
             unknown |= {"writes": False, "masks": False}
             unknown |= {"sees": False, "hears": False, "reads": True}
+            unknown["examples"] = fitting(unknown)
             return {"id": name, "title": name, "max_length": None, "predicts": True, **unknown}
         scope = self.scope(name)
-        return {
+        known = {
             "id": name,
             "title": scope.name,
             "layers": dict(scope.layers),
@@ -90,6 +97,7 @@ class Models:
             "masks": _fills_masks(scope),
             **senses(scope),
         }
+        return known | {"examples": fitting(known)}
 
 
 def _identifier(name: str, taken: Any) -> str:

@@ -51,8 +51,8 @@ class Readings:
         self._most_bytes = most_bytes or max(2_000_000_000, available() // 4)
         self._most = most
 
-    def keep(self, kept: KeptReading) -> str:
-        name = secrets.token_urlsafe(18)
+    def keep(self, kept: KeptReading, name: str | None = None) -> str:
+        name = name or secrets.token_urlsafe(18)
         with self._lock:
             self._kept[name] = kept
             while len(self._kept) > 1 and self._too_much():
@@ -65,6 +65,10 @@ class Readings:
                 raise ReadingGoneError("This reading is no longer kept; read the text again.")
             self._kept.move_to_end(name)
             return self._kept[name]
+
+    def let_go(self, name: str) -> None:
+        with self._lock:
+            self._kept.pop(name, None)
 
     def _too_much(self) -> bool:
         total = sum(kept.size for kept in self._kept.values())

@@ -42,14 +42,17 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application
 
     def make(stage: Stage) -> Application:
         stage.doing = None
-        return routes_over(models)
+        return routes_over(session_over(models))
 
     return Guard(Front(make), hosts=hosts, headers=HEADERS)
 
 
-def routes_over(models: Models, atlas: Atlas | None = None) -> Starlette:
+def session_over(models: Models, atlas: Atlas | None = None) -> Session:
+    return Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
+
+
+def routes_over(session: Session) -> Starlette:
     """Everything that needs a model."""
-    session = Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
 
     async def read(request: Request) -> Response:
         asked = read_request(await request.body())
@@ -154,6 +157,11 @@ def _container(data: ViewData) -> Response:
 
 def _json(body: Any) -> Response:
     return JSONResponse(_finite(body))
+
+
+def json_answer(body: Any) -> bytes:
+    """As it is sent."""
+    return bytes(_json(body).body)
 
 
 def _finite(body: Any) -> Any:

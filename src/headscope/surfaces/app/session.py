@@ -59,8 +59,8 @@ class Session:
             "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
         }
 
-    def read(self, request: ReadRequest) -> ViewData:
-        """Read a text and keep it; the answer carries its id and one layer."""
+    def read(self, request: ReadRequest, name: str | None = None) -> ViewData:
+        """Read a text and keep it; the answer carries its id (`name`) and one layer."""
         written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), request.off)
@@ -74,7 +74,7 @@ class Session:
         text, pair = (request.text, request.text_pair) if written is None else _texts(reading)
         kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
         data = opened(kept, request.layer)
-        more: dict[str, Any] = {"id": self.readings.keep(kept)}
+        more: dict[str, Any] = {"id": self.readings.keep(kept, name)}
         if written is not None and request.writing is not None:
             more["writing"] = described(scope, request.writing, written)
         return ViewData({**data.header, **more}, data.buffers)

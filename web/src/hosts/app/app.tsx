@@ -99,7 +99,7 @@ function Cover({ session }: { session: Session }): JSX.Element {
     return (
       <div class="message busy" role="status">
         <strong>{phase === "starting" ? "Starting…" : "Reading…"}</strong>
-        <p>{phase === "loading" ? "The first reading of a model also loads it." : session.message && `${session.message}…`}</p>
+        <p>{phase === "loading" ? "The first reading of a model also loads it." : session.opening && `${session.opening}…`}</p>
       </div>
     );
   }

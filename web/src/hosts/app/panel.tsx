@@ -43,7 +43,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
   const facts = useAnswer(`${id} ${path}`, () => getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`), 120);
   const stale = facts?.for !== `${id} ${path}`;
   const reply = facts?.reply ?? null;
-  const waiting = <p class="quiet">{facts?.error ?? "measuring…"}</p>;
+  const waiting = <p class="quiet">{facts?.error ?? (session.opening ? "waiting for the model…" : "measuring…")}</p>;
   return (
     <aside class="side right" aria-label="This head">
       <h2>
@@ -181,7 +181,7 @@ function Predictions({ session }: { session: Session }): JSX.Element | null {
   return (
     <section data-panel="predictions" aria-busy={answer?.for !== question}>
       <h3>Predictions{session.off.length > 0 && <small> before → after</small>}</h3>
-      {!reply && <p class="quiet">{answer?.error ?? "asking the model…"}</p>}
+      {!reply && <p class="quiet">{answer?.error ?? (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
       {reply?.note && <p class="quiet">{reply.note}</p>}
       {reply?.places.map((place) => (
         <div key={place.position} class="place">

@@ -26,6 +26,8 @@ const atMost = 24;
 export class Session {
   phase: Phase = "starting";
   message = "";
+  /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
+  opening = "";
   /** The place in the server's queue of a reading that is under way. */
   waiting: Waiting | null = null;
   tooLong: { tokens: number; limit: number } | null = null;
@@ -83,15 +85,11 @@ export class Session {
 
   async start(): Promise<void> {
     this.settle("starting");
-    const watch = setInterval(() => void this.watchStart(), 250);
     void this.watchStart();
     try {
       this.models = await getJson<ModelsReply>("api/models");
     } catch (error) {
       return this.fail(error);
-    } finally {
-      clearInterval(watch);
-      this.message = "";
     }
     const known = this.models.models.some((each) => each.id === this.model);
     if (!known) this.model = this.models.default;
@@ -105,17 +103,7 @@ export class Session {
 
   /** Those that make sense for the model at hand. */
   examples(): Example[] {
-    const entry = this.models?.models.find((each) => each.id === this.model);
-    const able: Record<Example["needs"], boolean | undefined> = {
-      "": true,
-      pair: !entry?.causal && !entry?.encoder_decoder,
-      mask: entry?.masks,
-      causal: entry?.causal && !entry.encoder_decoder,
-      writes: entry?.writes && !entry.encoder_decoder,
-      translates: entry?.encoder_decoder,
-      "both ways": !entry?.causal && !entry?.encoder_decoder,
-    };
-    return (this.models?.examples ?? []).filter((example) => able[example.needs]);
+    return (this.entry?.examples ?? []).map((number) => this.models!.examples[number]);
   }
 
   private get entry(): ModelEntry | undefined {
@@ -149,12 +137,13 @@ export class Session {
     else await this.read();
   }
 
-  /** What the server is busy with, while it starts. */
+  /** Asks again until the server's model is there. */
   private async watchStart(): Promise<void> {
     const reply = await getJson<StartReply>("api/start").catch(() => null);
-    if (!reply || this.phase !== "starting") return;
-    this.message = reply.doing ?? "";
+    this.opening = reply?.doing ?? "";
+    if (reply?.failed) return this.fail(new Error(reply.failed));
     this.tell();
+    if (this.opening) setTimeout(() => void this.watchStart(), 250);
   }
 
   /** Another text than the one on screen stands in the boxes. */

@@ -36,7 +36,8 @@ export class Waiting {
 }
 
 export function Queue({ session }: { session: Session }): JSX.Element | null {
-  const { waiting } = session;
+  const { waiting, opening } = session;
+  if (opening && session.reading) return <div class="queue" role="status" data-opening>The model is not open yet ({opening}…): this picture is as the last start left it, what you ask for now waits.</div>;
   if (session.phase !== "loading" || !waiting || waiting.before === null) return null;
   const before = waiting.before === 0 ? "Reading…" : waiting.before === 1 ? "One reading is before this one." : `${waiting.before} readings are before this one.`;
   return (
