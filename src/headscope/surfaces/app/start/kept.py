@@ -19,8 +19,6 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, cast
 
-import headscope
-
 _DECIDING = ("torch", "transformers", "tokenizers", "numpy")
 _MOST = 8  # kept for as many models
 _ASKED = "asked.json"
@@ -96,7 +94,7 @@ def place(models: Sequence[str], device: str | None) -> Path | None:
     The name tells everything the answers depend on: this package's files, the model's files, the
     libraries that compute. A name on a hub says nothing about its files before it is opened.
     """
-    folders = [Path(headscope.__file__).parent]
+    folders = [Path(__file__).parents[3]]
     if models:
         folders.append(Path(models[-1]))  # the one the app opens on
     if not all(folder.is_dir() for folder in folders):
