@@ -98,7 +98,7 @@ def test_a_masked_word_is_explained_but_for_what_its_transform_bends(architectur
         output = scope.model(**scope._accepted(ids.inputs))
     logits = getattr(output, "prediction_logits", None)
     logits = output.logits if logits is None else logits
-    place = ids.tokens[0].text.index("[MASK]")
+    place = ids.tokens[0].spellings.index("[MASK]")
     logit = float(logits[0, place, scope.tokenizer.convert_tokens_to_ids("store")])
     assert found.value == pytest.approx(logit, abs=1e-5)
     assert found.position == place

@@ -51,12 +51,12 @@ def repeats(seed: int, length: int = 10, times: int = 3) -> Tokens:
 def tokens(text: list[str], segments: list[int], words: list[int]) -> Tokens:
     kinds = {"[CLS]": TokenClass.CLS, "[SEP]": TokenClass.SEP}
     return Tokens(
-        text=tuple(text),
+        spellings=tuple(text),
         labels=tuple(text),
         ids=np.array([IDS.setdefault(t, len(IDS)) for t in text]),
         classes=np.array([kinds.get(t, TokenClass.WORD) for t in text], dtype=np.int8),
         segments=np.array(segments, dtype=np.int8),
-        words=np.array(words, dtype=np.int32),
+        word_ids=np.array(words, dtype=np.int32),
         spans=np.full((len(text), 2), -1, dtype=np.int32),
     )
 

@@ -182,7 +182,7 @@ def slow_accuracies(scope, sentences):
     hits, counts = defaultdict(lambda: np.zeros((6, 12, 2), int)), Counter()
     for item in sentences:
         reading = scope.read(list(item.words))
-        attention, pieces = reading.attention.values, reading.part().query.words
+        attention, pieces = reading.attention.values, reading.part().query.word_ids
         n = len(item.words)
         groups = [[t for t, word in enumerate(pieces) if word == w] for w in range(n)]
         table = np.zeros((*attention.shape[:2], n, n))

@@ -55,7 +55,9 @@ def test_words_of_a_real_tokenizer_are_found_again(minilm):
     (batch,) = word_batches(minilm, [made], Faults())
     tokens = batch.batch.tokens[0]
     spelled = [
-        "".join(tokens.text[t].removeprefix("##") for t in np.flatnonzero(tokens.words == word))
+        "".join(
+            tokens.spellings[t].removeprefix("##") for t in np.flatnonzero(tokens.word_ids == word)
+        )
         for word in range(6)
     ]
     assert spelled == ["do", "n't", "re-tokenise", "naive", "strawberries", "!"]

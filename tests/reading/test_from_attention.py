@@ -42,7 +42,7 @@ def test_every_form_gives_the_same_reading(form: Any) -> None:
     assert reading.tokens == tuple(TOKENS)
     query = reading.part().query
     assert list(query.segments) == [0, 0, 0, 0, 1, 1]
-    assert list(query.words) == [-1, 0, 0, -1, 1, -1]
+    assert list(query.word_ids) == [-1, 0, 0, -1, 1, -1]
     assert list(query.classes) == [0, 4, 4, 1, 4, 1]
     assert reading.part().why_no_qk is not None
 

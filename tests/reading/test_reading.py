@@ -128,8 +128,8 @@ def test_encoder_decoder_readings_have_three_parts(tiny_t5: hs.Scope) -> None:
     assert reading.encoder.shape == (2, 4, 5, 5)
     assert reading.decoder.shape == (3, 4, 5, 5)
     assert reading.cross.shape == (3, 4, 5, 5)
-    assert reading.part("decoder").query.text == ("[PAD]", "[CLS]", "a", "dog", "ran")
-    assert reading.part("cross").key.text == reading.part("encoder").query.text
+    assert reading.part("decoder").query.spellings == ("[PAD]", "[CLS]", "a", "dog", "ran")
+    assert reading.part("cross").key.spellings == reading.part("encoder").query.spellings
     assert reading.part("decoder").causal
     assert not reading.part("cross").causal
     upper = np.triu(np.ones((5, 5), dtype=bool), 1)

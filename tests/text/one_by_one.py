@@ -208,12 +208,12 @@ def _tokens(
         words[inside] = words_of_spans(spans[inside], of_text, len(word_texts))
         word_texts += [text[start:end] for start, end in of_text]
     return Tokens(
-        text=spelled,
+        spellings=spelled,
         labels=labels_of(tokenizer, spelled),
         ids=np.array(ids, dtype=np.int64),
         classes=classes_of(tokenizer, ids, spelled),
         segments=_segments(sentence),
-        words=words,
+        word_ids=words,
         spans=spans,
         texts=texts,
         word_texts=tuple(word_texts),
@@ -285,7 +285,7 @@ def classes_of(tokenizer: Any, ids: list[int], spelled: Sequence[str]) -> NDArra
 def was_cut(tokens: Tokens) -> bool:
     """Whether the text goes on after the last token that was read."""
     reached = [0] * len(tokens.texts)
-    for (_, end), segment, word in zip(tokens.spans, tokens.segments, tokens.words, strict=True):
+    for (_, end), segment, word in zip(tokens.spans, tokens.segments, tokens.word_ids, strict=True):
         if word >= 0:
             reached[segment] = max(reached[segment], int(end))
     return any(end < len(text.rstrip()) for end, text in zip(reached, tokens.texts, strict=True))

@@ -65,16 +65,16 @@ def test_every_token_has_its_place(sort: str, text: str, pair: str | None) -> No
 def check(tokens: Tokens, *texts: str) -> None:
     count = len(tokens)
     assert count == len(tokens.labels) == len(tokens.ids) == len(tokens.classes)
-    assert count == len(tokens.segments) == len(tokens.words) == len(tokens.spans)
+    assert count == len(tokens.segments) == len(tokens.word_ids) == len(tokens.spans)
     assert all(tokens.labels), "no label is empty"
     assert set(tokens.segments.tolist()) <= set(range(len(texts)))
     assert (np.diff(tokens.segments) >= 0).all(), "sentence B follows sentence A"
     special = tokens.spans[:, 0] < 0
     assert (tokens.spans[special] == -1).all()
-    assert (tokens.words[special] == -1).all()
+    assert (tokens.word_ids[special] == -1).all()
     for number, text in enumerate(texts):
         inside = (tokens.segments == number) & ~special
-        spans, words = tokens.spans[inside], tokens.words[inside]
+        spans, words = tokens.spans[inside], tokens.word_ids[inside]
         assert (spans[:, 0] >= 0).all()
         assert (spans[:, 0] <= spans[:, 1]).all()
         assert (spans[:, 1] <= len(text)).all(), "spans lie in the text"
@@ -82,7 +82,7 @@ def check(tokens: Tokens, *texts: str) -> None:
         assert (np.diff(words) >= 0).all(), "words stand in order"
         if text.strip():
             assert (words >= 0).all(), "every token of a text belongs to a word"
-    assert tokens.words.max(initial=-1) < len(tokens.word_texts)
+    assert tokens.word_ids.max(initial=-1) < len(tokens.word_texts)
     check_words(tokens)
 
 
@@ -94,7 +94,7 @@ def check_words(tokens: Tokens) -> None:
     whole = words_of(tokens)
     assert len(whole) == len(starts)
     assert all(whole.labels)
-    numbers = whole.words[whole.words >= 0]
+    numbers = whole.word_ids[whole.word_ids >= 0]
     assert (np.diff(numbers) > 0).all(), "a word appears once"
 
 
@@ -150,7 +150,7 @@ def test_generated_tokens_have_places_too(ids: list[int]) -> None:
         assert (spans[:, 0] >= 0).all()
         assert (spans[:, 1] <= len(text)).all()
         assert (np.diff(spans[:, 0]) >= 0).all()
-        assert (np.diff(tokens.words[content]) >= 0).all()
+        assert (np.diff(tokens.word_ids[content]) >= 0).all()
         check_words(tokens)
 
 
@@ -167,7 +167,7 @@ def test_classes_and_segments_of_a_pair(sort: str) -> None:
 
 def test_an_emoji_cut_into_bytes_is_one_word() -> None:
     tokens = tokenise(byte_level(), ["hi 🦄 you"]).tokens[0]
-    of_emoji = tokens.words == 1
+    of_emoji = tokens.word_ids == 1
     assert of_emoji.sum() > 1
     assert {tuple(span) for span in tokens.spans[of_emoji].tolist()} == {(3, 4)}
     assert all(tokens.labels)

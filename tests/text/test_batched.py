@@ -61,8 +61,8 @@ ROWS = st.lists(
     min_size=1,
     max_size=5,
 )
-ARRAYS = ("ids", "classes", "segments", "words", "spans")
-STRINGS = ("text", "labels", "word_texts")
+ARRAYS = ("ids", "classes", "segments", "word_ids", "spans")
+STRINGS = ("spellings", "labels", "word_texts")
 
 
 def outcome(way: Any, *given: Any, **options: Any) -> Batch | tuple[type, str]:

@@ -87,8 +87,8 @@ def test_the_target_language_of_mbart_stands_first(tmp_path: Path) -> None:
     labels = tokenizer(text_target="le chat", return_tensors="pt")["input_ids"]
     expected = model.prepare_decoder_input_ids_from_labels(labels)[0].tolist()
     assert reading.part("decoder").query.ids.tolist() == expected
-    assert reading.part("decoder").query.text[0] == "fr_XX"
-    assert reading.part("encoder").query.text[-1] == "en_XX"
+    assert reading.part("decoder").query.spellings[0] == "fr_XX"
+    assert reading.part("encoder").query.spellings[-1] == "en_XX"
     assert tokenizer("the cat")["input_ids"][-1] == tokenizer.convert_tokens_to_ids("en_XX")
 
 
@@ -102,6 +102,6 @@ def test_a_translator_is_made_to_write_the_target_language(tmp_path: Path) -> No
     model.generation_config.decoder_start_token_id = 2
     torch.manual_seed(0)
     written = hs.load(model, tokenizer).generate("the cat sat", max_new_tokens=3)
-    assert written.part("decoder").query.text[1] == "fra_Latn"
+    assert written.part("decoder").query.spellings[1] == "fra_Latn"
     read = hs.load(model, tokenizer).read("the cat", target="la").part("decoder").query
-    assert read.text == ("</s>", "fra_Latn", "▁", "l", "a")
+    assert read.spellings == ("</s>", "fra_Latn", "▁", "l", "a")

@@ -86,7 +86,7 @@ def test_a_reading_can_be_narrowed_to_layers_and_queries(fixture: str, request) 
     for keep in (("weights",), ("q", "k")):
         narrow = scope.read("the cat sat on the mat . a dog ran .", keep=keep).narrowed([1], (4, 9))
         found = narrow.part()
-        assert found.query.text == part.query.text[4:9]
+        assert found.query.spellings == part.query.spellings[4:9]
         keys = 9 if part.causal else len(part.key)
         np.testing.assert_allclose(
             found.attention.values[0], part.attention.values[1, :, 4:9, :keys], atol=1e-5

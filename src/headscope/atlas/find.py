@@ -108,9 +108,9 @@ class _Side:
         """Which tokens fit, or belong to a word that does."""
         if self.speech is not None:
             tags = parts_of_speech([tokens.word_texts])[0]
-            return np.array([w >= 0 and tags[w] == self.speech for w in tokens.words])
+            return np.array([w >= 0 and tags[w] == self.speech for w in tokens.word_ids])
         assert self.text is not None
-        words = [tokens.word_texts[w] if w >= 0 else "" for w in tokens.words]
+        words = [tokens.word_texts[w] if w >= 0 else "" for w in tokens.word_ids]
         return matches(tokens.labels, self.text) | matches(words, self.text)
 
 
@@ -141,7 +141,7 @@ class _Asked:
         asking = self.query.marks(tokens)
         if self.key.text is not None or self.key.speech is not None:
             return asking[:, None] & self.key.marks(tokens)[None]
-        words = tokens.words
+        words = tokens.word_ids
         if self.key.said == _SAME_WORD:
             texts = np.array(_words(tokens), dtype=object)
             fits = (texts[:, None] == texts[None]) & (words[:, None] != words[None])
@@ -154,7 +154,7 @@ class _Asked:
 
 
 def _words(tokens: Tokens) -> list[str]:
-    return [tokens.word_texts[word].lower() if word >= 0 else "" for word in tokens.words]
+    return [tokens.word_texts[word].lower() if word >= 0 else "" for word in tokens.word_ids]
 
 
 def _all_seen(pairs: TokenPairs) -> Tensor:

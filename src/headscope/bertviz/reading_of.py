@@ -37,7 +37,7 @@ def reading_of(
         if given is None or prettify_tokens:
             return given
         plain = Tokens.plain([str(token) for token in given], start)
-        return replace(plain, labels=plain.text)
+        return replace(plain, labels=plain.spellings)
 
     return Reading.from_attention(
         attention,

@@ -203,7 +203,7 @@ def _rows(batch: Batch, rows: list[int]) -> Batch:
 
 def _index(batch: Batch, group: list[T], mode: Mode, specials: bool) -> WordIndex:
     return word_index(
-        [tokens.words for tokens in batch.tokens],
+        [tokens.word_ids for tokens in batch.tokens],
         tokens=batch.inputs["input_ids"].shape[1],
         words=max(len(item.words) for item in group),
         mode=mode,
@@ -214,10 +214,10 @@ def _index(batch: Batch, group: list[T], mode: Mode, specials: bool) -> WordInde
 
 def _crosses(tokens: Tokens, words: Sequence[str]) -> str | None:
     """The first word whose end a token runs over, if any."""
-    inside = tokens.words >= 0
+    inside = tokens.word_ids >= 0
     ends = np.cumsum([len(word) + 1 for word in words]) - 1  # words are joined by one blank
-    over = tokens.spans[inside, 1] > ends[tokens.words[inside]]
-    return words[int(tokens.words[inside][over.argmax()])] if over.any() else None
+    over = tokens.spans[inside, 1] > ends[tokens.word_ids[inside]]
+    return words[int(tokens.word_ids[inside][over.argmax()])] if over.any() else None
 
 
 def _ends(tokens: Tokens) -> tuple[int, int]:

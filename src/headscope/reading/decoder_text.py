@@ -97,12 +97,12 @@ def _start_token(model: Any) -> int:
 def _lead(tokenizer: Any, start: int) -> Tokens:
     spelled = str(tokenizer.convert_ids_to_tokens([start])[0])
     return Tokens(
-        text=(spelled,),
+        spellings=(spelled,),
         labels=labels_of(tokenizer, [spelled]),
         ids=np.array([start], dtype=np.int64),
         classes=np.array([TokenClass.CLS], dtype=np.int8),
         segments=np.zeros(1, dtype=np.int8),
-        words=np.full(1, -1, dtype=np.int32),
+        word_ids=np.full(1, -1, dtype=np.int32),
         spans=np.full((1, 2), -1, dtype=np.int32),
     )
 
@@ -111,12 +111,12 @@ def _joined(lead: Tokens, read: Tokens) -> Tokens:
     ends = read.classes[-1] < TokenClass.PUNCTUATION  # the end of the text, or its language
     rest = read.crop(len(read) - 1 if ends else len(read))
     return Tokens(
-        text=lead.text + rest.text,
+        spellings=lead.spellings + rest.spellings,
         labels=lead.labels + rest.labels,
         ids=np.concatenate([lead.ids, rest.ids]),
         classes=np.concatenate([lead.classes, rest.classes]),
         segments=np.concatenate([lead.segments, rest.segments]),
-        words=np.concatenate([lead.words, rest.words]),
+        word_ids=np.concatenate([lead.word_ids, rest.word_ids]),
         spans=np.concatenate([lead.spans, rest.spans]),
         texts=rest.texts,
         word_texts=rest.word_texts,

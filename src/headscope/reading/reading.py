@@ -63,7 +63,7 @@ class Reading:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        return self.part().query.text
+        return self.part().query.spellings
 
     @property
     def texts(self) -> tuple[str, ...]:

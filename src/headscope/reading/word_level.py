@@ -47,12 +47,12 @@ def words_of(tokens: Tokens) -> Tokens:
     whole = np.maximum.reduceat(tokens.classes, starts)
     classes[whole == TokenClass.WORD] = TokenClass.WORD
     return Tokens(
-        text=labels,
+        spellings=labels,
         labels=labels,
         ids=_ids(tokens, labels, starts, ends),
         classes=classes,
         segments=tokens.segments[starts],
-        words=tokens.words[starts],
+        word_ids=tokens.word_ids[starts],
         spans=spans,
         texts=tokens.texts,
         word_texts=tokens.word_texts,
@@ -115,7 +115,7 @@ def _covered(tokens: Tokens, start: int, end: int) -> str:
 def _label(tokens: Tokens, start: int, end: int) -> str:
     if end - start == 1 and tokens.classes[start] < TokenClass.PUNCTUATION:
         return tokens.labels[start]
-    number = tokens.words[start]
+    number = tokens.word_ids[start]
     if 0 <= number < len(tokens.word_texts):
         word = tokens.word_texts[number]
         covered = _covered(tokens, start, end)

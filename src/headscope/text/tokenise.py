@@ -174,7 +174,7 @@ def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Texts]) -> li
         "ids": encodings.ids,
         "classes": vocabulary.classes(encodings.ids, encodings.starts),
         "segments": _segments(encodings),
-        "words": words,
+        "word_ids": words,
         "spans": spans,
         "stops": vocabulary.stops(encodings.ids),
     }
@@ -197,7 +197,7 @@ class _Strings:
     vocabulary: Vocabulary
     given_words: tuple[Spans | None, ...]
 
-    def text(self, tokens: Tokens) -> tuple[str, ...]:
+    def spellings(self, tokens: Tokens) -> tuple[str, ...]:
         return self.vocabulary.spelled(tokens.ids)
 
     def labels(self, tokens: Tokens) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.media.places import Places
+from headscope.renamed import former
 
 
 class TokenClass(IntEnum):
@@ -26,14 +27,14 @@ class TokenClass(IntEnum):
 
 
 STOPS = frozenset((".", ","))
-_PER_TOKEN = ("text", "labels", "ids", "classes", "segments", "words", "spans", "stops")
-_STRINGS = ("text", "labels", "word_texts")
+_PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans", "stops")
+_STRINGS = ("spellings", "labels", "word_texts")
 
 
 class Strings(Protocol):
     """Makes the strings of tokens; a survey reads millions of tokens and asks for none."""
 
-    def text(self, tokens: Tokens) -> tuple[str, ...]: ...
+    def spellings(self, tokens: Tokens) -> tuple[str, ...]: ...
     def labels(self, tokens: Tokens) -> tuple[str, ...]: ...
     def word_texts(self, tokens: Tokens) -> tuple[str, ...]: ...
 
@@ -42,20 +43,20 @@ class Strings(Protocol):
 class Tokens:
     """The tokens a model reads, one entry each; padding is never among them."""
 
-    text: tuple[str, ...]  # as the vocabulary spells them
+    spellings: tuple[str, ...]  # as the vocabulary spells them
     labels: tuple[str, ...]  # as people read them
     ids: NDArray[np.int64]  # of the vocabulary; below -1: one for each spelling; -1: not known
     classes: NDArray[np.int8]  # TokenClass
     segments: NDArray[np.int8]  # 0 for sentence A and its specials, 1 for sentence B
-    words: NDArray[np.int32]  # word number through all sentences, -1 for specials
+    word_ids: NDArray[np.int32]  # word number through all sentences, -1 for specials
     spans: NDArray[np.int32]  # n × 2, characters in the token's own sentence, -1 for specials
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # what was given to read: one, or sentence A and B
     word_texts: tuple[str, ...] = field(default_factory=tuple)
     places: Places | None = None  # in a picture or a sound, for positions that are no words alone
 
     @staticmethod
     def unspelled(strings: Strings, **known: Any) -> Tokens:
-        """Tokens whose text, labels and word_texts are made when somebody asks for them."""
+        """Tokens whose spellings, labels and word_texts are made when somebody asks for them."""
         made = object.__new__(Tokens)
         made.__dict__.update(known, _strings=strings)
         return made
@@ -81,7 +82,7 @@ class Tokens:
     def continues(self) -> NDArray[np.bool_]:
         """True where a token goes on with the word of the token before it."""
         same = np.zeros(len(self), dtype=bool)
-        same[1:] = (self.words[1:] == self.words[:-1]) & (self.words[1:] >= 0)
+        same[1:] = (self.word_ids[1:] == self.word_ids[:-1]) & (self.word_ids[1:] >= 0)
         return same
 
     @property
@@ -97,17 +98,19 @@ class Tokens:
     @cached_property
     def is_truncated(self) -> bool:
         """Whether a text goes on after the last of its tokens."""
-        end = len(self.words)
+        end = len(self.word_ids)
         for number in range(len(self.texts) - 1, -1, -1):  # sentences stand in order
             start = int(np.searchsorted(self.segments, number))
             last = end - 1
-            while last >= start and self.words[last] < 0:
+            while last >= start and self.word_ids[last] < 0:
                 last -= 1
             reached = int(self.spans[last, 1]) if last >= start else 0
             if reached < len(self.texts[number].rstrip()):
                 return True
             end = start
         return False
+
+    text, words = former("text", "spellings"), former("words", "word_ids")
 
     def crop(self, length: int, start: int = 0) -> Tokens:
         made = object.__new__(Tokens)
@@ -140,12 +143,12 @@ class Tokens:
             segments[sentence_b_start:] = 1
         classes = np.array([class_by_spelling(token) for token in text], dtype=np.int8)
         return Tokens(
-            text=tuple(text),
+            spellings=tuple(text),
             labels=tuple(readable(token) for token in text),
             ids=_ids_by_spelling(text),
             classes=classes,
             segments=segments,
-            words=word_numbers(text, classes, segments),
+            word_ids=word_numbers(text, classes, segments),
             spans=np.full((n, 2), -1, dtype=np.int32),
         )
 

@@ -152,7 +152,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
 
 def words(part: Part, state: Mapping[str, Any], shading: Shading) -> list[Word]:
     """The text as it is shown, each word with its share of the strongest."""
-    same = part.kind != "cross" and part.query.text == part.key.text
+    same = part.kind != "cross" and part.query.spellings == part.key.spellings
     if same:
         shown = units_of(part.query, state, keys=False)
         return _words(part.query, shown, state, shading, query=True, key=True)

@@ -57,7 +57,7 @@ def _stretches(
     begin = filled = 0
     for start, end in zip(starts, ends, strict=True):
         tokens = tokenise(scope.tokenizer, [list(document.words[start:end])]).tokens[0]
-        pieces = np.bincount(tokens.words[tokens.words >= 0], minlength=end - start)
+        pieces = np.bincount(tokens.word_ids[tokens.word_ids >= 0], minlength=end - start)
         room = limit - (len(tokens) - int(pieces.sum()))  # what specials leave
         if filled + pieces.sum() <= room:
             filled += int(pieces.sum())

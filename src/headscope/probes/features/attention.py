@@ -206,7 +206,7 @@ def _feature_tokens(items: Sequence[Sentence], tokens: Sequence[Tokens]) -> NDAr
     marks = np.zeros((len(FEATURES) + len(SPECIALS), len(items), width), bool)
     for row, (sentence, of) in enumerate(zip(items, tokens, strict=True)):
         for place, feature in enumerate(FEATURES):
-            marks[place, row, : len(of)] = np.isin(of.words, words_with(feature, sentence))
+            marks[place, row, : len(of)] = np.isin(of.word_ids, words_with(feature, sentence))
         marks[len(FEATURES), row, 0] = of.classes[0] == TokenClass.CLS
         marks[len(FEATURES) + 1, row, : len(of)] = of.classes == TokenClass.SEP
     return marks
@@ -218,7 +218,10 @@ def _pair_tokens(items: Sequence[Sentence], tokens: Sequence[Tokens]) -> NDArray
     for row, (sentence, of) in enumerate(zip(items, tokens, strict=True)):
         for first, pairs in ((0, subject_verb_pairs(sentence)), (2, noun_pronoun_pairs(sentence))):
             for one, other in pairs:
-                query, key = np.flatnonzero(of.words == one), np.flatnonzero(of.words == other)
+                query, key = (
+                    np.flatnonzero(of.word_ids == one),
+                    np.flatnonzero(of.word_ids == other),
+                )
                 links[first, row, query[:, None], key] = True
                 links[first + 1, row, key[:, None], query] = True
     return links

@@ -33,12 +33,12 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
         word_texts += [of_text[start:end] for start, end in found]
         text += of_text
     return Tokens(
-        text=vocabulary.spelled(numbers),
+        spellings=vocabulary.spelled(numbers),
         labels=vocabulary.labels(numbers),
         ids=numbers,
         classes=classes,
         segments=np.zeros(len(ids), dtype=np.int8),
-        words=words,
+        word_ids=words,
         spans=spans,
         texts=(text,),
         word_texts=tuple(word_texts),

@@ -71,7 +71,9 @@ def spoken_tokens(part: Part) -> NDArray[np.intp]:
 
     Whisper's <|endoftext|> stands for unknown words as well, so it passes for a word elsewhere.
     """
-    marks = np.array([text.startswith("<|") and text.endswith("|>") for text in part.query.text])
+    marks = np.array(
+        [text.startswith("<|") and text.endswith("|>") for text in part.query.spellings]
+    )
     return np.flatnonzero(part.query.content & ~marks)
 
 

@@ -6,7 +6,7 @@ from headscope.reading.part import Part
 from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
-_PER_TOKEN = ("text", "labels", "ids", "classes", "segments", "words", "spans")
+_PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans")
 
 
 def fault_of(part: Part) -> str | None:
@@ -25,8 +25,12 @@ def fault_of(part: Part) -> str | None:
 def _of_tokens(tokens: Tokens) -> str | None:
     sizes = {name: len(getattr(tokens, name)) for name in _PER_TOKEN}
     if len(set(sizes.values())) != 1:
-        return f"{sizes['text']} spellings and {sizes['ids']} ids, and as many of all are needed"
-    inside = tokens.words < len(tokens.word_texts) if tokens.word_texts else tokens.words >= -1
+        return (
+            f"{sizes['spellings']} spellings and {sizes['ids']} ids, and as many of all are needed"
+        )
+    inside = (
+        tokens.word_ids < len(tokens.word_texts) if tokens.word_texts else tokens.word_ids >= -1
+    )
     if not bool(inside.all()):
         return "a word that is not among the words"
     return None

@@ -180,12 +180,12 @@ def _old_layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAtt
 
 def _tokens_out(tokens: Tokens) -> dict[str, Any]:
     return {
-        "text": list(tokens.text),
+        "text": list(tokens.spellings),
         "labels": list(tokens.labels),
         "ids": tokens.ids.tolist(),
         "classes": tokens.classes.tolist(),
         "segments": tokens.segments.tolist(),
-        "words": tokens.words.tolist(),
+        "words": tokens.word_ids.tolist(),
         "spans": tokens.spans.tolist(),
         "texts": list(tokens.texts),
         "word_texts": list(tokens.word_texts),
@@ -194,12 +194,12 @@ def _tokens_out(tokens: Tokens) -> dict[str, Any]:
 
 def _tokens_in(stored: dict[str, Any]) -> Tokens:
     return Tokens(
-        text=tuple(stored["text"]),
+        spellings=tuple(stored["text"]),
         labels=tuple(stored["labels"]),
         ids=np.array(stored["ids"], dtype=np.int64),
         classes=np.array(stored["classes"], dtype=np.int8),
         segments=np.array(stored["segments"], dtype=np.int8),
-        words=np.array(stored["words"], dtype=np.int32),
+        word_ids=np.array(stored["words"], dtype=np.int32),
         spans=np.array(stored["spans"], dtype=np.int32).reshape(-1, 2),
         texts=tuple(stored["texts"]),
         word_texts=tuple(stored["word_texts"]),

@@ -22,7 +22,7 @@ class TokenIndex(PandasIndex):
     @staticmethod
     def of(tokens: Tokens, dim: str) -> TokenIndex:
         made = TokenIndex(pd.RangeIndex(len(tokens)), dim)
-        made.names = (tokens.labels, tokens.text)
+        made.names = (tokens.labels, tokens.spellings)
         return made
 
     def _replace(

@@ -150,7 +150,7 @@ def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
         ids[row, :count] = of_row.comparable_ids
         classes[row, :count] = of_row.classes
         segments[row, :count] = of_row.segments
-        words[row, :count] = of_row.words
+        words[row, :count] = of_row.word_ids
         stops[row, :count] = of_row.stops
     made = Side(*(torch.from_numpy(array) for array in (ids, classes, segments, words, stops)))
     return made.to(device)

@@ -21,7 +21,7 @@ def unread_characters(tokens: Iterable[Tokens]) -> tuple[int, int]:
         if not one.is_truncated:
             continue
         for number, text in enumerate(one.texts):
-            ends = one.spans[(one.segments == number) & (one.words >= 0), 1]
+            ends = one.spans[(one.segments == number) & (one.word_ids >= 0), 1]
             unread += len(text) - int(np.max(ends, initial=0))
     return all_of_them, unread
 

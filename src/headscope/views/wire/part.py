@@ -92,7 +92,7 @@ def check_seen(part: Part) -> None:
 
 
 def same_tokens(part: Part) -> bool:
-    return part.kind != "cross" and part.query.text == part.key.text
+    return part.kind != "cross" and part.query.spellings == part.key.spellings
 
 
 def tokens_header(tokens: Tokens, name: str, buffers: Buffers) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def tokens_header(tokens: Tokens, name: str, buffers: Buffers) -> dict[str, Any]
         "text": list(tokens.labels),
         "class": tokens.classes.tolist(),
         "segment": tokens.segments.tolist(),
-        "word": tokens.words.tolist(),
+        "word": tokens.word_ids.tolist(),
         "continues": tokens.continues.astype(int).tolist(),
         "written": list(written(tokens)),
     }
