@@ -19,7 +19,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import part as kept
 from headscope.runs.lock import only_writer
 from headscope.runs.run import partial_folder
-from headscope.statistics.survey import run
+from headscope.statistics.survey import one_pass
 from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent
@@ -97,7 +97,7 @@ def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monk
     output, scope = tmp_path / "s.parquet", tiny_scope("GPT2LMHeadModel")
     whole = survey(corpus, scope=scope)
     calls = 0
-    merge = run.Tally.merge
+    merge = one_pass.Tally.merge
 
     def stopped(*given):
         nonlocal calls
@@ -108,7 +108,7 @@ def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(f"headscope.statistics.survey.run.{place}", stopped)
+        stopping.setattr(f"headscope.statistics.survey.one_pass.{place}", stopped)
         with pytest.raises(hs.Stopped):
             survey(corpus, output, scope=scope)
     resumed = survey(corpus, output, scope=scope)

@@ -165,10 +165,10 @@ def _kill_one(log: str, seed: int) -> None:
 def test_what_was_measured_is_kept_when_the_workers_fail_for_good(
     cluster, tiny_bert, tmp_path, monkeypatch
 ):
-    from headscope.statistics.survey import engines
+    from headscope.statistics.survey import pools
 
     output, calls = tmp_path / "s.parquet", []
-    whole = engines._Ray.result
+    whole = pools.Ray.result
 
     def fails(self, task):
         calls.append(1)
@@ -177,7 +177,7 @@ def test_what_was_measured_is_kept_when_the_workers_fail_for_good(
         return whole(self, task)
 
     with monkeypatch.context() as failing:
-        failing.setattr(engines._Ray, "result", fails)
+        failing.setattr(pools.Ray, "result", fails)
         with pytest.raises(HeadscopeError, match="failed for good"):
             on("ray", tiny_bert, workers=1, output=output)
     seen = []

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.corpus.text.documents import ENDINGS
-from headscope.corpus.text.shards import shards_of
+from headscope.corpus.text.documents import Reader
+from headscope.corpus.text.sharding import shards_of
 from headscope.errors import BadInput
 from headscope.statistics.statistic import Statistic
 
@@ -110,23 +110,23 @@ def test_a_run_over_shards_goes_on_where_it_stopped(
     after = []
     found = measured(tiny_bert, folder, output=output, workers=workers, progress=after.append)
     assert after[0].segments > seen[-2]
-    pd.testing.assert_frame_equal(found.table, measured(tiny_bert, folder).table, check_exact=True)
+    same(found, measured(tiny_bert, folder))
 
 
 def test_files_and_row_groups_are_shards(tmp_path: Path) -> None:
     frame = pd.DataFrame({"text": [f"the cat {n}" for n in range(10)]})
     frame.to_parquet(tmp_path / "b.parquet", row_group_size=4)
     (tmp_path / "a.txt").write_text("the dog\n")
-    found = shards_of(tmp_path, ENDINGS)
+    found = shards_of(tmp_path, Reader())
     assert [(one.name, one.group) for one in found] == [
         ("a.txt", None),
         ("b.parquet", 0),
         ("b.parquet", 1),
         ("b.parquet", 2),
     ]
-    assert len(shards_of(tmp_path / "b.parquet", ENDINGS)) == 3
-    assert shards_of(tmp_path / "a.txt", ENDINGS) is None
-    assert shards_of(["the cat"], ENDINGS) is None
+    assert len(shards_of(tmp_path / "b.parquet", Reader())) == 3
+    assert shards_of(tmp_path / "a.txt", Reader()) is None
+    assert shards_of(["the cat"], Reader()) is None
     (tmp_path / "c.parquet").write_text("no")
     with pytest.raises(BadInput, match="no Parquet file"):
-        shards_of(tmp_path, ENDINGS)
+        shards_of(tmp_path, Reader())

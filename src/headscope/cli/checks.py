@@ -54,10 +54,11 @@ def check_folder(path: Path | None) -> None:
 
 def check_data(*given: str | Path | None) -> None:
     """Whether files that a command is to read are there."""
+    from headscope.corpus.object_store import is_uri
     from headscope.corpus.sample import SAMPLE
 
     for path in given:
-        if path is None or str(path) in ("-", SAMPLE):
+        if path is None or str(path) in ("-", SAMPLE) or is_uri(path):
             continue
         check_name(path)
         if not Path(path).exists():

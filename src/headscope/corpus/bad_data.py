@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from headscope.errors import BadInput
 
@@ -55,6 +56,16 @@ class Faults:
         """Take over what another reading of data found."""
         self.counts.update(other.counts)
         self.kept.extend(other.kept[: KEPT - len(self.kept)])
+
+    def described(self) -> dict[str, Any]:
+        """As JSON, to be kept by a run."""
+        kept = [[fault.kind, fault.where, fault.message] for fault in self.kept]
+        return {"choice": self.choice, "counts": dict(self.counts), "kept": kept}
+
+    @staticmethod
+    def restored(described: Mapping[str, Any]) -> Faults:
+        kept = [Fault(*one) for one in described["kept"]]
+        return Faults(described["choice"], Counter(described["counts"]), kept)
 
     def __len__(self) -> int:
         return sum(self.counts.values())

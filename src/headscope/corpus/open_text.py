@@ -19,9 +19,10 @@ import tarfile
 import time
 import zlib
 from collections.abc import Generator, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from headscope.corpus.object_store import is_uri, name_of, open_at
 from headscope.errors import BadInput
 
 COMPRESSED = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
@@ -79,16 +80,39 @@ def said(name: str | Path) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def open_lines(path: Path, newline: str | None = None) -> Generator[Lines]:
+def open_lines(path: Path | str, newline: str | None = None) -> Generator[Lines]:
     """The lines of a file, unpacked where its name says that it is compressed."""
+    name = _name(path)
     with contextlib.ExitStack() as stack:
         with said(path):
-            data: Any = stack.enter_context(_open(path))
-            opener = COMPRESSED.get(path.suffix.lower())
+            data: Any = stack.enter_context(opened(path))
+            opener = COMPRESSED.get(PurePosixPath(name).suffix.lower())
             if opener is not None:
                 data = stack.enter_context(opener(data, "rb"))
-            lines = as_text(path.name, data, newline)
+            lines = as_text(name, data, newline)
         yield lines
+
+
+@contextlib.contextmanager
+def open_part(path: Path | str, name: str, start: int, end: int) -> Generator[Lines]:
+    """The lines between two places of a file that is not compressed."""
+    with said(path), opened(path) as data:
+        data.seek(start)
+        part = data.read(end - start)
+    yield as_text(name, io.BytesIO(part))
+
+
+def opened(path: Path | str) -> Any:
+    """The bytes of a file of this machine, or of a URI; to be used in a `with`."""
+    return open_at(str(path)) if is_uri(str(path)) else _open(Path(path))
+
+
+def is_compressed(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in COMPRESSED
+
+
+def _name(path: Path | str) -> str:
+    return name_of(str(path)) if is_uri(str(path)) else Path(path).name
 
 
 def standard_input() -> Lines:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
-from headscope.reading import Scope
 from headscope.reading.decoder_text import decoder_batch
 from headscope.text.batching import length_batches
 from headscope.text.tokenise import Batch
@@ -28,6 +29,27 @@ class TextBatch:
     documents: NDArray[np.int64]  # the numbers of the segments
 
 
+class Encoder(Protocol):
+    """What of a scope is needed to make batches of text."""
+
+    @property
+    def tokenizer(self) -> Any: ...
+    @property
+    def model(self) -> Any: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def encoder_decoder(self) -> bool: ...
+    def encode(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str | None] | None = None,
+        *,
+        truncate: bool = False,
+        max_tokens: int | None = None,
+    ) -> Batch: ...
+
+
 def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
     """Segments in portions that are measured, kept and resumed as one."""
     stream = iter(segments)
@@ -36,7 +58,7 @@ def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
 
 
 def batches(
-    scope: Scope,
+    scope: Encoder,
     segments: Sequence[Segment],
     *,
     most_tokens: int,
@@ -57,7 +79,7 @@ def batches(
 
 
 def _encode(
-    scope: Scope, segments: Sequence[Segment], longest: int | None
+    scope: Encoder, segments: Sequence[Segment], longest: int | None
 ) -> tuple[Sequence[Segment], Batch | None]:
     """The segments as one batch; those that a tokenizer makes nothing of are left out."""
     if not segments:
@@ -76,13 +98,13 @@ def _encode(
         return _encode(scope, sound, longest)
 
 
-def _has_tokens(scope: Scope, segment: Segment) -> bool:
+def _has_tokens(scope: Encoder, segment: Segment) -> bool:
     text = f"{segment.text}{segment.pair or ''}"
     return bool(text.strip()) and bool(scope.tokenizer(segment.text, segment.pair)["input_ids"])
 
 
 def _rows(
-    scope: Scope,
+    scope: Encoder,
     whole: Batch,
     segments: Sequence[Segment],
     rows: NDArray[np.intp],

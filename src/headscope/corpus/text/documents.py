@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from headscope.corpus.bad_data import Faults, unreadable
-from headscope.corpus.open_text import Lines, open_lines, standard_input
+from headscope.corpus.object_store import files_at, is_uri, name_of
+from headscope.corpus.open_text import Lines, open_lines, open_part, opened, standard_input
 from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.sources import files_in, is_archive, texts, there, without_compression
 from headscope.corpus.tables import TEXT as TEXT_COLUMNS
 from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext
+from headscope.corpus.text.shards import Layout as Layout
 from headscope.corpus.text.shards import Shard
 from headscope.errors import BadInput
 
-Layout = Literal["auto", "lines", "paragraphs", "file", "wikitext"]
 LAYOUTS: tuple[Layout, ...] = ("auto", "lines", "paragraphs", "file", "wikitext")
 TEXT = (".txt", ".text", ".md", ".raw", ".tokens")
 LINES_OF_JSON = (".jsonl", ".ndjson")
@@ -56,13 +58,32 @@ class Reader:
 
     def shard(self, shard: Shard, faults: Faults) -> Iterator[Document]:
         """The documents of one shard."""
-        path = Path(shard.path)
-        plain = without_compression(path.name).lower()
-        if plain.endswith(".parquet"):
-            yield from self._sound(self._parquet(path, shard.name, faults, shard.group), faults)
-            return
+        yield from self._sound(self._of_shard(shard, faults), faults)
+
+    def layout_of(self, path: str) -> Layout:
+        """What a document is in a text file; it is guessed from its first lines."""
+        if self.layout != "auto":
+            return self.layout
         with open_lines(path) as lines:
-            yield from self._sound(self._lines(shard.name, plain, lines, faults), faults)
+            return _guess(list(itertools.islice(lines, PEEK)))
+
+    def _of_shard(self, shard: Shard, faults: Faults) -> Iterator[Document]:
+        if shard.items is not None:
+            first = int(shard.name.rpartition(" ")[2])
+            for number, item in enumerate(shard.items, first):
+                yield self._item(item, f"document {number}", faults)
+            return
+        plain = _plain(shard.path)
+        if plain.endswith(".parquet"):
+            yield from self._parquet(shard.path, shard.name, faults, shard.group)
+            return
+        if shard.span is None:
+            with open_lines(shard.path) as lines:
+                yield from self._lines(shard.name, plain, lines, faults)
+            return
+        whole = self if shard.layout is None else dataclasses.replace(self, layout=shard.layout)
+        with open_part(shard.path, shard.name, *shard.span) as lines:
+            yield from whole._lines(shard.name, plain, lines, faults)
 
     def _sound(self, documents: Iterable[Document], faults: Faults) -> Iterator[Document]:
         for document in documents:
@@ -83,6 +104,9 @@ class Reader:
         if isinstance(corpus, (str, Path)):
             if str(corpus) == "-":
                 yield from self._text("standard input", standard_input())
+            elif is_uri(corpus):
+                for number, file in enumerate(files_at(str(corpus), ENDINGS)):
+                    yield from self._of_shard(Shard(number, file.uri, file.name), faults)
             else:
                 yield from self._path(there(corpus), faults)
             return
@@ -193,13 +217,13 @@ class Reader:
             yield self._item(item, f"row {number}", faults)
 
     def _parquet(
-        self, path: Path, name: str, faults: Faults, group: int | None = None
+        self, path: Path | str, name: str, faults: Faults, group: int | None = None
     ) -> Iterator[Document]:
         import pyarrow
         import pyarrow.parquet
 
         try:
-            file = pyarrow.parquet.ParquetFile(path)
+            file = pyarrow.parquet.ParquetFile(opened(path))
         except (pyarrow.ArrowException, OSError) as error:
             raise BadInput(f"{path} is no Parquet file that can be read ({error}).") from error
         if self.field not in file.schema_arrow.names:
@@ -238,6 +262,11 @@ class Reader:
             return Document(" ".join(item), where=where)
         faults.note("not a text", where, f"a {type(item).__name__} is neither a text nor a pair")
         return Document("", where=where)
+
+
+def _plain(path: str) -> str:
+    name = name_of(path) if is_uri(path) else Path(path).name
+    return without_compression(name).lower()
 
 
 def _guess(lines: list[str]) -> Layout:

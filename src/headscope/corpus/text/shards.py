@@ -1,56 +1,32 @@
-"""Shards: a corpus of several files, or of Parquet row groups, in pieces that can be read apart."""
+"""Shards: a corpus in pieces that can be read apart; the same pieces wherever it is read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from headscope.corpus.sources import files_in, is_archive, without_compression
-from headscope.errors import BadInput
-
+Layout = Literal["auto", "lines", "paragraphs", "file", "wikitext"]
 SPAN = 2**40  # numbers of documents and segments a shard has for itself
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A file, or a row group of one; its place decides the numbers of what is in it."""
+    """A file, a row group or some bytes of one, or some documents of a list.
+
+    Its place among the others decides the numbers of what is in it.
+    """
 
     number: int
-    path: str
+    path: str  # of a file of this machine, or a URI; empty for documents of a list
     name: str  # as faults call it
-    group: int | None = None
+    group: int | None = None  # of a Parquet file
+    span: tuple[int, int] | None = None  # bytes of a file, whole documents all of them
+    layout: Layout | None = None  # of the whole file, where this is a part of it
+    size: int = 0  # bytes of the file, or documents of a list
+    items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def first(self) -> int:
         """The number of its first document and of its first segment."""
         return self.number * SPAN
-
-
-def shards_of(corpus: Any, endings: tuple[str, ...]) -> list[Shard] | None:
-    """The shards of a path, in a fixed order; None where there is one piece, or no path at all."""
-    if not isinstance(corpus, (str, Path)) or str(corpus) == "-":
-        return None
-    path = Path(corpus)
-    if not path.exists() or is_archive(path):
-        return None
-    files = files_in(path, endings) if path.is_dir() else [path]
-    found: list[Shard] = []
-    for file in files:
-        name = str(file.relative_to(path)) if path.is_dir() else file.name
-        for group in _groups(file):
-            found.append(Shard(len(found), str(file.resolve()), name, group))
-    return found if len(found) > 1 else None
-
-
-def _groups(file: Path) -> list[int] | list[None]:
-    if not without_compression(file.name).lower().endswith(".parquet"):
-        return [None]
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        count = pyarrow.parquet.ParquetFile(file).metadata.num_row_groups
-    except (pyarrow.ArrowException, OSError) as error:
-        raise BadInput(f"{file} is no Parquet file that can be read ({error}).") from error
-    return list(range(count)) if count > 1 else [None]

@@ -15,8 +15,12 @@ _QUOTED = re.compile(r'" ([^"]*?) "')
 
 def looks_like_wikitext(lines: Iterable[str]) -> bool:
     """Whether some first lines hold the title of an article; ` @-@ ` alone makes no article."""
-    headings = (_HEADING.match(line) for line in lines)
-    return any(heading is not None and heading.group(1) == "=" for heading in headings)
+    return any(map(is_title, lines))
+
+
+def is_title(line: str) -> bool:
+    heading = _HEADING.match(line)
+    return heading is not None and heading.group(1) == "="
 
 
 def articles(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

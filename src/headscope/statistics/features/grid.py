@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -100,6 +100,15 @@ class Grid:
         """Some text does not start at the first position."""
         return not self.all_keys_valid and bool((self.key.start > 0).any())
 
+    def padded_right(self, full: bool) -> Grid:
+        """Of a grid whose texts begin at the first position: whether all are as long as it is wide.
+
+        Told by who knows, because asking the tensors means waiting for a GPU.
+        """
+        self.__dict__["all_keys_valid"] = full
+        self.__dict__["left_padded"] = False
+        return self
+
     def select(self, name: str) -> Tensor:
         """b t bool: the queries of that name (see `SELECTIONS`)."""
         valid, classes = self.query.valid, self.query.classes
@@ -137,23 +146,30 @@ class Grid:
 SELECTIONS = ("all", "cls", "sep", "not_sep", "content")
 
 
+def side_arrays(tokens: Sequence[Tokens], width: int) -> dict[str, NDArray[Any]]:
+    """The tokens of a batch, padded on the right to `width` positions, by the names of a side."""
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    held = np.arange(width) < lengths[:, None]
+
+    def padded(name: str, dtype: Any, padding: int) -> NDArray[Any]:
+        array = np.full(held.shape, padding, dtype=dtype)
+        array[held] = np.concatenate([getattr(of_row, name) for of_row in tokens])
+        return array
+
+    known = all((of_row.ids != -1).all() for of_row in tokens)
+    return {
+        "ids": padded("ids" if known else "comparable_ids", np.int64, 0),
+        "classes": padded("classes", np.int8, PADDING),
+        "segments": padded("segments", np.int8, PADDING),
+        "words": padded("word_ids", np.int32, -1),
+        "stops": padded("stops", np.bool_, 0),
+    }
+
+
 def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     """The tokens of a batch, padded on the right to `width` positions."""
-    batch = len(tokens)
-    ids = np.zeros((batch, width), dtype=np.int64)
-    classes = np.full((batch, width), PADDING, dtype=np.int8)
-    segments = np.full((batch, width), PADDING, dtype=np.int8)
-    words = np.full((batch, width), -1, dtype=np.int32)
-    stops = np.zeros((batch, width), dtype=bool)
-    for row, of_row in enumerate(tokens):
-        count = len(of_row)
-        ids[row, :count] = of_row.comparable_ids
-        classes[row, :count] = of_row.classes
-        segments[row, :count] = of_row.segments
-        words[row, :count] = of_row.word_ids
-        stops[row, :count] = of_row.stops
-    made = Side(*(torch.from_numpy(array) for array in (ids, classes, segments, words, stops)))
-    return made.to(device)
+    arrays = side_arrays(tokens, width)
+    return Side(**{name: torch.from_numpy(array) for name, array in arrays.items()}).to(device)
 
 
 def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
@@ -167,7 +183,10 @@ def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
 
     def grid(kind: Kind, query: Side, key: Side, tokens: Sequence[Tokens] | None) -> Grid:
         causal = kind == "decoder"
-        return Grid(kind, causal, query, key, batch.documents, model=scope.model, tokens=tokens)
+        made = Grid(kind, causal, query, key, batch.documents, model=scope.model, tokens=tokens)
+        width = key.ids.shape[1]
+        keys = (batch.decoder_tokens if key is written else None) or batch.tokens
+        return made.padded_right(all(len(of_row) == width for of_row in keys))
 
     every = {
         "encoder": grid("encoder", read, read, batch.tokens),

@@ -20,8 +20,8 @@ from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.places.gather import gather
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.statistic import Source, Statistic
-from headscope.statistics.survey.account import unread_characters
 from headscope.statistics.survey.batch_values import FiniteCheck, Measured, add_values, features_for
+from headscope.statistics.survey.packed import Packed, Read, laid_out
 from headscope.statistics.survey.tally import Tally
 
 
@@ -60,15 +60,18 @@ def text_batches(
     )
 
 
-def measure_batches(scope: Scope, texts: Iterable[TextBatch], settings: Settings) -> Tally:
+def measure_batches(scope: Scope, texts: Iterable[TextBatch | Packed], settings: Settings) -> Tally:
     """All that the batches add to a survey."""
-    tally = new_tally(settings)
+    tally, late = new_tally(settings), Late()
     if not settings.of("gradient"):
-        _read(scope, texts, settings, tally)
+        read_batches(scope, texts, settings, tally, late)
+        late.add_up()
         return tally
     texts = list(texts)
-    _read(scope, texts, settings, tally)
+    read_batches(scope, texts, settings, tally, late)
+    late.add_up()
     for batch in texts:
+        assert isinstance(batch, TextBatch)
         _differentiate(scope, batch, settings, tally)
     return tally
 
@@ -91,46 +94,75 @@ def new_tally(settings: Settings) -> Tally:
     return Tally(settings.statistics, settings.replicates, settings.seed, settings.places)
 
 
-def _read(scope: Scope, texts: Iterable[TextBatch], settings: Settings, tally: Tally) -> None:
+class Late:
+    """The batch that was given to the device last, to be added up when the next one has been."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[FiniteCheck, list[Measured], Tally]] = []
+
+    def put(self, check: FiniteCheck, measured: list[Measured], tally: Tally) -> None:
+        self.add_up()
+        self._waiting = [(check, measured, tally)]
+
+    def add_up(self) -> None:
+        for check, every, tally in self._waiting:
+            check()
+            for measured in every:
+                measured.into(tally)
+        self._waiting = []
+
+
+def read_batches(
+    scope: Scope,
+    texts: Iterable[TextBatch | Packed],
+    settings: Settings,
+    tally: Tally,
+    late: Late,
+) -> None:
     """One forward pass per batch.
 
     A batch is added up when the next one has been given to the device, so that a GPU goes on
-    working while this process counts and prepares text.
+    working while this process counts; the last one is left in `late`.
     """
     chosen = settings.of("corpus")
     is_read = bool(chosen) or settings.distances
     # both try the model, which is done before it is read
     can_rebuild, _ = rebuildable(scope), scope.kinds
     relay = _Relay()
-    waiting: list[tuple[FiniteCheck, list[Measured]]] = []
     with scope.passes(relay if is_read else None, lazy=True) as run:
         for batch in texts:
             if is_read:
-                on = grids(scope, batch)
+                inputs, on = laid_out(scope, batch)
                 wanted = features_for(chosen, on, settings.places)
                 recorder = Recorder(on, wanted, can_rebuild, settings.fused)
                 needs_maps = settings.distances or settings.places is not None
                 keeper = MapKeeper(on, recorder) if needs_maps else None
                 relay.sink = keeper or recorder
-                run(batch.inputs)
+                run(inputs)
                 measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
-                started = FiniteCheck(*recorder.lost), measured
-                _add_up(waiting, tally)
-                waiting = [started]
+                late.put(FiniteCheck(*recorder.lost), measured, tally)
                 if keeper is not None:
-                    _add_up(waiting, tally)
-                if keeper is not None and settings.distances:
-                    for kind, heads, sums, rows in keeper.distances():
-                        tally.add_distances(kind, heads, sums, rows)
-                if keeper is not None and settings.places is not None:
-                    _gather(scope, batch, recorder, keeper, on, tally)
-            tally.documents += len(batch.documents)
-            tally.tokens += sum(len(tokens) for tokens in batch.tokens)
-            tally.truncated += sum(tokens.is_truncated for tokens in batch.tokens)
-            characters, unread = unread_characters(batch.tokens)
-            tally.characters += characters
-            tally.unread_characters += unread
-        _add_up(waiting, tally)
+                    late.add_up()
+                    _from_maps(scope, batch, recorder, keeper, on, settings, tally)
+            tally.add_read(batch.read if isinstance(batch, Packed) else Read.of(batch.tokens))
+
+
+def _from_maps(
+    scope: Scope,
+    batch: TextBatch | Packed,
+    recorder: Recorder,
+    keeper: MapKeeper,
+    on: dict[Kind, Grid],
+    settings: Settings,
+    tally: Tally,
+) -> None:
+    """What is made of whole maps: distances between heads, and places."""
+    if settings.distances:
+        for kind, heads, sums, rows in keeper.distances():
+            tally.add_distances(kind, heads, sums, rows)
+    if settings.places is not None:
+        assert isinstance(batch, TextBatch)
+        _gather(scope, batch, recorder, keeper, on, tally)
 
 
 def _gather(
@@ -157,14 +189,6 @@ class _Relay:
 
     def __call__(self, call: Call) -> Tensor | Output | None:
         return self.sink(call)
-
-
-def _add_up(waiting: list[tuple[FiniteCheck, list[Measured]]], tally: Tally) -> None:
-    for check, every in waiting:
-        check()
-        for measured in every:
-            measured.into(tally)
-    waiting.clear()
 
 
 def _differentiate(scope: Scope, batch: TextBatch, settings: Settings, tally: Tally) -> None:

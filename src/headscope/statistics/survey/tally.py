@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,21 @@ from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 
 Heads = tuple[tuple[int, int], ...]  # (layer, head)
+
+
+class Read(Protocol):
+    """How much was read."""
+
+    @property
+    def documents(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def truncated(self) -> int: ...
+    @property
+    def characters(self) -> int: ...
+    @property
+    def unread_characters(self) -> int: ...
 
 
 READ = ("documents", "tokens", "truncated", "characters", "unread_characters")
@@ -80,6 +96,11 @@ class Tally:
             self.places[kind] = Places(names, len(self.heads[kind]), vocabulary, self._places)
         return self.places[kind]
 
+    def add_read(self, read: Read) -> None:
+        """Count what a batch held."""
+        for name in READ:
+            setattr(self, name, getattr(self, name) + getattr(read, name))
+
     def merge(self, other: Tally) -> None:
         """Take in another tally; for the same bits, merge in the same order."""
         for kind, heads in other.heads.items():
@@ -91,8 +112,7 @@ class Tally:
             mine.merge(distances)
         for kind, places in other.places.items():
             self.places_of(kind, places.counts.vocabulary).merge(places)
-        for name in READ:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.add_read(other)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The whole state as named arrays."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.shards import Shard
 from headscope.reading import Scope
-from headscope.statistics.survey.cutting import Cutter, Done, Portion, ReadShard
-from headscope.statistics.survey.portion import Settings, measure_chunk
+from headscope.statistics.survey.cutting import Cutter, Done, Portion, ReadShard, digest_of
+from headscope.statistics.survey.in_order import Pool, Rules, in_order
+from headscope.statistics.survey.portion import Settings, measure_chunk, new_tally
 from headscope.statistics.survey.tally import Tally
 
 AHEAD = 2  # portions given to each worker, so that none waits for the next
@@ -17,18 +20,49 @@ AT_ONCE = 16  # portions of a shard measured before a worker answers
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Some portions of a shard; `more` are left in it."""
+class ShardSums:
+    """The sums of a shard so far, and what was read of it since the last answer."""
 
-    done: list[Done]
-    more: bool
+    tally: Tally  # of all its portions up to here, added up one after the other
+    digests: list[str]
+    segments: int
+    documents: int  # read of the shard by then
+    faults: Faults | None  # of the whole shard; they come with its end
+
+    @property
+    def portions(self) -> int:
+        return len(self.digests)
+
+    @property
+    def more(self) -> bool:
+        return self.faults is None
+
+    def then(self, later: ShardSums) -> ShardSums:
+        """This answer and the next as one."""
+        return dataclasses.replace(
+            later,
+            digests=self.digests + later.digests,
+            segments=self.segments + later.segments,
+        )
+
+
+@dataclass
+class _Open:
+    """A shard amid which a worker stands."""
+
+    shard: Shard
+    place: int  # of the portion that comes next
+    tally: Tally
+    read: ReadShard
+    portions: Iterator[Portion]
+    following: Portion | None = None
 
 
 class Worker:
     """Lives in a process of its own."""
 
     def __init__(
-        self, scope: Scope, settings: Settings, cutter: Cutter | None, device: str, cores: int
+        self, scope: Scope, settings: Settings, cutter: Cutter, device: str, cores: int
     ) -> None:
         import torch
 
@@ -37,68 +71,43 @@ class Worker:
         if device != "cpu":
             scope.model.to(torch.device(device))
         self._settings, self._cutter = settings, cutter
-        self._open: tuple[Shard, int, ReadShard, Iterator[Portion]] | None = None
+        self._open: _Open | None = None
 
     def measure(self, portion: Portion) -> Tally:
         return measure_chunk(self._scope, portion, self._settings)
 
-    def measure_shard(self, shard: Shard, first: int) -> Answer:
-        """The portions from the `first` on, some at a time; one that was started anew skips."""
-        read, portions = self._at(shard, first)
-        done: list[Done] = []
-        waiting = next(portions, None)
-        while waiting is not None and len(done) < AT_ONCE:
-            portion, tally = waiting, self.measure(waiting)
-            waiting = next(portions, None)
-            last = waiting is None
-            done.append(
-                Done.of(portion, tally, shard=shard.number, documents=read.documents,
-                        faults=read.faults if last else None)
-            )  # fmt: skip
-        if waiting is None:
-            self._open = None
-            if not done:  # a shard without text still has faults to tell
-                done = [Done(Tally(self._settings.statistics), 0, "", shard.number,
-                             read.documents, read.faults)]  # fmt: skip
-            return Answer(done, more=False)
-        rest = _with_first(waiting, portions)
-        self._open = (shard, first + len(done), read, rest)
-        return Answer(done, more=True)
+    def measure_shard(self, shard: Shard, first: int, so_far: Tally | None) -> ShardSums:
+        """Some portions from the `first` on, added to the sums so far.
 
-    def _at(self, shard: Shard, first: int) -> tuple[ReadShard, Iterator[Portion]]:
-        if self._open is not None and self._open[:2] == (shard, first):
-            return self._open[2:]
-        assert self._cutter is not None
+        A process that was started anew reads the shard again, and measures what is left of it.
+        """
+        at, self._open = self._at(shard, first, so_far), None
+        digests: list[str] = []
+        segments = 0
+        while at.following is not None and len(digests) < AT_ONCE:
+            at.tally.merge(self.measure(at.following))
+            digests.append(digest_of(at.following))
+            segments += len(at.following)
+            at.following = next(at.portions, None)
+        at.place += len(digests)
+        ended = at.following is None
+        if not ended:
+            self._open = at
+        return ShardSums(
+            at.tally, digests, segments, at.read.documents, at.read.faults if ended else None
+        )
+
+    def _at(self, shard: Shard, first: int, so_far: Tally | None) -> _Open:
+        if self._open is not None and (self._open.shard, self._open.place) == (shard, first):
+            return self._open
         read = self._cutter.of_shard(shard, self._scope.tokenizer)
         portions = read.portions()
         for _ in range(first):
             next(portions, None)
-        return read, portions
-
-
-def _with_first(first: Portion, rest: Iterator[Portion]) -> Iterator[Portion]:
-    yield first
-    yield from rest
-
-
-class Pool(Protocol):
-    """Workers that can be given work and waited for."""
-
-    @property
-    def count(self) -> int: ...
-    def submit(self, worker: int, method: str, *arguments: Any) -> Any:
-        """Give work to a worker; what comes back stands for its result."""
-        ...
-
-    def wait(self, tasks: list[Any]) -> Any:
-        """One of the tasks that is done."""
-        ...
-
-    def result(self, task: Any) -> Any:
-        """What it gave, or the sentence it raised."""
-        ...
-
-    def close(self) -> None: ...
+        tally = new_tally(self._settings)
+        if so_far is not None:
+            tally.merge(so_far)
+        return _Open(shard, first, tally, read, portions, next(portions, None))
 
 
 class Spread:
@@ -106,6 +115,10 @@ class Spread:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
+
+    @property
+    def workers(self) -> int:
+        return self._pool.count
 
     def run(self, portions: Iterator[Portion]) -> Iterator[Done]:
         """Portions cut here, measured there."""
@@ -126,8 +139,7 @@ class Spread:
                     task = self._pool.submit(worker, "measure", following[1])
                     given[task] = (*following, worker)
                     load[worker] += 1
-                if given:
-                    task = self._pool.wait(list(given))
+                for task in self._pool.wait(list(given)) if given else []:
                     place, portion, worker = given.pop(task)
                     load[worker] -= 1
                     ready[place] = Done.of(portion, self._pool.result(task))
@@ -137,42 +149,24 @@ class Spread:
         finally:
             self._pool.close()
 
-    def run_shards(self, shards: list[Shard], first: int) -> Iterator[Done]:
-        """Shards read and measured there; of the first shard only what comes after `first`."""
-        waiting = list(reversed(shards))
-        started = {shard.number: (first if shard is shards[0] else 0) for shard in shards}
-        found: dict[int, list[Any]] = {shard.number: [] for shard in shards}  # answers in order
-        ended: set[int] = set()
-        busy: dict[Any, tuple[int, Shard]] = {}  # task: worker, shard
-        idle = list(range(self._pool.count))
-        place = 0
+    def run_shards(
+        self,
+        shards: list[Shard],
+        first: int,
+        so_far: Tally | None,
+        arrived: Callable[[Shard, ShardSums], None],
+    ) -> Iterator[tuple[Shard, ShardSums]]:
+        """Shards read and measured there; of the first shard only what comes after `first`.
+
+        `arrived` is told of every answer when it comes; what is yielded is in order.
+        """
+        begun = {shards[0].number: so_far}
+
+        def known(shard: Shard, last: ShardSums | None) -> tuple[Tally | None]:
+            return (begun.get(shard.number) if last is None else last.tally,)
+
+        rules = Rules("measure_shard", known, ShardSums.then, arrived=arrived)
         try:
-            while place < len(shards):
-                # no further ahead than twice the workers: what waits to be merged stays bounded
-                most = shards[place].number + 2 * self._pool.count
-                while idle and waiting and waiting[-1].number < most:
-                    shard, worker = waiting.pop(), idle.pop()
-                    busy[self._ask(worker, shard, started)] = (worker, shard)
-                task = self._pool.wait(list(busy))
-                worker, shard = busy.pop(task)
-                answer: Answer = self._pool.result(task)
-                found[shard.number].append(answer)
-                started[shard.number] += len(answer.done)
-                if answer.more:
-                    busy[self._ask(worker, shard, started)] = (worker, shard)
-                else:
-                    ended.add(shard.number)
-                    idle.append(worker)
-                while place < len(shards):
-                    number = shards[place].number
-                    for one in found[number]:
-                        yield from one.done
-                    found[number] = []
-                    if number not in ended:
-                        break
-                    place += 1
+            yield from in_order(self._pool, shards, first, rules)
         finally:
             self._pool.close()
-
-    def _ask(self, worker: int, shard: Shard, started: dict[int, int]) -> Any:
-        return self._pool.submit(worker, "measure_shard", shard, started[shard.number])

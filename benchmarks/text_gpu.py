@@ -1,0 +1,167 @@
+"""From text to table on a GPU, against the forward passes alone.
+
+    PYTHONPATH=src python benchmarks/text_gpu.py [--corpus FILE] [--megabytes 60] [--out FILE]
+
+BERT-base shape, random weights, bfloat16. Three corpora: pairs of sentences of 128 and 512 tokens
+in a list, and a text file read in windows of 128 tokens (`--corpus`, repeated until it has so many
+megabytes; without, made-up sentences). Of each: the forward passes alone over the same batches,
+which lie ready on the device; then `hs.survey` from the list or file to the table, all it does
+included (checking the model, starting the processes that prepare text, reading, tokenising,
+measuring, adding up). "Once running" leaves out what comes before the first quarter is read.
+`--device cpu --small` tries the script out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy as np
+import torch
+from transformers import AutoTokenizer, BertConfig, BertModel
+
+import headscope as hs
+from headscope.corpus.text import byte_ranges, sharding
+from headscope.corpus.text.sharding import shards_of
+from headscope.models.bundle import BUNDLED
+from headscope.statistics.survey.cutting import Cutter
+from headscope.statistics.survey.feeding import Desk, helpers
+from headscope.statistics.survey.options import Options
+from headscope.statistics.survey.packed import Packed, laid_out
+from headscope.statistics.survey.run import Source, _settings
+
+SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+FORWARDS = 24  # batches whose forward passes are timed, three times over
+
+
+def bert(device: str, small: bool) -> hs.Scope:
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED)
+    shape = BertConfig(
+        vocab_size=len(tokenizer), attn_implementation="sdpa", **(SMALL if small else {})
+    )
+    model = BertModel(shape, add_pooling_layer=False).eval()
+    model.to(device, torch.float32 if device == "cpu" else torch.bfloat16)
+    return hs.Scope(model, tokenizer, "BERT-base")
+
+
+def made_up(tokenizer: Any, count: int, n: int) -> list[tuple[str, str]]:
+    """Pairs of sentences of random words, each pair longer than n tokens, so that all are cut."""
+    words = np.array([word for word in tokenizer.get_vocab() if word.isalpha()])
+    chance = np.random.default_rng(0)
+
+    def sentence() -> str:
+        drawn = chance.choice(words, n // 2)
+        return ", ".join(" ".join(drawn[i : i + 9]) for i in range(0, len(drawn), 9)) + "."
+
+    return [(sentence(), sentence()) for _ in range(count)]
+
+
+def settled() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def forwards(scope: hs.Scope, prepared: list[Packed]) -> float:
+    """Seconds a token takes in the forward passes alone; inputs lie on the device."""
+    inputs = [laid_out(scope, one)[0] for one in prepared]
+    found: list[float] = []
+    with torch.no_grad():
+        for _ in range(4):
+            settled()
+            start = time.perf_counter()
+            for one in inputs:
+                scope.model(**one)
+            settled()
+            found.append(time.perf_counter() - start)
+    return float(np.median(found[1:])) / sum(one.read.tokens for one in prepared)
+
+
+def some_batches(scope: hs.Scope, corpus: Any, options: dict[str, Any]) -> tuple[list[Packed], int]:
+    """Batches as the survey makes them, and in how many shards the corpus is read."""
+    chosen = Options(**options)
+    settings = _settings(scope, chosen, ())
+    cutter: Cutter = Source(scope, corpus, chosen, settings, None).cutter
+    shards = shards_of(corpus, cutter.reader) or []
+    desk, found = Desk.of(scope, settings, cutter), []
+    for shard in shards:
+        for prepared in desk.prepared(shard, 0):
+            found += prepared.batches
+        if len(found) >= FORWARDS:
+            break
+    return found[:FORWARDS], len(shards)
+
+
+def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
+    prepared, shards = some_batches(scope, corpus, options)
+    alone = forwards(scope, prepared)
+    settled()
+    seen: list[tuple[float, int]] = []
+    start = time.perf_counter()
+    survey = hs.survey(
+        scope, corpus, progress=lambda p: seen.append((time.perf_counter(), p.tokens)), **options
+    )
+    settled()
+    taken = time.perf_counter() - start
+    tokens = survey.metadata["tokens"]
+    at, before = next(one for one in seen if one[1] >= tokens / 4)
+    end, after = seen[-1]
+    return {
+        "tokens": tokens,
+        "shards": shards,
+        "forwards alone, s": alone * tokens,
+        "text to table, s": taken,
+        "text to table of the forwards": taken / (alone * tokens),
+        "once running, of the forwards": (end - at) / (alone * (after - before)),
+        "once running, tokens a second": (after - before) / (end - at),
+        "first sums after, s": seen[0][0] - start,
+    }
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--corpus", type=Path)
+    options.add_argument("--megabytes", type=float, default=60)
+    options.add_argument("--pairs", type=int, default=131_072, help="of 128 tokens")
+    options.add_argument("--out", type=Path)
+    options.add_argument("--device", default="cuda")
+    options.add_argument("--small", action="store_true")
+    asked = options.parse_args()
+    if asked.small:
+        sharding.DOCUMENTS, byte_ranges.LEAST = 8, 10_000
+    scope = bert(asked.device, asked.small)
+    found: dict[str, Any] = {"torch": torch.__version__, "processes that prepare text": helpers()}
+    if asked.device == "cuda":
+        found["device"] = torch.cuda.get_device_name()
+
+    def told(name: str, row: dict[str, Any]) -> None:
+        found[name] = row
+        print(name, {k: round(v, 3) for k, v in row.items()}, flush=True)
+        if asked.out is not None:
+            asked.out.write_text(json.dumps(found, indent=1) + "\n")
+
+    for length in (128, 512):
+        distinct = made_up(scope.tokenizer, min(8_192, asked.pairs) * 128 // length, length)
+        pairs = distinct * (asked.pairs // min(8_192, asked.pairs))
+        told(f"pairs of {length} tokens", measure(scope, pairs, max_tokens=length))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "corpus.txt"
+        text = asked.corpus.read_text() if asked.corpus else "\n\n".join(
+            f"{a}\n{b}" for a, b in made_up(scope.tokenizer, 2_000, 512)
+        )  # fmt: skip
+        with file.open("w") as writing:
+            while writing.tell() < asked.megabytes * 1e6:
+                writing.write(text.rstrip("\n") + "\n\n")
+        told("a text file in windows of 128", measure(scope, str(file), max_tokens=128))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""From a corpus to its shards, in an order that is the same on every machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headscope.corpus.object_store import files_at, is_uri
+from headscope.corpus.open_text import SNIFFED, is_compressed, opened
+from headscope.corpus.sources import files_in, is_archive, without_compression
+from headscope.corpus.text import byte_ranges
+from headscope.corpus.text.documents import DELIMITERS, ENDINGS, LINES_OF_JSON, TREEBANK, Reader
+from headscope.corpus.text.shards import Shard
+from headscope.errors import BadInput
+
+DOCUMENTS = 2_048  # of a list, in one shard
+CHARACTERS = 2 * 2**20  # of them together, about
+
+
+def shards_of(corpus: Any, reader: Reader, part: int | None = None) -> list[Shard] | None:
+    """The shards of a corpus; None where there is one piece, or no way to read it apart.
+
+    `part` is about the bytes of a part of a file; without, its size decides.
+    """
+    if isinstance(corpus, (list, tuple)):
+        found = list(_of_list(corpus))  # pyright: ignore[reportUnknownArgumentType]
+    elif is_uri(corpus):
+        found = [
+            shard
+            for file in files_at(corpus, ENDINGS)
+            for shard in _of_file(Shard(0, file.uri, file.name, size=file.size), reader, part)
+        ]
+        return [dataclasses.replace(one, number=n) for n, one in enumerate(found)]
+    elif isinstance(corpus, (str, Path)) and str(corpus) != "-":
+        path = Path(corpus)
+        if not path.exists() or is_archive(path):
+            return None
+        found = [shard for file in _files(path) for shard in _of_file(file, reader, part)]
+    else:
+        return None
+    numbered = [dataclasses.replace(one, number=n) for n, one in enumerate(found)]
+    return numbered if len(numbered) > 1 else None
+
+
+def _files(path: Path) -> Iterator[Shard]:
+    for file in files_in(path, ENDINGS) if path.is_dir() else [path]:
+        name = str(file.relative_to(path)) if path.is_dir() else file.name
+        size = file.stat().st_size if file.is_file() else 0
+        yield Shard(0, str(file.resolve()), name, size=size)
+
+
+def _of_list(corpus: Sequence[Any]) -> Iterator[Shard]:
+    """So many documents together that they are about as much text as other shards."""
+    some = corpus[:: max(1, len(corpus) // 64)]
+    mean = sum(_length(one) for one in some) / max(1, len(some))
+    count = max(1, min(DOCUMENTS, int(CHARACTERS / max(1.0, mean))))
+    for start in range(0, len(corpus), count):
+        items = corpus[start : start + count]
+        # faults call a document by its place in the whole list
+        yield Shard(0, "", f"document {start + 1}", size=len(items), items=items)
+
+
+def _length(item: Any) -> int:
+    if isinstance(item, str):
+        return len(item)
+    if isinstance(item, Mapping):
+        item = list(item.values())  # pyright: ignore
+    if isinstance(item, (list, tuple)):
+        return sum(len(one) for one in item if isinstance(one, str))  # pyright: ignore
+    return len(getattr(item, "text", ""))
+
+
+def _of_file(file: Shard, reader: Reader, part: int | None) -> Iterator[Shard]:
+    part = byte_ranges.part_of(file.size) if part is None else part
+    plain = without_compression(file.name).lower()
+    if plain.endswith(".parquet"):
+        yield from _groups(file)
+        return
+    divisible = not plain.endswith((*TREEBANK, *DELIMITERS)) and not is_compressed(file.name)
+    if not divisible or file.size < 2 * part:
+        yield file
+        return
+    layout = "lines" if plain.endswith(LINES_OF_JSON) else reader.layout_of(file.path)
+    with opened(file.path) as data:
+        buffered = data if isinstance(data, io.BufferedReader) else io.BufferedReader(data, SNIFFED)
+        spans = byte_ranges.ranges(buffered, file.size, layout, part)
+    for start, end in spans:
+        name = f"{file.name} from byte {start:,}" if start else file.name
+        yield dataclasses.replace(file, name=name, span=(start, end), layout=layout)
+
+
+def _groups(file: Shard) -> Iterator[Shard]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with opened(file.path) as data:
+            count = pyarrow.parquet.ParquetFile(data).metadata.num_row_groups
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadInput(f"{file.path} is no Parquet file that can be read ({error}).") from error
+    numbers = range(count) if count > 1 else itertools.repeat(None, 1)
+    yield from (dataclasses.replace(file, group=group) for group in numbers)
