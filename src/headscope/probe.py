@@ -104,9 +104,9 @@ def _trees(given: Any, bad: Choice) -> Any:
     if not isinstance(given, (str, Path)):
         return given
     if str(given).endswith(".txt"):
-        from headscope.corpus.treebanks.spacy_parse import parse_file
+        from headscope.corpus.parsed_text import parsed_text
 
-        return list(parse_file(given))
+        return list(parsed_text(given, bad=bad))
     from headscope.corpus.treebanks.conllu import Treebank
 
     return Treebank(given, bad)

@@ -7,6 +7,7 @@ import pytest
 from headscope.errors import HeadscopeError
 
 pytest.importorskip("spacy")
+LAYOUTS = ("paragraphs", "lines", "auto")
 
 
 def test_raw_text_becomes_sentences_with_trees():
@@ -28,3 +29,17 @@ def test_a_model_that_is_not_there_is_said_with_what_to_do():
 
     with pytest.raises(HeadscopeError, match="python -m spacy download"):
         open_parser("xx_no_such_model")
+
+
+def test_what_a_document_is_can_be_said_of_plain_text(tmp_path):
+    """A sentence over two lines is one where paragraphs are documents, and two where lines are."""
+    from headscope.cli.probe.shared import sentences
+
+    file = tmp_path / "wrapped.txt"
+    file.write_text("The cat saw\nthe dog.\n\nIt left.\n")
+    try:
+        found = {layout: sentences(str(file), None, "skip", layout) for layout in LAYOUTS}
+    except HeadscopeError:
+        pytest.skip("no English model of spaCy is installed")
+    words = {layout: [len(one) for one in found[layout]] for layout in LAYOUTS}
+    assert words == {"paragraphs": [6, 3], "lines": [3, 3, 3], "auto": [6, 3]}

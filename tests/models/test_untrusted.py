@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope import cli
 from headscope.errors import BadInput, HeadscopeError
 from headscope.finetuning.finetune import PROTOCOL, new_classifier
 from tests.tiny import tiny_model, tiny_tokenizer
@@ -71,6 +72,28 @@ def test_a_folders_own_code_runs_for_those_who_mean_it(
         scope.read("the cat", "he sat").attention, plain.read("the cat", "he sat").attention,
         atol=1e-6,
     )  # fmt: skip
+
+
+def test_fine_tuning_runs_a_folders_own_code_only_where_it_is_trusted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    with (folder / "own.py").open("a") as file:
+        file.write(
+            "\nfrom transformers import BertForSequenceClassification\n"
+            "class OwnClassifier(BertForSequenceClassification):\n    config_class = OwnConfig\n"
+        )
+    configuration = json.loads((folder / "config.json").read_text())
+    configuration["auto_map"]["AutoModelForSequenceClassification"] = "own.OwnClassifier"
+    (folder / "config.json").write_text(json.dumps(configuration))
+    Path("task.tsv").write_text("text\tlabel\nthe cat\tyes\nhe ran\tno\n")
+    words = ["finetune", "task.tsv", "-m", str(folder), "-o", "made", "--epochs", "1"]
+    assert cli.run(words) == 2
+    assert "code of its own" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "ran").exists() and not (tmp_path / "made").exists()
+    assert cli.run([*words, "--trust-remote-code"]) == 0
+    assert (tmp_path / "ran").exists() and (tmp_path / "made" / "config.json").exists()
 
 
 class _Runs:

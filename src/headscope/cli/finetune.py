@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_folder, check_name, check_numbers
-from headscope.cli.console import out, say_written
+from headscope.cli.console import open_scope, out, say_written
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.tasks.task import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +40,7 @@ def finetune(
     metric: options.MetricName = None,
     limit: options.Limit = None,
     device: options.Device = None,
+    trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
 ) -> None:
     """Fine-tune a model on a task and save it as an ordinary model folder.
@@ -63,25 +68,23 @@ def finetune(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, warmup=warmup,
         max_tokens=length, dropout=dropout, seed=seed, from_scratch=from_scratch,
     )  # fmt: skip
-    run(model, task, output, recipe=recipe, device=device, restart=restart)
+    run(model, task, output, recipe=recipe, device=device, restart=restart,
+        trust_remote_code=trust_remote_code)  # fmt: skip
     say_written(output)
     if Path(task_data).is_dir():
-        _score(task_data, output, task, columns, length, device)
+        scope = open_scope(str(output), device, trust_remote_code=trust_remote_code)
+        _score(task_data, scope, task, columns, length)
 
 
 def _score(
-    task_data: str, folder: Path, train: object, columns: dict[str, str | None],
-    max_tokens: int, device: str | None,
-) -> None:  # fmt: skip
+    task_data: str, scope: Scope, train: Task, columns: dict[str, str | None], max_tokens: int
+) -> None:
     from headscope.edits.answers import score
-    from headscope.reading import load
     from headscope.tasks.baselines import baselines
     from headscope.tasks.questions import make_questions
-    from headscope.tasks.task import Task, read_task
+    from headscope.tasks.task import read_task
 
-    assert isinstance(train, Task)
     dev = read_task(task_data, split="dev", **columns)
-    scope = load(folder, device=device)
     reached = score(scope, make_questions(scope, dev, max_tokens=max_tokens))
     below = baselines(train, dev)
     out.print(

@@ -42,13 +42,15 @@ def finetune(
     *,
     recipe: Recipe = PROTOCOL,
     device: str | None = None,
+    trust_remote_code: bool = False,
     limit: int | None = None,
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Path:
     """Train a scope's model, or the one at `source` (None: the bundled one), on a task.
 
-    The task may be a path; `output` is the new model's folder, "TASK-model" here if left out.
+    The task may be a path; `output` is the new model's folder, "TASK-model" here if left out. The
+    code that comes with a model is run with `trust_remote_code` alone.
     """
     if isinstance(task, (str, Path)):
         task = read_task(task, split="train")
@@ -61,7 +63,7 @@ def finetune(
     check_trainable(task)
     folder = Path(output).absolute()
     _check_free(folder)
-    model, tokenizer = new_classifier(source, task, recipe)
+    model, tokenizer = new_classifier(source, task, recipe, trust_remote_code)
     check_weights(model, "The model" if source is None else str(getattr(source, "name", source)))
     model = place(model, device or ("cuda" if torch.cuda.is_available() else "cpu"), None)
     identity = {
@@ -94,21 +96,20 @@ def _check_free(folder: Path) -> None:
 
 
 def new_classifier(
-    source: Scope | str | Path | None, task: Task, recipe: Recipe
+    source: Scope | str | Path | None, task: Task, recipe: Recipe, trust_remote_code: bool = False
 ) -> tuple[Any, Any]:
     """The model with a fresh head for the task, and its tokenizer."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     if isinstance(source, Scope):
-        return _classifier_of(source, task, recipe)
+        return _classifier_of(source, task, recipe, trust_remote_code)
     where = str(BUNDLED) if source is None else model_source(source)
+    code = {"trust_remote_code": trust_remote_code}
     torch.manual_seed(recipe.seed)
     try:
-        # never asked for on the terminal: a folder's own code is not run here
-        configuration: Any = AutoConfig.from_pretrained(
-            where, trust_remote_code=False, **_answers_of(task)
-        )
-        tokenizer = open_tokenizer(where)
+        # always said, or transformers would ask for it on the terminal
+        configuration: Any = AutoConfig.from_pretrained(where, **code, **_answers_of(task))
+        tokenizer = open_tokenizer(where, trust_remote_code)
         need_tokenizer(where, tokenizer)
         for name in DROPOUTS:
             if recipe.dropout is not None and hasattr(configuration, name):
@@ -116,7 +117,7 @@ def new_classifier(
         if recipe.from_scratch:
             # a configuration may ask for half precision, in which nothing can be trained
             model: Any = AutoModelForSequenceClassification.from_config(
-                configuration, dtype=torch.float32
+                configuration, dtype=torch.float32, **code
             )
         else:
             with _no_talk():  # that the head is new is what was asked for
@@ -124,7 +125,7 @@ def new_classifier(
                     where,
                     config=configuration,
                     dtype=torch.float32,
-                    trust_remote_code=False,
+                    **code,
                     output_loading_info=True,
                 )
             check_complete(model, where, report)
@@ -137,7 +138,9 @@ def new_classifier(
     return model, tokenizer
 
 
-def _classifier_of(scope: Scope, task: Task, recipe: Recipe) -> tuple[Any, Any]:
+def _classifier_of(
+    scope: Scope, task: Task, recipe: Recipe, trust_remote_code: bool
+) -> tuple[Any, Any]:
     """The scope's own weights under a fresh head; the scope itself stays as it is."""
     from transformers import AutoModelForSequenceClassification
 
@@ -151,9 +154,11 @@ def _classifier_of(scope: Scope, task: Task, recipe: Recipe) -> tuple[Any, Any]:
     torch.manual_seed(recipe.seed)
     try:
         model: Any = AutoModelForSequenceClassification.from_config(
-            configuration, dtype=torch.float32
+            configuration, dtype=torch.float32, trust_remote_code=trust_remote_code
         )
     except ValueError as error:
+        if "trust_remote_code" in str(error):
+            raise not_opened(scope.name, error) from error
         raise BadInput(f"{scope.name} is of a kind that cannot classify texts.") from error
     if not recipe.from_scratch:
         # a pooler that the scope's model does not have is new, as it is when loaded from a folder

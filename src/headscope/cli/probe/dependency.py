@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice, check_numbers
+from headscope.cli.checks import check_choice, check_numbers, check_reading
 from headscope.cli.console import draw, err, open_scope, say_faults, show_table
 from headscope.cli.probe import shared
 from headscope.files import beside
@@ -45,6 +45,7 @@ def dependency(
     mode: shared.Mode = "mean",
     max_tokens: options.MaxTokens = 128,
     limit: options.Limit = None,
+    layout: options.Layout = "auto",
     bad_data: options.BadData = "skip",
     seed: options.Seed = 0,
     model: options.Model = None,
@@ -70,6 +71,7 @@ def dependency(
     shared.check(data, test, train, table=output, map_file=map_file, drawings=drawings,
                  limit=limit, max_tokens=max_tokens, seed=seed)  # fmt: skip
     check_numbers(minimum=minimum)
+    check_reading(bad_data, layout)
     chosen: dict[str, Any] = {
         "mode": check_choice("mode", mode, "mean", "first"),
         "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
@@ -82,9 +84,11 @@ def dependency(
     }
     check_choice("vectors", vectors, "glove", "embeddings")
     shared.warn_of_same(data, test)
-    dev = shared.sentences(data, limit, chosen["bad"])
-    scored = shared.sentences(test, limit, chosen["bad"]) if test else None
-    learnt = shared.sentences(train, limit, chosen["bad"]) if train else None
+    dev = shared.sentences(data, limit, chosen["bad"], layout)
+    scored, learnt = (
+        shared.sentences(given, limit, chosen["bad"], layout) if given else None
+        for given in (test, train)
+    )
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.probes.dependency.heads import probe_dependency
 

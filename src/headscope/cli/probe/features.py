@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice
+from headscope.cli.checks import check_reading
 from headscope.cli.console import open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
 from headscope.files import beside, write_table
@@ -25,6 +25,7 @@ def features(
     ] = None,
     max_tokens: options.MaxTokens = 128,
     limit: options.Limit = None,
+    layout: options.Layout = "auto",
     bad_data: options.BadData = "skip",
     model: options.Model = None,
     device: options.Device = None,
@@ -42,8 +43,9 @@ def features(
       headscope probe features en-dev.conllu --model bert-base-uncased --other my-model -o f.csv
     """
     shared.check(data, table=output, limit=limit, max_tokens=max_tokens)
-    choice = check_choice("bad-data", bad_data, "skip", "refuse")
-    sentences = shared.sentences(data, limit, choice)
+    check_reading(bad_data, layout)
+    choice: Any = bad_data
+    sentences = shared.sentences(data, limit, choice, layout)
     # two models are two runs, each with an output of its own
     places = [beside(output, "first"), beside(output, "second")] if other else [output]
     results: list[Any] = []

@@ -45,17 +45,20 @@ def check(
     check_data(*data)
 
 
-def sentences(data: str, limit: int | None, bad: Choice) -> Iterable[Sentence]:
-    """Trees, from a treebank or by parsing plain text."""
+def sentences(
+    data: str, limit: int | None, bad: Choice, layout: str = "auto"
+) -> Iterable[Sentence]:
+    """Trees, from a treebank or by parsing plain text, whose documents `layout` tells apart."""
     from headscope.corpus.treebanks.conllu import Treebank
 
     if data.endswith(".txt"):
         from itertools import islice
 
-        from headscope.corpus.treebanks.spacy_parse import parse_file
+        from headscope.corpus.parsed_text import parsed_text
 
         err.print("Parsing plain text with spaCy; its labels are ClearNLP's.", highlight=False)
-        return list(islice(parse_file(data), limit))
+        found = parsed_text(data, layout, bad)  # pyright: ignore[reportArgumentType]
+        return list(islice(found, limit))
     bank = Treebank(data, bad, limit)
     next(iter(bank), None)  # a file that cannot be read is said before a model is opened
     return bank

