@@ -24,6 +24,7 @@ from headscope.reading.media.image_tokens import image_token, places_in_text
 from headscope.reading.media.processors import feature_extractor_of, processor_of
 from headscope.reading.media.sound_places import sound_places
 from headscope.reading.media.tower import tower_places
+from headscope.reading.media.transcript import transcript
 from headscope.reading.media.word_times import ALIGNMENT
 from headscope.reading.reading import Reading
 from headscope.text.tokens import Tokens
@@ -177,9 +178,10 @@ def _sound(scope: Scope, given: Heard, collect: Collect) -> Reading:
     inputs = _moved(scope, _tensors(features))
     of_decoder = None
     if scope.encoder_decoder:
-        ids = _transcript(scope, processor, given.text, inputs)
+        tokenizer = scope.tokenizer or processor.tokenizer
+        ids = transcript(scope, tokenizer, given.text, inputs)
         inputs["decoder_input_ids"] = ids
-        of_decoder = tokens_of_ids(scope.tokenizer or processor.tokenizer, ids[0].tolist())
+        of_decoder = tokens_of_ids(tokenizer, ids[0].tolist())
     elif given.text is not None:
         raise BadInput(f"{scope.name} hears sound and reads no text beside it.")
     collector = collect()
@@ -190,17 +192,6 @@ def _sound(scope: Scope, given: Heard, collect: Collect) -> Reading:
     named = getattr(getattr(scope.model, "generation_config", None), ALIGNMENT, None)
     metadata = {**reading.metadata, ALIGNMENT: named} if named else reading.metadata
     return dataclasses.replace(reading, sound=sound, metadata=metadata)
-
-
-def _transcript(
-    scope: Scope, processor: Any, text: str | None, inputs: Mapping[str, Tensor]
-) -> Tensor:
-    """The text the decoder reads: the caller's, or what the model hears."""
-    if text is None:
-        with torch.no_grad():
-            return scope.model.generate(**inputs, max_new_tokens=200)
-    tokenizer = scope.tokenizer or processor.tokenizer
-    return torch.tensor([tokenizer(text).input_ids], device=scope.device)
 
 
 def _prompt(processor: Any, text: str, pictures: int) -> str:

@@ -1,7 +1,8 @@
 """When each word of a transcript is heard, from the cross attention of its tokens.
 
 As users of Whisper know it: chosen heads are averaged, each moment is measured against how much it
-gets from all tokens, and dynamic time warping finds the way through words and time.
+gets from all tokens, and dynamic time warping finds the way through words and time. The way has to
+go through pauses as well, and gives them to the word that follows; those are taken off again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
+from headscope.media.pauses import pauses
 from headscope.media.places import PlaceKind
 from headscope.media.warping import first_columns, warp
 
@@ -63,7 +65,7 @@ def word_times(
     edges = np.append(
         starts[begin], min(reading.sound.seconds, float(places.seconds[heard[-1], 1]))
     )
-    return _words(part, tokens, edges)
+    return without_pauses(_words(part, tokens, edges), pauses(reading.sound))
 
 
 def spoken_tokens(part: Part) -> NDArray[np.intp]:
@@ -133,4 +135,26 @@ def _words(
             )
         else:
             made.append(WordTime(label, (int(token), int(token) + 1), start, end))
+    return tuple(made)
+
+
+def without_pauses(
+    words: tuple[WordTime, ...], silent: NDArray[np.float64]
+) -> tuple[WordTime, ...]:
+    """Words begin after the pause they were given, and end before the one that follows."""
+    made = list(words)
+    for at, word in enumerate(words):
+        middle = (word.start + word.end) / 2
+        begins = silent[:, 0] <= middle
+        before = silent[begins & (silent[:, 1] > word.start) & (silent[:, 1] < word.end)]
+        if not len(before):
+            continue
+        from_, to = before[-1]
+        made[at] = made[at]._replace(start=float(to))
+        if at and made[at - 1].end > from_ > made[at - 1].start:
+            made[at - 1] = made[at - 1]._replace(end=float(from_))
+    last = made[-1]
+    after = silent[(silent[:, 0] > last.start) & (silent[:, 1] >= last.end)]
+    if len(after):
+        made[-1] = last._replace(end=float(after[0, 0]))
     return tuple(made)
