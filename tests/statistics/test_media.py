@@ -12,7 +12,7 @@ from PIL import Image
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.media import PlaceKind, Places
-from headscope.reading.media.read import placed_tokens
+from headscope.reading.media.collecting import placed_tokens
 from headscope.statistics.media.of_part import media_values
 from headscope.statistics.media.pointing import chance_of_overlap
 from headscope.views.image import on_places

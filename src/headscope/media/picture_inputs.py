@@ -70,6 +70,25 @@ def patches_of_tile(
     return grid_of_patches(tile.window, rows, columns, (tile.height / rows, tile.width / columns))
 
 
+def centred_cells(
+    tile: Tile, rows: int, columns: int, stride: int
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Cells around every `stride`th pixel, beginning with the first; those at the edges reach it.
+
+    Convolutions with odd kernels look around the pixel they step to, not past it.
+    """
+    down, across = (
+        [0.0, *(stride * (at - 0.5) + 0.5 for at in range(1, count)), float(size)]
+        for count, size in ((rows, tile.height), (columns, tile.width))
+    )
+    grid = [(row, column) for row in range(rows) for column in range(columns)]
+    rectangles = [
+        tile.window.rectangle(down[row], across[column], down[row + 1], across[column + 1])
+        for row, column in grid
+    ]
+    return np.array(rectangles, np.float32), np.array(grid, np.int32)
+
+
 def _pixels(image_processor: Any, pixels: NDArray[np.uint8]) -> Any:
     from PIL import Image
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,10 @@ from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
 from headscope.models.evaluation import evaluating
 from headscope.models.placement import device_of
+from headscope.models.towers import tower_for
 from headscope.runs.interrupts import stopped_safely
+
+IMAGE_TOKENS = ("image_token_id", "image_token_index")  # how configurations call the id
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Description:
         return {kind: numbers[-1] + 1 for kind, numbers in self.layer_numbers.items()}
 
 
-def describe(model: nn.Module) -> Description:
+def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Description:
+    """`given` are inputs to try the model on, where the smallest are not enough to run it."""
     layers: defaultdict[Kind, set[int]] = defaultdict(set)
     heads: Counter[Kind] = Counter()
     groups: Counter[Kind] = Counter()
@@ -51,7 +56,13 @@ def describe(model: nn.Module) -> Description:
     ways: list[ReadAt] = []
     seen = {"qk": True, "values": True, "bias": False, "causal": False, "finite": True}
 
+    times: Counter[tuple[Kind, int]] = Counter()
+    in_pieces: set[Kind] = set()
+
     def look(call: Call) -> None:
+        times[call.kind, id(call.module)] += 1
+        if given is not None and times[call.kind, id(call.module)] > 1:
+            in_pieces.add(call.kind)
         layers[call.kind].add(call.layer)
         heads[call.kind] = max(heads[call.kind], call.heads)
         groups[call.kind] = max(groups[call.kind], call.groups)
@@ -72,19 +83,23 @@ def describe(model: nn.Module) -> Description:
             look(call)
             note(call)
 
-        with capture(model, both, scores=True):
-            _run(model)
+        for inputs in [given] if given is not None else _trials(model):
+            times.clear()
+            with capture(model, both, scores=True):
+                _run(model, inputs)
     if not seen["finite"]:
         raise HeadscopeError(
             f"The attention of {type(model).__name__} is not a number even on a few tokens; its "
             "weights are damaged or overflow: load it again, or with dtype='float32'."
         )
+    for kind in in_pieces:  # a tower that attends window by window: its layers cannot be counted
+        del layers[kind]
     order: tuple[Kind, ...] = ("encoder", "decoder", "cross")
     return Description(
         layer_numbers={kind: tuple(sorted(layers[kind])) for kind in order if kind in layers},
-        heads={kind: heads[kind] for kind in order if kind in heads},
-        groups={kind: groups[kind] for kind in order if kind in groups},
-        dims={kind: dims[kind] for kind in order if kind in dims and kind not in without},
+        heads={kind: heads[kind] for kind in order if kind in layers},
+        groups={kind: groups[kind] for kind in order if kind in layers},
+        dims={kind: dims[kind] for kind in order if kind in layers and kind not in without},
         read_at=ways[0],
         reads_qk=seen["qk"],
         reads_values=seen["values"],
@@ -100,9 +115,9 @@ def _adds(mask: Tensor | None) -> bool:
     return bool(mask[allowed(mask)].any())
 
 
-def _run(model: nn.Module) -> None:
+def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> None:
     try:
-        model(**trial_inputs(model))
+        tower_for(model, inputs)(**inputs)
     except (TypeError, ValueError, IndexError, RuntimeError, AttributeError) as error:
         if isinstance(error, HeadscopeError):
             raise
@@ -113,26 +128,45 @@ def _run(model: nn.Module) -> None:
         ) from error
 
 
+def _trials(model: nn.Module) -> list[dict[str, Tensor]]:
+    """One pass, or one for each of two towers, whose layers are numbered apart."""
+    inputs = trial_inputs(model)
+    seen = {name: inputs[name] for name in inputs if name == "pixel_values"}
+    if not seen or tower_for(model, seen) is model:
+        return [inputs]
+    return [seen, {name: inputs[name] for name in inputs if name not in seen}]
+
+
 def trial_inputs(model: nn.Module) -> dict[str, Tensor]:
     """The smallest inputs a model runs on: four tokens, a blank picture, a silence."""
     configuration: Any = model.config
     device = device_of(model)
     main = getattr(model, "main_input_name", "input_ids")
-    tokens = torch.tensor([[1, 2, 3, 2]], device=device)
+    pieces = [getattr(configuration, name, None) for name in IMAGE_TOKENS]  # stand for pictures
+    one, two, three = [number for number in range(1, 9) if number not in pieces][:3]
+    tokens = torch.tensor([[one, two, three, two]], device=device)
     inputs: dict[str, Tensor] = {}
     if main == "input_ids":
         inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
-    if main == "pixel_values" or hasattr(configuration, "vision_config"):
+    reads_both = any(number is not None for number in pieces)
+    if main == "pixel_values" or (hasattr(configuration, "vision_config") and not reads_both):
         inputs["pixel_values"] = _blank_picture(configuration).to(device)
     if main == "input_features":
         bins = getattr(configuration, "num_mel_bins", 80)
         frames = 2 * getattr(configuration, "max_source_positions", 1500)
         inputs[main] = torch.zeros(1, bins, frames, device=device)
     if main == "input_values":
-        inputs[main] = torch.zeros(1, 4000, device=device)
+        inputs[main] = torch.zeros(_sound_shape(configuration), device=device)
     if getattr(configuration, "is_encoder_decoder", False):
         inputs["decoder_input_ids"] = tokens
     return inputs
+
+
+def _sound_shape(configuration: Any) -> tuple[int, ...]:
+    """Samples, or moments of a spectrogram where patches are cut from one (AST)."""
+    if getattr(configuration, "time_stride", None) is not None:
+        return 1, configuration.max_length, configuration.num_mel_bins
+    return 1, 4000
 
 
 def _blank_picture(configuration: Any) -> Tensor:

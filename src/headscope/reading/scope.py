@@ -18,6 +18,7 @@ from headscope.models.embeddings import embedded_tokens
 from headscope.models.evaluation import evaluating
 from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import device_of
+from headscope.models.towers import tower_for
 from headscope.reading import predict
 from headscope.reading.arguments import (
     check_alone,
@@ -69,7 +70,9 @@ class Scope:
     @property
     def description(self) -> Description:
         if "description" not in self._shared:  # edited copies share what was found once
-            self._shared["description"] = describe(self.model)
+            from headscope.reading.media.trial import trial_with_picture
+
+            self._shared["description"] = describe(self.model, trial_with_picture(self))
         return self._shared["description"]
 
     @property
@@ -187,10 +190,15 @@ class Scope:
     ) -> Generator[Run]:
         """Run the model as `forward` does, any number of times, for the price of opening once."""
 
+        door: Any = None
+
         def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
-            tensors = inputs.inputs if isinstance(inputs, Batch) else inputs
+            tensors = self._accepted(inputs.inputs if isinstance(inputs, Batch) else inputs)
+            tower = tower_for(self.model, tensors)
+            if tower is not self.model and door is not None:
+                door.start_pass(tensors)  # the model itself, whose passes are counted, is not run
             safe_point()
-            return self.model(**self._accepted(tensors), **options)
+            return tower(**tensors, **options)
 
         with stopped_safely(), contextlib.ExitStack() as stack:
             stack.enter_context(evaluating(self.model))
@@ -198,7 +206,7 @@ class Scope:
                 stack.enter_context(torch.no_grad())
             if sink is not None or self.edits:
                 shown = self.capture(sink or _see_nothing, lazy=lazy or sink is None, scores=scores)
-                stack.enter_context(shown)
+                door = stack.enter_context(shown)
             yield run
 
     def accepts(self, name: str) -> bool:

@@ -59,15 +59,20 @@ def kind_with_pictures(reading: Reading) -> Kind:
     """A text about a picture first: it has both words and patches."""
     order: tuple[Kind, ...] = ("decoder", "cross", "encoder")
     for kind in order:
-        if kind in reading.parts and reading.parts[kind].key.places is not None:
+        if kind in reading.parts and _has_patches(reading.parts[kind]):
             return kind
     return reading.kinds[0]
+
+
+def _has_patches(part: Part) -> bool:
+    places = part.key.places
+    return places is not None and bool((places.kinds == PlaceKind.PATCH).any())
 
 
 def placed(part: Part) -> Places:
     """The places of what is looked at, or a sentence about readings that have none."""
     places = part.key.places
-    if places is None or not (places.kinds == PlaceKind.PATCH).any():
+    if places is None or not _has_patches(part):
         raise BadInput(
             "This reading has no picture; make one with scope.read(image=…) to see it shaded."
         )

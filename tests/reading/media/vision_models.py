@@ -53,9 +53,10 @@ class TextAndPictures:
         return {**made, **dict.fromkeys(self._more.get("types", ()), pieces)}
 
 
-def _scope(model: Any, processor: Any) -> hs.Scope:
+def scope_of(model: Any, processor: Any, tokenizer: Any = None) -> hs.Scope:
     spread(model)
-    tokenizer = tiny_tokenizer() if isinstance(processor, TextAndPictures) else None
+    if isinstance(processor, TextAndPictures):
+        tokenizer = tiny_tokenizer()
     return hs.load(model.eval(), tokenizer, processor=processor)
 
 
@@ -68,21 +69,23 @@ def stretched() -> Any:
 
 
 def vit() -> hs.Scope:
-    return _scope(t.ViTModel(t.ViTConfig(**VISION)), stretched())
+    return scope_of(t.ViTModel(t.ViTConfig(**VISION)), stretched())
 
 
 def deit() -> hs.Scope:
-    return _scope(t.DeiTModel(t.DeiTConfig(**VISION)), stretched())
+    larger = t.DeiTImageProcessorPil(size={"height": 36, "width": 36}, crop_size=SQUARE)
+    return scope_of(t.DeiTModel(t.DeiTConfig(**VISION)), larger)
 
 
 def dino() -> hs.Scope:
     sizes = {name: VISION[name] for name in VISION if name != "intermediate_size"}
     configuration = t.Dinov2WithRegistersConfig(**sizes, num_register_tokens=3)
-    return _scope(t.Dinov2WithRegistersModel(configuration), clip_processor())
+    return scope_of(t.Dinov2WithRegistersModel(configuration), clip_processor())
 
 
 def beit() -> hs.Scope:
-    return _scope(t.BeitModel(t.BeitConfig(**VISION, use_relative_position_bias=True)), stretched())
+    configuration = t.BeitConfig(**VISION, use_relative_position_bias=True)
+    return scope_of(t.BeitModel(configuration), t.BeitImageProcessorPil(size=SQUARE))
 
 
 def clip() -> hs.Scope:
@@ -92,18 +95,24 @@ def clip() -> hs.Scope:
         vision_config=VISION,
         projection_dim=16,
     )
-    return _scope(t.CLIPModel(configuration), clip_processor())
+    return scope_of(t.CLIPModel(configuration), clip_processor(), tiny_tokenizer())
 
 
 def siglip() -> hs.Scope:
-    return _scope(t.SiglipVisionModel(t.SiglipVisionConfig(**VISION)), stretched())
+    text = {name: TEXT[name] for name in ("vocab_size", "hidden_size", "intermediate_size")}
+    configuration = t.SiglipConfig(
+        text_config={**text, "num_hidden_layers": 2, "num_attention_heads": 4},
+        vision_config=VISION,
+    )
+    processor = t.SiglipImageProcessorPil(size=SQUARE)
+    return scope_of(t.SiglipModel(configuration), processor, tiny_tokenizer())
 
 
 def swin() -> hs.Scope:
     configuration = t.SwinConfig(
-        image_size=32, patch_size=4, embed_dim=8, depths=[1, 1], num_heads=[2, 4], window_size=4
+        image_size=32, patch_size=4, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4
     )
-    return _scope(t.SwinModel(configuration), stretched())
+    return scope_of(t.SwinModel(configuration), stretched())
 
 
 def detr() -> hs.Scope:
@@ -125,7 +134,7 @@ def detr() -> hs.Scope:
         num_queries=5,
     )
     size = {"shortest_edge": 96, "longest_edge": 200}
-    return _scope(t.DetrModel(configuration), t.DetrImageProcessorPil(size=size))
+    return scope_of(t.DetrModel(configuration), t.DetrImageProcessorPil(size=size))
 
 
 def llava() -> hs.Scope:
@@ -135,7 +144,7 @@ def llava() -> hs.Scope:
         image_token_index=tiny_tokenizer().mask_token_id,
     )
     model = t.LlavaForConditionalGeneration(configuration)
-    return _scope(model, TextAndPictures(clip_processor(), lambda _: 16))
+    return scope_of(model, TextAndPictures(clip_processor(), lambda _: 16))
 
 
 def gemma3() -> hs.Scope:
@@ -146,7 +155,7 @@ def gemma3() -> hs.Scope:
         mm_tokens_per_image=4,
     )
     model = t.Gemma3ForConditionalGeneration(configuration)
-    return _scope(model, TextAndPictures(stretched(), lambda _: 4, types=("token_type_ids",)))
+    return scope_of(model, TextAndPictures(stretched(), lambda _: 4, types=("token_type_ids",)))
 
 
 def paligemma() -> hs.Scope:
@@ -157,7 +166,7 @@ def paligemma() -> hs.Scope:
         projection_dim=32,
     )
     model = t.PaliGemmaForConditionalGeneration(configuration)
-    return _scope(model, TextAndPictures(stretched(), lambda _: 16, types=("token_type_ids",)))
+    return scope_of(model, TextAndPictures(stretched(), lambda _: 16, types=("token_type_ids",)))
 
 
 def _qwen_processor() -> TextAndPictures:
@@ -185,7 +194,7 @@ def qwen2_vl() -> hs.Scope:
     configuration = t.Qwen2VLConfig(
         vision_config={**vision, "patch_size": 8}, text_config={**TEXT, **ROTARY}, **_qwen_ids()
     )
-    return _scope(t.Qwen2VLForConditionalGeneration(configuration), _qwen_processor())
+    return scope_of(t.Qwen2VLForConditionalGeneration(configuration), _qwen_processor())
 
 
 def qwen25_vl() -> hs.Scope:
@@ -196,7 +205,7 @@ def qwen25_vl() -> hs.Scope:
         text_config={**TEXT, **ROTARY},
         **_qwen_ids(),
     )
-    return _scope(t.Qwen2_5_VLForConditionalGeneration(configuration), _qwen_processor())
+    return scope_of(t.Qwen2_5_VLForConditionalGeneration(configuration), _qwen_processor())
 
 
 def whisper() -> hs.Scope:
@@ -234,7 +243,7 @@ def wav2vec2() -> hs.Scope:
         num_conv_pos_embeddings=16,
         num_conv_pos_embedding_groups=2,
     )
-    return _scope(t.Wav2Vec2Model(configuration), t.Wav2Vec2FeatureExtractor())
+    return scope_of(t.Wav2Vec2Model(configuration), t.Wav2Vec2FeatureExtractor())
 
 
 def ast() -> hs.Scope:
@@ -247,4 +256,4 @@ def ast() -> hs.Scope:
         num_mel_bins=32,
     )
     extractor = t.ASTFeatureExtractor(max_length=64, num_mel_bins=32)
-    return _scope(t.ASTModel(configuration), extractor)
+    return scope_of(t.ASTModel(configuration), extractor)

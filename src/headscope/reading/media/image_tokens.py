@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.media.picture_inputs import Laid, patches_of_tile
 from headscope.media.places import PlaceKind, Places
+from headscope.reading.describe import IMAGE_TOKENS
 from headscope.reading.media.tower import grid_size
 from headscope.text.tokens import Tokens
 
-_NAMES = ("image_token_id", "image_token_index")
+_LOOK_WITH_QUERIES = ("qformer_config", "perceiver_config")  # what stands for a picture is learned
 
 
 def image_token(configuration: Any) -> int | None:
     """The id that marks a place for a piece of a picture, or None for models without."""
-    for name in _NAMES:
+    for name in IMAGE_TOKENS:
         number = getattr(configuration, name, None)
         if isinstance(number, int):
             return number
@@ -49,6 +50,9 @@ def _shares(configuration: Any, laid: list[Laid], total: int) -> list[int]:
     if len(one_by_one) == len(laid):
         whole = sum(one_by_one)
         return [count * total // whole for count in one_by_one]
+    tiles = [len(one.tiles) for one in laid]
+    if len(set(tiles)) > 1 and total % sum(tiles) == 0:
+        return [count * total // sum(tiles) for count in tiles]
     if total % len(laid):
         raise BadInput(
             f"{total} tokens stand for {len(laid)} pictures, which does not come out even; "
@@ -61,20 +65,31 @@ def token_places(configuration: Any, laid: Laid, count: int, picture: int) -> Pl
     """The `count` tokens of one picture: a patch each, a block of patches, or learned queries."""
     if laid.rectangles is not None and laid.grid is not None:
         return _merged(laid.rectangles, laid.grid, count, picture)
-    if len(laid.tiles) > 1:
-        raise BadInput(
-            f"The processor cuts this picture into {len(laid.tiles)} tiles, whose tokens cannot be "
-            "placed; give a smaller picture, or switch tiling off in the processor."
-        )
+    queries = Places.nowhere(np.full(count, PlaceKind.QUERY, np.int8))
     size = grid_size(configuration, laid)
-    if size is None or not laid.tiles:
-        return Places.nowhere(np.full(count, PlaceKind.QUERY, np.int8))
-    rows, columns = size
-    for pooled in range(1, min(rows, columns) + 1):
-        if (rows // pooled) * (columns // pooled) == count:
-            rectangles, grid = patches_of_tile(laid.tiles[0], rows // pooled, columns // pooled)
-            return Places.patches(rectangles, grid, picture)
-    return Places.nowhere(np.full(count, PlaceKind.QUERY, np.int8))
+    if size is None or any(hasattr(configuration, name) for name in _LOOK_WITH_QUERIES):
+        return queries
+    rearranged = getattr(configuration, "image_grid_pinpoints", None) is not None
+    each, rest = divmod(count, len(laid.tiles))
+    pooled = None if rest or (rearranged and len(laid.tiles) > 1) else _pooled(size, each)
+    if pooled is not None:  # one tile after another, each row by row
+        made = [patches_of_tile(tile, *pooled) for tile in laid.tiles]
+        return Places.joined(*(Places.patches(*one, picture) for one in made))
+    if len(laid.tiles) == 1:
+        return queries
+    raise BadInput(
+        f"The processor cuts this picture into {len(laid.tiles)} tiles, and the {count} tokens "
+        "that stand for them cannot be placed; give a smaller picture, or switch tiling off in "
+        "the processor."
+    )
+
+
+def _pooled(size: tuple[int, int], count: int) -> tuple[int, int] | None:
+    """Rows and columns of the tokens of one tile, whose blocks of patches became one each."""
+    for side in range(1, min(size) + 1):
+        if (size[0] // side) * (size[1] // side) == count:
+            return size[0] // side, size[1] // side
+    return None
 
 
 def _merged(

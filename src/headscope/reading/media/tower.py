@@ -7,23 +7,36 @@ from typing import Any
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.media.picture_inputs import Laid, patches_of_tile
+from headscope.media.picture_inputs import Laid, centred_cells, patches_of_tile
 from headscope.media.places import PlaceKind, Places
 
 STRIDES = (32, 16, 64, 8)  # of the feature maps that detectors attend over
 MOST_EXTRA = 16  # class, distillation and register tokens
 
 
-def tower_places(configuration: Any, laid: Laid, count: int, picture: int = 0) -> Places:
-    """Places of `count` positions that a tower attended with, over one tile."""
+def tower_places(
+    model: Any,
+    laid: Laid,
+    count: int,
+    picture: int = 0,
+    grid: tuple[int, int] | None = None,
+) -> Places:
+    """Places of `count` positions that a tower attended with, over one tile.
+
+    `grid` are rows and columns of patches where they are known.
+    """
+    configuration = model.config
     if laid.rectangles is not None and laid.grid is not None:
         if len(laid.rectangles) != count:
             raise _unknown(configuration, count)
         return Places.patches(laid.rectangles, laid.grid, picture)
-    rows, columns = _grid(configuration, laid, count)
-    rectangles, grid = patches_of_tile(laid.tiles[0], rows, columns)
+    size = grid or _by_patch_size(configuration, laid, count)
+    if size is None:
+        return _cells(model, laid, count, picture)
+    rows, columns = size
+    rectangles, numbers = patches_of_tile(laid.tiles[0], rows, columns)
     extra = extra_places(configuration, count - rows * columns)
-    return Places.joined(extra, Places.patches(rectangles, grid, picture))
+    return Places.joined(extra, Places.patches(rectangles, numbers, picture))
 
 
 def extra_places(configuration: Any, count: int) -> Places:
@@ -47,16 +60,32 @@ def grid_size(configuration: Any, laid: Laid) -> tuple[int, int] | None:
     return tile.height // down, tile.width // across
 
 
-def _grid(configuration: Any, laid: Laid, count: int) -> tuple[int, int]:
+def _by_patch_size(configuration: Any, laid: Laid, count: int) -> tuple[int, int] | None:
     size = grid_size(configuration, laid)
-    if size is not None and 0 <= count - size[0] * size[1] <= MOST_EXTRA:
-        return size
+    known = size is not None and 0 <= count - size[0] * size[1] <= MOST_EXTRA
+    return size if known else None
+
+
+def _cells(model: Any, laid: Laid, count: int, picture: int) -> Places:
+    """The cells of a feature map that convolutions made of the picture, for detectors."""
     tile = laid.tiles[0]
     for stride in STRIDES:
         rows, columns = -(-tile.height // stride), -(-tile.width // stride)
         if rows * columns == count:
-            return rows, columns
-    raise _unknown(configuration, count)
+            if _steps_with_odd_kernels(model):
+                found = centred_cells(tile, rows, columns, stride)
+            else:
+                found = patches_of_tile(tile, rows, columns)
+            return Places.patches(*found, picture)
+    raise _unknown(model.config, count)
+
+
+def _steps_with_odd_kernels(model: Any) -> bool:
+    """Whether convolutions look around the first pixel of each step, as those of a ResNet do."""
+    from torch import nn
+
+    steps = [one for one in model.modules() if isinstance(one, nn.Conv2d) and one.stride[0] > 1]
+    return any(one.kernel_size[0] > 1 and one.kernel_size[0] % 2 == 1 for one in steps)
 
 
 def _unknown(configuration: Any, count: int) -> BadInput:
