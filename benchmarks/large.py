@@ -122,6 +122,7 @@ def _page(reading: Reading) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path, file = Path(folder) / "page.html", Path(folder) / "reading.safetensors"
         _, taken, _ = seconds(lambda: functions()["model_view"](reading, labels=()).save(path), 1)
+        _, labelled, _ = seconds(lambda: functions()["model_view"](reading).save(path), 1)
         _, saved, _ = seconds(lambda: reading.save(file), 1)
         part = reading.part()
         _, loaded, _ = seconds(
@@ -130,6 +131,7 @@ def _page(reading: Reading) -> dict[str, Any]:
         return {
             "page, MB": path.stat().st_size / 1e6,
             "page, s": taken,
+            "page with every head labelled, s": labelled,
             "file, GB": file.stat().st_size / 1e9,
             "saving, s": saved,
             "opening and one head, s": loaded,
