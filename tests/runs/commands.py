@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
                   "--shuffles", "9"),
     "features": ("probe", "features", str(STORIES), "-m", "words", "-o", "f.csv"),
     "ablate": ("ablate", "task.tsv", "-m", "task", "-o", "a.csv", "--batch-size", "4"),
+    "patch": ("patch", "pairs.jsonl", "-m", "words", "-o", "q.csv"),
     "compare": ("compare", "words", "words-other", "texts.txt", "-o", "m.csv"),
     "finetune": ("finetune", "task.tsv", "-m", "words", "-o", "model", "--batch-size", "4",
                  "--epochs", "1"),
@@ -40,7 +41,6 @@ SHORT: dict[str, tuple[str, ...]] = {
     "models": ("models", "words"),
     "attribute": ("attribute", "the cat sat on the", "-m", "writer", "-o", "t.csv"),
     "circuits": ("circuits", "copying", "-m", "writer", "-o", "y.csv"),
-    "patch": ("patch", "pairs.jsonl", "-m", "writer", "-o", "q.csv"),
     "doctor": ("doctor",),
 }
 
@@ -63,7 +63,7 @@ def make_work(folder: Path) -> Path:
     rows = [f"{t}\t{task.classes[n]}" for t, n in zip(task.texts, task.labels, strict=True)]
     (folder / "task.tsv").write_text("\n".join(["text\tlabel", *rows]))
     (folder / "texts.txt").write_text("\n".join(f"{one} . he ran ." for one in task.texts * 6))
-    pair = {"clean": "the cat sat on the", "corrupted": "the dog sat on the",
-            "answer": "mat", "wrong": "house"}  # fmt: skip
-    (folder / "pairs.jsonl").write_text("\n".join([json.dumps(pair)] * 3))
+    pair = {"corrupted": "the dog ran to the [MASK]", "answer": "red", "wrong": "blue"}
+    lines = [{"clean": f"the {w} ran to the [MASK]", **pair} for w in ("cat", "tree", "house") * 4]
+    (folder / "pairs.jsonl").write_text("\n".join(json.dumps(one) for one in lines))
     return folder

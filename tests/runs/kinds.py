@@ -35,6 +35,10 @@ from tests.tiny import tiny_scope, tiny_tokenizer
 TREES = list(Treebank(STORIES)) * 3
 TEXTS = [" ".join(sentence.words) for sentence in TREES]
 TASK = colours(48, 3)
+CLEAN, CORRUPTED = (
+    [f"the {a} ran to the {b} [MASK]" for b in ("house", "tree", "store", "mat", "dog", "cat")]
+    for a in ("cat", "dog")
+)
 
 # small batches, each kept at once, so that little data makes many moments to stop at
 SMALL_STEPS: dict[str, Any] = {
@@ -43,6 +47,7 @@ SMALL_STEPS: dict[str, Any] = {
     "headscope.probes.passes.BATCH_TOKENS": 96,
     "headscope.probes.relations.heads.BATCH": 2,
     "headscope.finetuning.training.LOOK_EVERY": 1,
+    "headscope.circuits.patching.batch.AT_ONCE": 1,
 }
 
 
@@ -102,6 +107,8 @@ RUNS: dict[str, tuple[str, Callable[..., Any]]] = {
     "importance": ("i.csv", asked(importance)),
     "prune": ("p.csv", asked(prune, order="greedy", step=0.25)),
     "atlas": ("heads.atlas", words(hs.atlas, TEXTS[:24], ["entropy", "next"], chunk=4)),
+    "patch": ("p.parquet", words(hs.circuits.patch, CLEAN, CORRUPTED, ("red", "blue"),
+                                 method="both")),
     "compare": ("c.csv", compared),
     "finetune": ("model", trained),
     "study": ("vig.html", words(hs.studies.vig, limit=3)),

@@ -33,10 +33,11 @@ def patch(
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
+    restart: options.Restart = False,
 ) -> None:
     """Put parts of a run on a clean prompt into a run on a corrupted one, and see what comes back.
 
-    A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks make 50.
+    Run the same command again after a stop and it goes on where it was. A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks make 50.
 
     Examples:
 
@@ -56,8 +57,10 @@ def patch(
     scope = open_scope(model, device, dtype, trust_remote_code)
     fitting = given.fitting(scope) if pairs in READY else given
     asked: Any = {"what": what, "method": method}
-    found = run(scope, fitting, positions=positions, limit=limit, seed=seed, **asked)
-    found.save(output)
+    found = run(
+        scope, fitting, positions=positions, limit=limit, seed=seed, output=output,
+        restart=restart, **asked,
+    )  # fmt: skip
     if map_file is not None:
         from headscope.figures import save
 

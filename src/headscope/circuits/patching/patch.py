@@ -6,7 +6,8 @@ for all parts together from one gradient: (clean − corrupted) · ∂metric/∂
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
+from headscope.circuits.patching.kept import ENDS, Found
 from headscope.circuits.patching.pairs import Pairs, as_pairs
 from headscope.circuits.patching.result import (
     ESTIMATE,
@@ -29,11 +31,20 @@ from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.edits.sweep.split_layer import Replaced
 from headscope.errors import BadInput, HeadscopeError
+from headscope.files import check_table
+from headscope.models.finite import check_weights
+from headscope.results.storage import write_output
+from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
 Method = Literal["exact", "estimate", "both"]
+MEASURES: dict[Method, tuple[str, ...]] = {
+    "exact": (EXACT,),
+    "estimate": (ESTIMATE,),
+    "both": (EXACT, ESTIMATE),
+}
 WHATS: tuple[What, ...] = ("heads", "weights", "values", "mlps", "layers")
 RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # what gradients are taken at
 
@@ -48,7 +59,9 @@ def patch(
     method: Method = "exact",
     positions: bool = False,
     limit: int | None = None,
-    progress: bool = True,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
     seed: int = 0,
 ) -> Patching:
     """How much of the clean answer each part of the model brings back on the corrupted prompt.
@@ -56,45 +69,62 @@ def patch(
     `metric` is the answer, or the answer and what it is told from: `("Mary", "John")`; pairs from
     a file or a ready task bring their own. `what` is heads (their outputs), weights (attention
     alone), values, mlps or layers (the hidden state after each); with `positions`, one token at a
-    time. `method` is exact, estimate (a few passes in all) or both.
+    time. `method` is exact, estimate (a few passes in all) or both. With an `output` the table is
+    written there, and a run that is stopped goes on where it was.
     """
     _check(scope, what, method, positions)
+    if output is not None:
+        check_table(output, "A patching")
+    check_weights(scope.model, scope.name)
     pairs = as_pairs(clean, corrupted, metric)
     if limit is not None:
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
-    found = wiring(scope)
-    names = {"exact": (EXACT,), "estimate": (ESTIMATE,), "both": (EXACT, ESTIMATE)}[method]
-    kept: dict[str, list[Floats]] = {name: [] for name in names}
-    ends: list[Floats] = []
-    order: list[int] = []
-    tokens: tuple[str, ...] = ()
-    places: list[Place] = []
-    for batch in _tracked(list(batches(scope, pairs)), progress, f"patching {what}"):
-        here = _places(scope, found, what, len(batch.tokens[0]), positions)
-        if places and here != places:
-            raise BadInput(
-                "Patching one position at a time needs prompts that all have the same length."
-            )
-        places, tokens = here, tokens or tuple(batch.tokens[0].labels)
-        donor = record(scope, found, batch.clean, calls=what in ("weights", "values"))
-        answered = batch.read(donor.output)[:, 0].double().cpu().numpy()
-        base = np.zeros(0)
-        if ESTIMATE in kept:
-            base, effect = _estimated(scope, found, batch, donor, what, places)
-            kept[ESTIMATE].append(effect)
-        if EXACT in kept:
-            base, effect = _exact(scope, found, batch, donor, what, places)
-            kept[EXACT].append(effect)
-        ends.append(np.stack([answered, base]))
-        order += batch.places
-    back = np.argsort(order)
-    effects = {name: np.concatenate(parts, axis=1)[:, back] for name, parts in kept.items()}
-    right, wrong = np.concatenate(ends, axis=1)[:, back]
-    intervals = {name: intervals_of(one, right - wrong, seed) for name, one in effects.items()}
-    return Patching(
-        scope.name, pairs.name, what, found.stack.kind, tuple(places), effects, right, wrong,
-        tokens, intervals,
-    )  # fmt: skip
+    found, every = wiring(scope), list(batches(scope, pairs))
+    places = _common_places(scope, found, what, every, positions)
+    identity = {
+        **scope_identity(scope),
+        "pairs": fingerprint(pairs.pairs),
+        "settings": [what, method, positions],
+    }
+    title = f"Patching {what}"
+    with Run(output, identity, title=title, restart=restart, progress=progress) as run:
+        part = run.part("effects")
+        kept = Found(MEASURES[method], len(places), part.recall())
+        run.tell(kept.done, len(every))
+        for batch in every[kept.done :]:
+            rows = _of_batch(scope, found, batch, what, method, places)
+            with part.step(kept.state):
+                kept.add(rows, batch.places)
+            run.tell(kept.done, len(every))
+        effects, right, wrong = kept.in_order()
+        intervals = {name: intervals_of(one, right - wrong, seed) for name, one in effects.items()}
+        made = Patching(
+            scope.name, pairs.name, what, found.stack.kind, tuple(places), effects, right, wrong,
+            tuple(every[0].tokens[0].labels), intervals,
+        )  # fmt: skip
+        if output is not None:
+            write_output(made, output, made.table)
+    return made
+
+
+def _of_batch(
+    scope: Scope,
+    found: Wiring,
+    batch: PairBatch,
+    what: What,
+    method: Method,
+    places: list[Place],
+) -> dict[str, Floats]:
+    """e b per measure, and 2 b: the metric on the clean and the corrupted prompts."""
+    donor = record(scope, found, batch.clean, calls=what in ("weights", "values"))
+    answered = batch.read(donor.output)[:, 0].double().cpu().numpy()
+    rows: dict[str, Floats] = {}
+    base = np.zeros(0)
+    if ESTIMATE in MEASURES[method]:
+        base, rows[ESTIMATE] = _estimated(scope, found, batch, donor, what, places)
+    if EXACT in MEASURES[method]:
+        base, rows[EXACT] = _exact(scope, found, batch, donor, what, places)
+    return {**rows, ENDS: np.stack([answered, base])}
 
 
 def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
@@ -111,13 +141,15 @@ def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
         )
 
 
-def _tracked(items: list[PairBatch], progress: bool, label: str) -> Iterable[PairBatch]:
-    if not progress or len(items) < 2:
-        return items
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(items, label, console=Console(stderr=True), transient=True)
+def _common_places(
+    scope: Scope, found: Wiring, what: What, every: list[PairBatch], positions: bool
+) -> list[Place]:
+    lengths = {len(batch.tokens[0]) for batch in every}
+    if positions and len(lengths) > 1:
+        raise BadInput(
+            "Patching one position at a time needs prompts that all have the same length."
+        )
+    return _places(scope, found, what, max(lengths), positions)
 
 
 def _places(scope: Scope, found: Wiring, what: What, length: int, positions: bool) -> list[Place]:
