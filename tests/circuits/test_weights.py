@@ -39,6 +39,25 @@ def test_fused_matrices_and_biases_of_gpt2_come_apart(tiny_gpt2) -> None:
         attention.c_attn.bias.zero_()
 
 
+@pytest.mark.parametrize(
+    ("architecture", "norm"),
+    [("LlamaForCausalLM", "model.norm"), ("GPT2LMHeadModel", "transformer.ln_f")],
+)
+def test_logits_are_read_through_the_gain_of_the_last_norm(architecture, norm) -> None:
+    scope = tiny_scope(architecture)
+    gain = scope.model.get_submodule(norm).weight
+    with torch.no_grad():
+        gain.uniform_(0.5, 2.0)
+    wanted = scope.model.get_output_embeddings().weight.detach() * gain.detach()
+    if architecture == "GPT2LMHeadModel":
+        wanted = wanted - wanted.mean(-1, keepdim=True)
+    assert torch.allclose(vocabulary(scope)[1], wanted, atol=1e-5)
+
+
+def test_a_transform_before_the_output_layer_is_said_to_be_left_out(tiny_bert) -> None:
+    assert "transform before the output layer" in hs.circuits.copying(tiny_bert).note
+
+
 def test_a_head_that_is_the_identity_copies_and_its_negative_suppresses() -> None:
     found = hs.circuits.copying(built_scope(copying_model(), "copies"))
     assert found.map("copying") == pytest.approx(np.array([[1.0, -1.0]]), abs=1e-5)

@@ -47,6 +47,7 @@ class Wiring:
     before_attention: dict[int, nn.Module]  # the norm that feeds an attention module
     after_projection: dict[int, nn.Module]  # the norm a projection's output goes through
     last_norm: nn.Module | None  # between the last layer and the output layer
+    transformed: bool  # something else with weights stands there too (BERT's transform)
 
     def layer_of(self, module: nn.Module) -> int | None:
         for number, layer in enumerate(self.stack.layers):
@@ -84,7 +85,7 @@ def _find(scope: Scope) -> Wiring:
     norms = tuple(module for module in scope.model.modules() if is_norm(module))
     every = frozenset(id(module) for layer in cuts for module in layer)
     projections = _projections(scope.model, calls)
-    beside = _norms_beside(scope, stack, norms, projections)
+    beside = (*_norms_beside(scope, stack, norms, projections), *_at_the_end(scope, stack, norms))
     first = Wiring(stack, cuts, every, projections, norms, *beside)
     with torch.enable_grad():
         traced = trace(scope, first, trial_inputs(scope.model))
@@ -123,8 +124,8 @@ def _projections(model: nn.Module, calls: list[Call]) -> dict[int, Projection]:
 @stopped_safely()
 def _norms_beside(
     scope: Scope, stack: Stack, norms: tuple[nn.Module, ...], projections: dict[int, Projection]
-) -> tuple[dict[int, nn.Module], dict[int, nn.Module], nn.Module | None]:
-    """Which norm feeds each attention module, takes each projection's output, and comes last.
+) -> tuple[dict[int, nn.Module], dict[int, nn.Module]]:
+    """Which norm feeds each attention module, and which takes each projection's output.
 
     Told by the very tensors that pass between them. A norm outside the attention's own layer made
     the stream itself (BERT normalises after adding) and is none in front of it.
@@ -133,9 +134,6 @@ def _norms_beside(
     after: dict[int, nn.Module] = {}
     made: list[tuple[Tensor, nn.Module]] = []  # kept alive, so that identity means something
     written: list[tuple[Tensor, int]] = []
-    last: list[nn.Module] = []
-    inside = {id(part) for layer in stack.layers for part in layer.modules()}
-    output_layer: Any = getattr(scope.model, "get_output_embeddings", lambda: None)()
 
     def norm_ran(module: nn.Module, given: Any, output: Any) -> None:
         made.append((output, module))
@@ -143,16 +141,13 @@ def _norms_beside(
 
     def attention_runs(module: nn.Module, args: Any, kwargs: Any) -> None:
         hidden = args[0] if args else kwargs.get("hidden_states")
-        own = [norm for tensor, norm in made if tensor is hidden and id(norm) in inside]
+        own = [norm for tensor, norm in made if tensor is hidden]
         layer = next(one for one in stack.layers if any(p is module for p in one.modules()))
         if own and any(part is own[-1] for part in layer.modules()):
             before[id(module)] = own[-1]
 
     def projection_ran(module: nn.Module, given: Any, output: Any) -> None:
         written.append((output, id(module)))
-
-    def words_read(module: nn.Module, given: Any) -> None:
-        last.extend(n for tensor, n in made if tensor is given[0] and id(n) not in inside)
 
     handles = [norm.register_forward_hook(norm_ran) for norm in norms]
     for layer in stack.layers:
@@ -162,14 +157,41 @@ def _norms_beside(
                 handles.append(hook)
             if id(module) in projections:
                 handles.append(module.register_forward_hook(projection_ran))
-    if output_layer is not None:
-        handles.append(output_layer.register_forward_pre_hook(words_read))
+    _run_once(scope, handles)
+    return before, after
+
+
+def _at_the_end(
+    scope: Scope, stack: Stack, norms: tuple[nn.Module, ...]
+) -> tuple[nn.Module | None, bool]:
+    """The last norm to run between the last layer and the output layer, and whether more does."""
+    inside = {id(part) for layer in stack.layers for part in layer.modules()}
+    output_layer: Any = getattr(scope.model, "get_output_embeddings", lambda: None)()
+    if output_layer is None:
+        return None, False
+    ran: list[nn.Module] = []
+    between: list[nn.Module] = []
+
+    def words_read(module: nn.Module, given: Any) -> None:
+        between.extend(ran)
+
+    handles = [stack.layers[-1].register_forward_hook(lambda *_: ran.clear())]
+    for module in scope.model.modules():
+        weighs = any(True for _ in module.parameters(recurse=False))
+        if weighs and id(module) not in inside and module is not output_layer:
+            handles.append(module.register_forward_hook(lambda module, *_: ran.append(module)))
+    handles.append(output_layer.register_forward_pre_hook(words_read))
+    _run_once(scope, handles)
+    last = [module for module in between if any(module is norm for norm in norms)]
+    return last[-1] if last else None, len(between) > len(last)
+
+
+def _run_once(scope: Scope, handles: list[Any]) -> None:
     try:
         scope.forward(trial_inputs(scope.model))
     finally:
         for handle in handles:
             handle.remove()
-    return before, after, last[-1] if last else None
 
 
 def _head_size(model: Any, call: Call) -> int:

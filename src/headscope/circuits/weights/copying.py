@@ -50,7 +50,7 @@ def copying(scope: Scope) -> Copying:
     through = unembed_embed(into, out)
     rows: list[tuple[int, int, float]] = []
     for number, layer in enumerate(weights.layers):
-        small = layer.o @ through @ layer.v  # h d d
+        small = layer.o.double() @ through @ layer.v.double()  # h d d
         rows += [(number, head, value) for head, value in enumerate(eigen_score(small).tolist())]
     frame = pd.DataFrame(rows, columns=["layer", "head", "value"])
     note = f"Left out: {', '.join(weights.left_out)}."
@@ -63,7 +63,7 @@ def unembed_embed(into: Tensor, out: Tensor) -> Tensor:
     for start in range(0, len(into), CHUNK):
         some = slice(start, start + CHUNK)
         total += (out[some].T @ into[some]).double().cpu()
-    return total.to(into)
+    return total.to(into.device)
 
 
 def eigen_score(matrices: Tensor) -> Tensor:

@@ -72,6 +72,8 @@ def head_weights(scope: Scope) -> HeadWeights:
         left_out.append("the scale of the norms on q and k")
     if any(layer.rotates for layer in layers):
         left_out.append("the rotation of positions")
+    if wired.transformed:
+        left_out.append("the transform before the output layer")
     return HeadWeights(calls[0].kind, tuple(layers), tuple(left_out))
 
 
