@@ -135,7 +135,7 @@ def test_composition_is_the_bridges_between_all_heads_of_four_pairs_of_layers(
 def test_copying_is_that_of_the_bridges_eigenvalues(bridge, smollm2) -> None:
     found = hs.circuits.copying(smollm2).map("copying")
     into, out = bridge.W_E.detach().double(), bridge.W_U.detach().double()
-    for layer in (0, 11, 23, 29):
+    for layer in (11, 29):
         ov, _ = circuits_of(bridge, layer)
         for head in range(HEADS):
             values = (into @ ov[head] @ out).eigenvalues

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import attribute as attribute
     from headscope.circuits.logits.attribution import Attribution as Attribution
+    from headscope.circuits.mixing import mixing as mixing
     from headscope.circuits.names.named import named as named
     from headscope.circuits.outputs import head_outputs as head_outputs
     from headscope.circuits.patching.pairs import Pair as Pair
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from headscope.circuits.patching.ready import task as task
     from headscope.circuits.patching.result import Patching as Patching
     from headscope.circuits.saliency.inputs import inputs as inputs
-    from headscope.circuits.weightings import mixing as mixing
     from headscope.circuits.weightings import weighted as weighted
+    from headscope.circuits.weightings import with_weightings as with_weightings
     from headscope.circuits.weights.composition import composition as composition
     from headscope.circuits.weights.copying import copying as copying
     from headscope.circuits.weights.top_tokens import ov_tokens as ov_tokens
@@ -44,11 +45,12 @@ _HOMES = {
     "inputs": "saliency.inputs",
     "patch": "patching.patch",
     "path_patch": "patching.path",
-    "mixing": "weightings",
+    "mixing": "mixing",
     "read_pairs": "patching.pairs",
     "task": "patching.ready",
     "named": "names.named",
     "weighted": "weightings",
+    "with_weightings": "weightings",
     "ov_tokens": "weights.top_tokens",
     "qk_tokens": "weights.top_tokens",
 }

@@ -81,11 +81,14 @@ Outputs = Mapping[tuple[Kind, int], LayerOutputs]
 
 def head_outputs(scope: Scope, text: Text, text_pair: Text | None = None) -> Outputs:
     """What every head writes on one text, by kind and layer."""
+    return outputs_of(scope, one_text(scope, text, text_pair))
+
+
+def one_text(scope: Scope, text: Text, text_pair: Text | None) -> Mapping[str, Tensor]:
+    """The model's inputs; of two stacks, `text_pair` is what the decoder reads."""
     if scope.encoder_decoder:
-        inputs = encode_both(scope, [text], [text_pair])[0].inputs
-    else:
-        inputs = scope.encode([text], [text_pair]).inputs
-    return outputs_of(scope, inputs)
+        return encode_both(scope, [text], [text_pair])[0].inputs
+    return scope.encode([text], [text_pair]).inputs
 
 
 def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
@@ -98,7 +101,7 @@ def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
     with stopped_safely(), contextlib.ExitStack() as undo:
 
         def note(call: Call) -> None:
-            module = _projection(scope, call)
+            module = projection_of(scope, call)
             if id(module) not in waiting:
                 handle = module.register_forward_hook(written)
                 undo.callback(handle.remove)
@@ -112,7 +115,7 @@ def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
     return found
 
 
-def _projection(scope: Scope, call: Call) -> nn.Module:
+def projection_of(scope: Scope, call: Call) -> nn.Module:
     if call.v is None:
         raise HeadscopeError(
             f"{scope.name} computes its attention outside the interface that hands over the "

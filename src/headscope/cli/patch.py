@@ -37,7 +37,8 @@ def patch(
 ) -> None:
     """Put parts of a run on a clean prompt into a run on a corrupted one, and see what comes back.
 
-    Run the same command again after a stop and it goes on where it was. A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks make 50.
+    A pair is a line {"clean": …, "corrupted": …, "answer": …, "wrong": …}; ready tasks make 50.
+    Run the same command again after a stop and it goes on where it was.
 
     Examples:
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from headscope.errors import BadInput
+from headscope.reading.weighting import Weighting
 from headscope.reading.weights.layer import Array, LayerAttention
 from headscope.text.tokens import Tokens
 
@@ -27,6 +29,7 @@ class Part:
     causal: bool = False
     rotary: bool = False
     why_no_qk: str | None = None
+    weightings: Mapping[str, Weighting] = field(default_factory=dict[str, Weighting], repr=False)
     numbers: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:

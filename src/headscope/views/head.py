@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.reading import Reading
-from headscope.views.caption import caption, heading
+from headscope.views.caption import heading
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
 from headscope.views.selection import is_right_to_left, select
 from headscope.views.state import check_heads, check_layer, check_token, checked, several
+from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -22,6 +23,7 @@ MOST_DESCRIBED = 8  # lines that a figure names with their numbers
 
 NAME = "head"
 SHOWS = "tokens on two sides, a line for every weight, a colour for every head"
+OPTIONS = OPTION
 
 
 def build(
@@ -47,6 +49,7 @@ def build(
         opening = opening_head(part, as_labels(sending.labels, part.kind), layer)
         layer = opening[0] if layer is None else layer
         heads = [opening[1]] if heads is None else heads
+    weighting_of(part, options)
     state = {
         "kind": part.kind,
         "layer": layer,
@@ -87,7 +90,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         heads=heads,
         of_heads=part.heads,
         title=heading(part.kind, layer, heads, part.heads, labels),
-        caption=caption(reading),
+        caption=drawn_caption(reading, part, state),
         lines=lines,
         pinned=pinned,
         square_root=square_root,

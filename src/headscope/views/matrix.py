@@ -15,6 +15,7 @@ from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen
 from headscope.views.selection import select
 from headscope.views.state import checked
+from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -25,6 +26,7 @@ MOST_DESCRIBED = 8  # weights that a figure names
 
 NAME = "matrix"
 SHOWS = "one head's map with tokens on both axes, or the difference of two readings"
+OPTIONS = OPTION
 
 
 def build(
@@ -43,6 +45,7 @@ def build(
     if other is not None:
         check_comparable(reading, other)
     layer, head = chosen(part, as_labels(sending.labels, part.kind), layer, head)
+    weighting_of(part, options)
     state = {
         "kind": part.kind,
         "layer": layer,
@@ -71,7 +74,7 @@ def draw(
     seen = select(part, layer, state, [head])
     weights = seen.weights[0]
     difference = other is not None and chosen_reading == "difference"
-    text = caption(base)
+    text = drawn_caption(base, part, state)
     if other is not None and difference:
         weights = weights - select(other.part(state["kind"]), layer, state, [head]).weights[0]
         text = f"{caption(reading)}\nminus {caption(other)}"

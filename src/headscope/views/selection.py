@@ -18,6 +18,7 @@ from headscope.figures.tokens import TokenLine
 from headscope.reading import Part
 from headscope.reading.word_level import join_pieces, word_starts, words_of
 from headscope.text.tokens import Tokens
+from headscope.views.weighting import factor
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def select(
     part: Part, layer: int, state: Mapping[str, Any], heads: Sequence[int] | None = None
 ) -> Selected:
     """The layer's heads (or some of them) under the state's unit, specials and filter."""
-    weights = _weights(part, layer, heads)
+    weights = _weights(part, layer, heads) * factor(part, state, layer, heads)
     without_first = state.get("first") == "hidden"
     if without_first:  # of a split first word the other pieces still count
         weights = np.concatenate([np.zeros_like(weights[..., :1]), weights[..., 1:]], axis=-1)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
+from headscope.views.weighting import factor
 
 MOST = 64  # queries averaged when no word is in hand
 AT_ONCE = 64  # rows computed together from q and k
@@ -126,6 +127,7 @@ def _from_queries(
     for at in looked:
         tokens = np.arange(query.start[at], query.end[at])
         rows = rows_of(part.layer(state["layer"]), heads, tokens)
+        rows = rows * factor(part, state, state["layer"], heads)
         total += _kept(part, state, _joined(rows, key).mean(axis=1)[:, None], query, key, [at])[
             :, 0
         ]
@@ -145,7 +147,8 @@ def _to_keys(
     for low in range(0, len(query), AT_ONCE):
         units = list(range(low, min(low + AT_ONCE, len(query))))
         tokens = np.concatenate([np.arange(query.start[at], query.end[at]) for at in units])
-        rows = _joined(rows_of(layer, heads, tokens), key)
+        rows = rows_of(layer, heads, tokens) * factor(part, state, state["layer"], heads)
+        rows = _joined(rows, key)
         sizes = query.end[units] - query.start[units]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         mean = np.add.reduceat(rows, starts, axis=1) / sizes[:, None]

@@ -12,12 +12,13 @@ from headscope.errors import BadInput
 from headscope.reading import Part, Reading
 from headscope.text.tokens import TokenClass, Tokens
 from headscope.text.written import written
-from headscope.views.caption import caption, heading
+from headscope.views.caption import heading
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import opening_head
 from headscope.views.selection import is_right_to_left
 from headscope.views.shading import Shading, Units, rows_of, shade, units_of
 from headscope.views.state import check_heads, check_layer, check_token, checked, several
+from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.encoding import sample
 from headscope.views.wire.frame import Sending, frame
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 NAME = "text"
 SHOWS = "the running text, words shaded by attention from or to the words in hand"
 OPTIONS = {
+    **OPTION,
     "side": ("query", "key"),  # the words in hand look, or are looked at
     "also": list,  # tokens in hand together with the one pinned
     "combine": ("mean", "sum"),  # what several words give together
@@ -68,6 +70,7 @@ def build(
     hand = _listed(query if key is None else key, part, side)
     if not hand and query is None and key is None and options["side"] == "query":
         hand = [telling_query(part, layer, *heads)]
+    weighting_of(part, options)
     state = {
         "kind": part.kind,
         "layer": layer,
@@ -125,7 +128,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     figure = running_text(
         words(part, state, shading),
         title=f"{title}\n{sentence(part, state, shading)}",
-        caption=caption(reading),
+        caption=drawn_caption(reading, part, state),
         largest=float(shading.weights.max(initial=0.0)) or 1.0,
         square_root=state.get("scale") == "sqrt",
         of_heads=part.heads,

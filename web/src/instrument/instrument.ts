@@ -80,7 +80,7 @@ export class Instrument implements Mounted {
       shade: () => this.shade(),
       colours: (heads) => headColours(heads, this.shade()),
       height: () => this.height(),
-      status: (text, legend) => this.say({ status: text, legend: legend === undefined ? this.notice.legend : legend }),
+      status: (text, legend) => this.say({ status: text, legend: legend === undefined ? this.notice.legend : this.named(legend) }),
       announce: (text) => (this.live.textContent = text),
       openText: options.openText ?? null,
       busy: (on) => this.stage.classList.toggle("busy", on),
@@ -214,12 +214,18 @@ export class Instrument implements Mounted {
       this.context.announce(`Layer ${state.layer}, ${state.heads ? `head ${state.heads.join(", ") || "none"}` : "all heads"}`);
     }
     this.tooltip.hide();
-    if (state.view !== before.view) this.show(state.view);
+    this.show(state.view);
     this.drawnFor = this.size();
-    this.view?.update(state, state.view === before.view ? before : null);
+    this.view?.update(state, state.view === before.view && state.weighting === before.weighting ? before : null);
     this.options.onState?.(state);
     this.stopAhead();
     void this.painting.painted().then(() => this.lookAhead());
+  }
+
+  /** A legend says what is drawn where that is not the weight. */
+  private named(legend: Legend | null): Legend | null {
+    const drawn = (this.tooltip.says = this.reading.weighting === "weight" ? "" : this.reading.drawn);
+    return legend && drawn ? { ...legend, title: legend.title.replace("weight", drawn) } : legend;
   }
 
   private lookAhead(): void {
@@ -229,6 +235,7 @@ export class Instrument implements Mounted {
 
   private show(name: ViewName): void {
     const definition = definitions.find((each) => each.name === name) ?? definitions[0];
+    this.reading.weighting = definition.controls.includes("weighting") && !this.other ? this.state.weighting : "weight";
     if (definition === this.definition) return;
     this.view?.destroy();
     this.definition = definition;

@@ -56,6 +56,12 @@ const choices: Choice[] = [
   { control: "order", title: "order", entries: named([["number", "by number"], ["label", "strongest label first"]]) },
   { control: "sort", title: "neurons", entries: named([["number", "in their order"], ["contribution", "by contribution"]]) },
   {
+    control: "weighting",
+    title: "draw",
+    entries: named([["weight", "weight"], ["norm", "norm"], ["logit", "towards the logit"]]),
+    when: ({ reading, other }) => reading.canWeigh && !other,
+  },
+  {
     control: "reading",
     title: "reading",
     entries: named([["this", "this"], ["other", "other"], ["difference", "this − other"]]),

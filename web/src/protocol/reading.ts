@@ -24,6 +24,11 @@ export interface Prediction {
   byKey: Float32Array;
 }
 
+interface Weighing {
+  title: string;
+  factors: Partial<Record<string, Float32Array>>;
+}
+
 export class Reading {
   private readonly predictions = new Cache<Prediction>(8 * MB, (found) => found.byKey.byteLength);
   private readonly layers = new Cache<LayerData>(256 * MB, (layer) => layer.bytes);
@@ -32,7 +37,12 @@ export class Reading {
   private readonly columns = new Cache<Float32Array>(8 * MB, (values) => values.byteLength);
   private readonly placed = new Cache<Places>(32 * MB, (places) => places.rectangles.byteLength);
   private readonly bitmaps = new Cache<ImageBitmap>(128 * MB, (bitmap) => 4 * bitmap.width * bitmap.height);
+  private readonly weighings = new Cache<Weighing>(64 * MB, () => MB);
   readonly header: Header;
+  /** What stands for the weight, in words where it is not the weight itself; the answer that logits are those of. */
+  weighting = "weight";
+  drawn = "";
+  target: string | null = null;
 
   /** `which` picks the second reading of a container that holds two. */
   constructor(
@@ -99,13 +109,48 @@ export class Reading {
     return decodeLayer(fetched, its, found, found.pieces?.[0] ?? null);
   }
 
+  /** Whether something else than the weight can be drawn. */
+  get canWeigh(): boolean {
+    return Object.keys(this.header.weightings ?? {}).length > 0 || this.source.fetchWeighting !== undefined;
+  }
+
+  /** What weights are drawn times, one number a key; null: as they are. */
+  async factor(kind: Kind, layer: number, head: number): Promise<Float32Array | null> {
+    const { weighting: by, target } = this;
+    if (by === "weight") return null;
+    const { title, factors } = await this.weighings.get(this.by, async () => {
+      const here = this.header.weightings?.[by];
+      if (!here && !this.source.fetchWeighting) throw new Error("This file can draw the weights alone; hs.circuits.with_weightings(scope, text) makes one with more.");
+      const source = here ? this.source : openContainer(await this.source.fetchWeighting!(by, target));
+      const { title, parts } = source.header.weightings![by];
+      const factors: Partial<Record<string, Float32Array>> = {};
+      for (const [of, { buffer }] of Object.entries(parts)) factors[of] = (await decode(source.header.buffers[buffer], await source.buffer(buffer), buffer)) as Float32Array;
+      return { title, factors };
+    });
+    const found = factors[kind];
+    if (!found) throw new Error(`Only the weights of ${kind} attention can be drawn.`);
+    this.drawn = title;
+    const { layers, heads } = this.part(kind);
+    const s = this.tokens(kind).key.text.length;
+    return found.subarray((layers.indexOf(layer) * heads + head) * s).subarray(0, s);
+  }
+
+  /** What is drawn, as a name to keep things under. */
+  get by(): string {
+    return `${this.weighting} ${this.weighting === "logit" ? this.target : ""}`;
+  }
+
   map(kind: Kind, layer: number, head: number): Promise<Float32Array> {
-    return this.maps.get(`${kind} ${layer} ${head}`, async () => headMap(await this.layer(kind, layer, head), head));
+    return this.maps.get(`${this.by} ${kind} ${layer} ${head}`, async () => {
+      const factor = await this.factor(kind, layer, head);
+      const map = headMap(await this.layer(kind, layer, head), head);
+      return factor ? (await map).map((weight, i) => weight * factor[i % factor.length]) : map;
+    });
   }
 
   /** The map if it has been computed already. */
   peek(kind: Kind, layer: number, head: number): Float32Array | null {
-    return this.maps.peek(`${kind} ${layer} ${head}`);
+    return this.maps.peek(`${this.by} ${kind} ${layer} ${head}`);
   }
 
   /** Where the positions of one side lie; null for words. */

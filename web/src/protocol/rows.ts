@@ -18,13 +18,19 @@ export class HeadRows {
   constructor(
     private readonly layer: LayerData,
     private readonly head: number,
+    private readonly factor: Float32Array | null = null,
   ) {
     this.inputs = layer.maps ? null : layer.inputs(head);
     if (!layer.maps && !this.inputs) throw new Error("This layer carries neither maps nor q and k.");
   }
 
-  /** The weights of one query, one number a key. */
+  /** What is drawn of one query, one number a key. */
   row(query: number): Float32Array {
+    const row = this.weights(query);
+    return this.factor ? row.map((weight, key) => weight * this.factor![key]) : row;
+  }
+
+  private weights(query: number): Float32Array {
     const { t, s, maps } = this.layer;
     if (maps) {
       const start = (this.layer.place(this.head) * t + query) * s;
@@ -46,7 +52,7 @@ export class HeadRows {
     for (let query = 0; query < t; query++) {
       const weight = maps ? maps.codes[(this.layer.place(this.head) * t + query) * s + key] * maps.scale : this.weight(query, key, norms!.logSum[query]);
       const share = shown ? norms!.kept[query] : 1;
-      column[query] = share > 0 ? weight / share : 0;
+      column[query] = share > 0 ? (weight * (this.factor?.[key] ?? 1)) / share : 0;
     }
     return column;
   }
@@ -79,12 +85,12 @@ export class HeadRows {
     const norms: Norms = { logSum: new Float64Array(t), kept: new Float64Array(t) };
     let until = performance.now() + 40;
     for (let query = 0; query < t; query++) {
-      const row = this.row(query);
+      const row = this.weights(query);
       let top = 0;
       let kept = 0;
       for (let key = 0; key < s; key++) {
         if (row[key] > row[top]) top = key;
-        if (!shown || shown[key]) kept += row[key];
+        if (!shown || shown[key]) kept += row[key] * (this.factor?.[key] ?? 1);
       }
       norms.kept[query] = kept;
       if (this.inputs) norms.logSum[query] = this.score(query, top) - Math.log(row[top]);

@@ -52,9 +52,17 @@ export interface Header extends MediaHeader {
   atlas?: AtlasHeader | null;
   /** What made the predicted token: the prediction view. */
   prediction?: PredictionHeader | null;
+  /** What may be drawn in place of the weight, by name. */
+  weightings?: Record<string, Weighting>;
   /** A sentence about what a page with a budget leaves out. */
   left_out?: string;
   buffers: Record<string, BufferEntry>;
+}
+
+/** What is drawn is weight × factor, at most 1; factors are (layers, heads, keys) of a part. */
+export interface Weighting {
+  title: string;
+  parts: Partial<Record<Kind, { buffer: string }>>;
 }
 
 export interface Part {
@@ -233,6 +241,8 @@ export interface State {
   marked: number[];
   /** Head map: name of the column in use ("" = first). */
   column: string;
+  /** What is drawn: α, ‖α v W‖, or the size of its part along an answer's logit. */
+  weighting: "weight" | "norm" | "logit";
   /** Matrix view: which of two readings. */
   reading: "this" | "other" | "difference";
 }
@@ -246,6 +256,8 @@ export interface Source {
   fetchLayer?(kind: Kind, layer: number, head: number): Promise<ArrayBuffer | Uint8Array>;
   /** A container whose header has a prediction of this target; the likeliest if null. */
   fetchPrediction?(target: string | null): Promise<ArrayBuffer | Uint8Array>;
+  /** A container whose header has that weighting. */
+  fetchWeighting?(by: string, target: string | null): Promise<ArrayBuffer | Uint8Array>;
 }
 
 export interface MountOptions {

@@ -23,6 +23,8 @@ export interface TooltipContent {
 
 export class Tooltip {
   readonly element = make("div", { class: "tooltip", role: "tooltip", id: "tooltip", hidden: true });
+  /** What the numbers are, where they are not weights. */
+  says = "";
   private text = "";
 
   constructor(private readonly root: HTMLElement) {
@@ -40,6 +42,7 @@ export class Tooltip {
       element.append(line);
     }
     if (content.picture) element.append(content.picture);
+    if (this.says) element.append(make("div", { class: "note" }, this.says));
     if (content.note) element.append(make("div", { class: "note" }, content.note));
     if (content.weight === undefined) element.removeAttribute("data-weight");
     else element.setAttribute("data-weight", String(content.weight));

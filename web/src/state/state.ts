@@ -27,6 +27,7 @@ export const defaults: State = {
   marked: [],
   column: "",
   reading: "this",
+  weighting: "weight",
 };
 
 export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
@@ -43,6 +44,7 @@ export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
   order: ["number", "label"],
   sort: ["number", "contribution"],
   reading: ["this", "other", "difference"],
+  weighting: ["weight", "norm", "logit"],
 };
 
 /** A view's own entry of the state: its default, and, where it is a choice, what may be chosen. */

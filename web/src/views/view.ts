@@ -9,7 +9,7 @@ import type { Painting } from "../instrument/painting";
 
 export type Control =
   | "filter" | "specials" | "unit" | "minimum" | "scale" | "layout" | "direction"
-  | "thumbnails" | "order" | "find" | "sort" | "wrap" | "column" | "reading" | "layer" | "head" | "first";
+  | "thumbnails" | "order" | "find" | "sort" | "wrap" | "column" | "reading" | "layer" | "head" | "first" | "weighting";
 
 export interface Legend {
   /** Colour ramp with its ends, or line samples. */

@@ -99,11 +99,11 @@ def composition(scope: Scope, through: tuple[Through, ...] = THROUGH) -> Composi
 def _scores(weights: HeadWeights, through: Through) -> NDArray[np.float32]:
     layers, heads = len(weights.layers), weights.heads
     scores = np.full((layers, heads, layers, heads), np.nan, dtype=np.float32)
+    written = [_wide(one.v, one.o) for one in weights.layers]
     for late in range(1, layers):
-        reads, rest = _reader(weights, late, through)
+        tall = _tall(*_reader(weights, late, through))
         for early in range(late):
-            one = weights.layers[early]
-            scores[early, :, late] = _pairwise(one.v, one.o, reads, rest).cpu().numpy()
+            scores[early, :, late] = _pairwise(written[early], tall).cpu().numpy()
     return scores
 
 
@@ -116,11 +116,18 @@ def _reader(weights: HeadWeights, late: int, through: Through) -> tuple[Tensor, 
     return first, second.transpose(1, 2)
 
 
-def _pairwise(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
-    """h h′: ‖A B C D‖ / (‖A B‖ ‖C D‖) for factors A (m×d), B (d×m), C (m×d), D (d×m)."""
-    left = _root(a.transpose(1, 2) @ a)  # h d d: ‖A X‖ = ‖left X‖
-    right = _root(d @ d.transpose(1, 2))  # h′ d d: ‖X D‖ = ‖X right‖
-    wide, tall = left.transpose(1, 2) @ b, c @ right
+def _wide(a: Tensor, b: Tensor) -> Tensor:
+    """h d m of the norm of A B, whatever it is multiplied with: ‖A X‖ = ‖√(AᵀA) X‖."""
+    return _root(a.transpose(1, 2) @ a) @ b
+
+
+def _tall(c: Tensor, d: Tensor) -> Tensor:
+    """h m d of the norm of C D: ‖X D‖ = ‖X √(D Dᵀ)‖."""
+    return c @ _root(d @ d.transpose(1, 2))
+
+
+def _pairwise(wide: Tensor, tall: Tensor) -> Tensor:
+    """h h′: ‖A B C D‖ / (‖A B‖ ‖C D‖) for every writer A B and reader C D."""
     middle = torch.einsum("hdm,gme->hgde", wide, tall)
     sizes = wide.flatten(1).norm(dim=1)[:, None] * tall.flatten(1).norm(dim=1)[None]
     return middle.flatten(2).norm(dim=2) / sizes.clamp(min=1e-30)
@@ -143,5 +150,5 @@ def _random(weights: HeadWeights, through: Through) -> tuple[float, float]:
         return torch.randn(count, *like.shape[1:], generator=generator)
 
     reads, rest = _reader(weights, 0, through)
-    made = _pairwise(drawn(one.v), drawn(one.o), drawn(reads), drawn(rest))
+    made = _pairwise(_wide(drawn(one.v), drawn(one.o)), _tall(drawn(reads), drawn(rest)))
     return float(made.mean()), float(made.std())

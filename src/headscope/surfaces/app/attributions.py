@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput, HeadscopeError
@@ -29,6 +30,24 @@ def attributed(kept: KeptReading, target: str | None) -> ViewData:
         return build(attribution(kept, target))
     except HeadscopeError as error:
         raise BadInput(str(error)) from error
+
+
+def weighed(kept: Kept, by: str, target: str | None) -> Kept:
+    """What is kept, with a weighting of its attention more."""
+    from headscope.circuits.weightings import weigh
+
+    try:
+        reading = weigh(kept.scope, kept.reading, kept.text, kept.text_pair, by=by, target=target)  # pyright: ignore[reportArgumentType]
+    except HeadscopeError as error:
+        raise BadInput(str(error)) from error
+    return replace(kept, reading=reading)
+
+
+def weighting_of(found: Mapping[str, Any]) -> str:
+    by = found.get("by")
+    if by not in ("norm", "logit"):
+        raise BadInput("Attention is weighted by norm or by logit.")
+    return str(by)
 
 
 def target_of(found: Mapping[str, Any]) -> str | None:

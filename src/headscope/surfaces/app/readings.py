@@ -70,6 +70,12 @@ class Readings:
         with self._lock:
             self._kept.pop(name, None)
 
+    def replace(self, name: str, kept: Kept) -> None:
+        """The same reading, of which more is known by now."""
+        with self._lock:
+            if name in self._kept:
+                self._kept[name] = kept
+
     def _too_much(self) -> bool:
         total = sum(kept.size for kept in self._kept.values())
         return len(self._kept) > self._most or total > self._most_bytes

@@ -16,7 +16,7 @@ from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.interrupting import Interrupted
 from headscope.surfaces.app.atlas import OpenedAtlas
-from headscope.surfaces.app.attributions import target_of
+from headscope.surfaces.app.attributions import target_of, weighting_of
 from headscope.surfaces.app.export import export
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
@@ -75,6 +75,11 @@ def routes_over(session: Session) -> Starlette:
         found = fields(await request.body())
         asked = reading_id(found), target_of(found)
         return _container(await run_in_threadpool(session.attribute, *asked))
+
+    async def weigh(request: Request) -> Response:
+        found = fields(await request.body())
+        asked = reading_id(found), weighting_of(found), target_of(found)
+        return _container(await run_in_threadpool(session.weigh, *asked))
 
     async def importance(request: Request) -> Response:
         found = fields(await request.body())
@@ -144,6 +149,7 @@ def routes_over(session: Session) -> Starlette:
         Route("/api/write", write, methods=["POST"]),
         Route("/api/compare", compare, methods=["POST"]),
         Route("/api/attribute", attribute, methods=["POST"]),
+        Route("/api/weigh", weigh, methods=["POST"]),
     ]
     return Starlette(
         routes=routes,

@@ -11,7 +11,7 @@ from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.reading import Reading, Scope
 from headscope.surfaces.app.atlas import OpenedAtlas
-from headscope.surfaces.app.attributions import attributed
+from headscope.surfaces.app.attributions import attributed, weighed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.heads.facts import head_facts
@@ -26,6 +26,7 @@ from headscope.surfaces.app.writing import Writings, begin, described, go_on, re
 from headscope.views import ViewData
 from headscope.views.labels import scores_for
 from headscope.views.wire.layer import layer_data
+from headscope.views.wire.weightings import weightings_data
 
 NO_PREDICTIONS = "Predictions are shown for texts, not for pictures and sounds."
 
@@ -136,6 +137,15 @@ class Session:
             raise BadInput(NO_PREDICTIONS)
         with self.models.lock(kept.model):
             return attributed(kept, target)
+
+    def weigh(self, name: str, by: str, target: str | None) -> ViewData:
+        kept = self.readings.get(name)
+        if kept.has_media:
+            raise BadInput(NO_PREDICTIONS)
+        with self.models.lock(kept.model):
+            kept = weighed(kept, by, target)
+        self.readings.replace(name, kept)
+        return weightings_data(kept.reading)
 
     def importance(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)

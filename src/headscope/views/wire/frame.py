@@ -16,6 +16,7 @@ from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.layers import plan_of
 from headscope.views.wire.media import media_header
 from headscope.views.wire.part import check_seen, encode_part
+from headscope.views.wire.weightings import weightings_header
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def frame(
     if packed[0] is not None and sending.only is None:
         header["left_out"] = budget.left_out(reading, packed[0], most)
     header |= media_header(reading, buffers)
+    header["weightings"] = weightings_header(reading, buffers)
     if "prompt_tokens" in reading.metadata:
         header["prompt_tokens"] = reading.metadata["prompt_tokens"]
     if table is not None:

@@ -316,6 +316,7 @@ export class Session {
       }
     };
     source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
+    if (!media) source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
     return source;
   }
 

@@ -6,7 +6,7 @@ const definition: ViewDefinition = {
   name: "matrix",
   title: "matrix",
   place: 3,
-  controls: ["layer", "reading", "specials", "first", "unit", "scale"],
+  controls: ["layer", "weighting", "reading", "specials", "first", "unit", "scale"],
   style,
   chips: "one",
   missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),

@@ -12,7 +12,6 @@ export class PredictionView implements View {
   readonly element = make("div", { class: "pr" });
   private ticket = 0;
   private found: Prediction | null = null;
-  private target: string | null = null;
 
   constructor(private readonly context: Context) {}
 
@@ -21,7 +20,7 @@ export class PredictionView implements View {
     const ticket = ++this.ticket;
     if (!this.found) this.element.replaceChildren(make("p", { class: "pr-note" }, "taking the prediction apart…"));
     this.context.reading
-      .prediction(this.target)
+      .prediction(this.context.reading.target)
       .then((found) => {
         if (ticket !== this.ticket) return;
         this.found = found;
@@ -89,7 +88,7 @@ export class PredictionView implements View {
     for (const [token, share] of header.likeliest) {
       const button = make("button", { "aria-pressed": String(token === header.target[0]), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
       button.addEventListener("click", () => {
-        this.target = token;
+        this.context.reading.target = token;
         this.update(this.context.store.state);
       });
       line.append(button);

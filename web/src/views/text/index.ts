@@ -8,7 +8,7 @@ const definition: ViewDefinition = {
   name: "text",
   title: "text",
   place: 5,
-  controls: ["layer", "filter", "specials", "first", "unit", "scale", "direction"],
+  controls: ["layer", "weighting", "filter", "specials", "first", "unit", "scale", "direction"],
   choices: [
     { name: "side", title: "words in hand", entries: [["query", "attend to"], ["key", "are attended to by"]] },
     { name: "combine", title: "several words", entries: [["mean", "averaged"], ["sum", "summed"]], when: (_, state) => ofText(state).also.length > 0 },

@@ -53,13 +53,13 @@ export class Weights {
 
   /** One array a head, in the order of the heads. */
   async each(state: TextState, heads: number[], units: Units, hand: Hand): Promise<Float32Array[]> {
-    const of = `${state.kind} ${state.layer}`;
+    const of = `${this.reading.by} ${state.kind} ${state.layer}`;
     if (of !== this.of) [this.known, this.of] = [new Map<number, HeadRows>(), of];
     // Kept by name: while a head is fetched, the user may have gone on to another layer.
     const known = this.known;
     const found: Float32Array[] = [];
     for (const head of heads) {
-      const rows = known.get(head) ?? new HeadRows(await this.reading.layer(state.kind, state.layer, head), head);
+      const rows = known.get(head) ?? new HeadRows(await this.reading.layer(state.kind, state.layer, head), head, await this.reading.factor(state.kind, state.layer, head));
       known.set(head, rows);
       const chosen = hand.units.length ? hand.units : spread(units.query.length, heads.length);
       const whole = hand.side === "query" || !hand.units.length ? this.fromQueries(rows, state, units, chosen) : await this.toKeys(rows, state, units, chosen);

@@ -1,0 +1,43 @@
+"""What is drawn in place of the weight: the choice, the factor, and the words that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.reading import Part, Reading
+from headscope.reading.weighting import Weighting
+from headscope.views.caption import caption
+
+OPTION = {"weighting": ("weight", "norm", "logit")}
+
+
+def weighting_of(part: Part, state: Mapping[str, Any]) -> Weighting | None:
+    """None: the weight itself."""
+    name = state.get("weighting", "weight")
+    if name == "weight":
+        return None
+    if name not in part.weightings:
+        raise BadInput(
+            f"This reading knows no {name} of its {part.kind} attention; "
+            f"hs.circuits.with_weightings(scope, text) makes one that does."
+        )
+    return part.weightings[name]
+
+
+def factor(
+    part: Part, state: Mapping[str, Any], layer: int, heads: Sequence[int] | None
+) -> NDArray[np.float32]:
+    """h 1 s, or a plain one."""
+    found = weighting_of(part, state)
+    return np.ones((1, 1, 1), np.float32) if found is None else found.shares(layer, heads)
+
+
+def drawn_caption(reading: Reading, part: Part, state: Mapping[str, Any]) -> str:
+    """The line under a figure, which says what is drawn where it is not the weight."""
+    found = weighting_of(part, state)
+    return caption(reading) if found is None else f"{caption(reading)}\nDrawn: {found.label}"
