@@ -162,7 +162,7 @@ def test_misuse_is_told_in_one_sentence(tiny_gpt2, call, sentence) -> None:
 
 @pytest.mark.slow
 def test_the_estimate_ranks_the_heads_of_smollm2_as_exact_patches_do(smollm2) -> None:
-    pairs = hs.circuits.task("names", n=8).fitting(smollm2)
+    pairs = hs.circuits.task("names", n=3).fitting(smollm2)
     found = hs.circuits.patch(smollm2, pairs, method="both", progress=False)
     assert (found.clean > found.corrupted).all()
     assert found.agreement > 0.8

@@ -62,6 +62,12 @@ def test_the_app_takes_a_prediction_apart_and_refuses_nonsense(tiny_llama) -> No
         assert reply.status_code == 200
         header = Container(reply.content).header["prediction"]
         assert header["target"] == [target] or target is None
+    for by in ("norm", "logit"):
+        reply = client.post("/api/weigh", json={"id": name, "by": by, "target": "house"})
+        assert reply.status_code == 200 and by in Container(reply.content).header["weightings"]
+    drawn = f"/api/reading/{name}/export?format=svg&view=matrix&weighting=norm"
+    assert "norm of what is moved" in client.get(drawn).text
+    assert client.post("/api/weigh", json={"id": name, "by": "magic"}).status_code == 400
     wrong = client.post("/api/attribute", json={"id": name, "target": "straw berries"})
     assert wrong.status_code == 400 and "tokens" in wrong.json()["error"]
     assert client.post("/api/attribute", json={"id": name, "target": 7}).status_code == 400

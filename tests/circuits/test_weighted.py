@@ -8,6 +8,7 @@ import torch
 
 import headscope as hs
 from headscope.views import discover
+from tests.views.decoding import Container
 
 TEXT = "i went to the store and bought a red"
 
@@ -58,3 +59,44 @@ def test_mixing_with_a_norm_is_that_of_whole_vectors(tiny_bert) -> None:
 def test_an_unknown_weighting_is_refused(tiny_llama) -> None:
     with pytest.raises(hs.BadInput, match="by norm or by logit"):
         hs.circuits.weighted(tiny_llama, TEXT, by="magic")
+
+
+def test_views_draw_the_norm_in_place_of_the_weight_and_say_so(tiny_llama, tmp_path) -> None:
+    from headscope.views.selection import shown
+
+    reading = hs.circuits.with_weightings(tiny_llama, TEXT, target="house")
+    lengths = hs.circuits.head_outputs(tiny_llama, TEXT)["decoder", 1].norm_weighted.numpy()
+    most = reading.part().weightings["norm"].most
+    drawn = shown(reading.part(), 1, {"weighting": "norm"}, [0, 2]).weights
+    assert np.allclose(drawn * most, lengths[[0, 2]], atol=1e-4 * most)
+    for view in (hs.head_view, hs.matrix_view, hs.text_view):
+        view(reading, weighting="logit").save(tmp_path / "v.svg")
+        svg = (tmp_path / "v.svg").read_text()
+        assert "size of the part along the logit of house" in svg
+
+
+def test_the_page_gets_a_factor_for_every_head_and_key(tiny_llama) -> None:
+    reading = hs.circuits.with_weightings(tiny_llama, TEXT, by="norm")
+    data = Container(discover()["head"].build(reading, weighting="norm").container())
+    header = data.header["weightings"]["norm"]
+    assert header["title"].startswith("norm of what is moved (1 = ")
+    sent = data.array(header["parts"]["decoder"])
+    kept = reading.part().weightings["norm"]
+    assert np.allclose(sent[1], kept.factors[1] / kept.most, atol=1e-6)
+
+
+def test_a_reading_without_weightings_is_refused_in_one_sentence(tiny_llama) -> None:
+    reading = tiny_llama.read(TEXT)
+    with pytest.raises(hs.BadInput, match="with_weightings"):
+        hs.head_view(reading, weighting="norm")
+    with pytest.raises(hs.BadInput, match="has no option 'weighting'"):
+        hs.neuron_view(reading, weighting="norm")
+
+
+def test_of_two_stacks_the_encoder_has_no_part_along_the_decoders_logit() -> None:
+    from tests.tiny import tiny_scope
+
+    scope = tiny_scope("T5ForConditionalGeneration")
+    reading = hs.circuits.with_weightings(scope, "the cat sat", "the dog")
+    assert set(reading.part("cross").weightings) == {"norm", "logit"}
+    assert set(reading.part("encoder").weightings) == {"norm"}

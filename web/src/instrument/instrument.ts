@@ -224,7 +224,7 @@ export class Instrument implements Mounted {
 
   /** A legend says what is drawn where that is not the weight. */
   private named(legend: Legend | null): Legend | null {
-    const drawn = (this.tooltip.says = this.reading.weighting === "weight" ? "" : this.reading.drawn);
+    const drawn = (this.tooltip.says = this.reading.drawn);
     return legend && drawn ? { ...legend, title: legend.title.replace("weight", drawn) } : legend;
   }
 

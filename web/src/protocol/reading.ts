@@ -39,9 +39,9 @@ export class Reading {
   private readonly bitmaps = new Cache<ImageBitmap>(128 * MB, (bitmap) => 4 * bitmap.width * bitmap.height);
   private readonly weighings = new Cache<Weighing>(64 * MB, () => MB);
   readonly header: Header;
-  /** What stands for the weight, in words where it is not the weight itself; the answer that logits are those of. */
+  private readonly titles = new Map<string, string>();
+  /** What stands for the weight, and the answer that logits are those of. */
   weighting = "weight";
-  drawn = "";
   target: string | null = null;
 
   /** `which` picks the second reading of a container that holds two. */
@@ -116,9 +116,9 @@ export class Reading {
 
   /** What weights are drawn times, one number a key; null: as they are. */
   async factor(kind: Kind, layer: number, head: number): Promise<Float32Array | null> {
-    const { weighting: by, target } = this;
+    const { weighting: by, by: name, target } = this;
     if (by === "weight") return null;
-    const { title, factors } = await this.weighings.get(this.by, async () => {
+    const { title, factors } = await this.weighings.get(name, async () => {
       const here = this.header.weightings?.[by];
       if (!here && !this.source.fetchWeighting) throw new Error("This file can draw the weights alone; hs.circuits.with_weightings(scope, text) makes one with more.");
       const source = here ? this.source : openContainer(await this.source.fetchWeighting!(by, target));
@@ -129,7 +129,7 @@ export class Reading {
     });
     const found = factors[kind];
     if (!found) throw new Error(`Only the weights of ${kind} attention can be drawn.`);
-    this.drawn = title;
+    this.titles.set(name, title);
     const { layers, heads } = this.part(kind);
     const s = this.tokens(kind).key.text.length;
     return found.subarray((layers.indexOf(layer) * heads + head) * s).subarray(0, s);
@@ -138,6 +138,11 @@ export class Reading {
   /** What is drawn, as a name to keep things under. */
   get by(): string {
     return `${this.weighting} ${this.weighting === "logit" ? this.target : ""}`;
+  }
+
+  /** What is drawn, in words where it is not the weight itself. */
+  get drawn(): string {
+    return this.titles.get(this.by) ?? "";
   }
 
   map(kind: Kind, layer: number, head: number): Promise<Float32Array> {

@@ -1,0 +1,82 @@
+"""What made a prediction, as it is seen: bars, words, flow; attention by what it carries."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from tests.tiny import tiny_scope
+
+pytestmark = pytest.mark.browser
+TEXT = "i went to the store and bought a red"
+
+
+@pytest.fixture(scope="module")
+def llama() -> hs.Scope:
+    return tiny_scope("LlamaForCausalLM", num_key_value_heads=2)
+
+
+def number(text: str) -> float:
+    return float(re.sub(r"[−–]", "-", text).replace("+", ""))
+
+
+def test_bars_are_the_parts_and_a_click_shows_from_where(show, llama) -> None:
+    found = hs.attribute(llama, TEXT, target="house")
+    seen = show(hs.prediction_view(found))
+    bars = seen.view().locator(".pr-bar")
+    first = found.strongest(1)[0]
+    assert bars.count() == len(found.strongest(24)) + 1  # and all others
+    assert bars.first.inner_text().split()[0] in first.label
+    assert number(bars.first.locator("em").inner_text()) == pytest.approx(first.value, abs=5e-3)
+    heads = [one for one in found.strongest(24) if one.part == "head"]
+    other = heads[-1]
+    seen.view().locator("button.pr-bar", has_text=re.compile(f"^{other.label}")).click()
+    seen.painted()
+    assert (seen.state()["layer"], seen.state()["head"]) == (other.layer, other.head)
+    titles = seen.view().locator(".pr-text span").evaluate_all("all => all.map(e => e.title)")
+    taken = [number(title.split(" ")[0]) for title in titles]
+    assert taken == pytest.approx(found.by_key(other.layer, other.head).tolist(), abs=1e-3)
+    assert not seen.errors
+
+
+def test_an_edge_of_the_flow_opens_the_head_it_leads_to(show, llama) -> None:
+    found = hs.attribute(llama, TEXT, target="house")
+    seen = show(hs.prediction_view(found))
+    edge = seen.view().locator(".pr path.edge").last  # the strongest is drawn last
+    box = edge.evaluate(
+        "e => { const half = e.getPointAtLength(e.getTotalLength() / 2);"
+        " const p = half.matrixTransform(e.getScreenCTM()); return [p.x, p.y]; }"
+    )
+    seen.page.mouse.move(*box)
+    assert "from “" in seen.view().locator(".tooltip").inner_text()
+    seen.page.mouse.click(*box)
+    seen.painted()
+    heads = {(one.layer, one.head) for one in found.strongest(14, "head")}
+    assert (seen.state()["layer"], seen.state()["head"]) in heads
+    assert seen.view().locator(".pr text.node.open").count() == 1
+
+
+def test_the_norm_is_drawn_in_place_of_the_weight_and_named(show, llama) -> None:
+    reading = hs.circuits.with_weightings(llama, TEXT, target="house")
+    part = reading.part()
+    seen = show(hs.head_view(reading, layer=1, heads=[2]))
+    for view in ("head", "matrix", "text"):
+        seen.set(view=view, weighting="weight")
+        assert "norm of what" not in seen.view().locator(".legend").inner_text()
+        for by in ("norm", "logit"):
+            seen.control("weighting").select_option(by)
+            seen.painted()
+            kept = part.weightings[by]
+            assert kept.label in seen.view().locator(".legend").inner_text()
+            own = part.weights(1)[2] * kept.shares(1)[2]
+            at = np.unravel_index(own.argmax(), own.shape)
+            drawn = seen.weight("decoder", 1, 2, int(at[0]), int(at[1]))
+            assert drawn == pytest.approx(float(own[at]), abs=2e-3)
+    seen.set(view="neuron")
+    assert seen.control("weighting").count() == 0
+    assert seen.weight("decoder", 1, 2, 3, 1) == pytest.approx(
+        float(part.weights(1)[2, 3, 1]), abs=1e-3
+    )
