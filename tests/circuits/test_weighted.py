@@ -62,12 +62,12 @@ def test_an_unknown_weighting_is_refused(tiny_llama) -> None:
 
 
 def test_views_draw_the_norm_in_place_of_the_weight_and_say_so(tiny_llama, tmp_path) -> None:
-    from headscope.views.selection import shown
+    from headscope.views.selection import select
 
     reading = hs.circuits.with_weightings(tiny_llama, TEXT, target="house")
     lengths = hs.circuits.head_outputs(tiny_llama, TEXT)["decoder", 1].norm_weighted.numpy()
     most = reading.part().weightings["norm"].most
-    drawn = shown(reading.part(), 1, {"weighting": "norm"}, [0, 2]).weights
+    drawn = select(reading.part(), 1, {"weighting": "norm"}, [0, 2]).weights
     assert np.allclose(drawn * most, lengths[[0, 2]], atol=1e-4 * most)
     for view in (hs.head_view, hs.matrix_view, hs.text_view):
         view(reading, weighting="logit").save(tmp_path / "v.svg")

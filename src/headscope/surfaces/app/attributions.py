@@ -32,7 +32,7 @@ def attributed(kept: KeptReading, target: str | None) -> ViewData:
         raise BadInput(str(error)) from error
 
 
-def weighed(kept: Kept, by: str, target: str | None) -> Kept:
+def weighed(kept: KeptReading, by: str, target: str | None) -> KeptReading:
     """What is kept, with a weighting of its attention more."""
     from headscope.circuits.weightings import weigh
 

@@ -70,7 +70,7 @@ class Readings:
         with self._lock:
             self._kept.pop(name, None)
 
-    def replace(self, name: str, kept: Kept) -> None:
+    def replace(self, name: str, kept: KeptReading) -> None:
         """The same reading, of which more is known by now."""
         with self._lock:
             if name in self._kept:
