@@ -156,3 +156,12 @@ def test_a_difference_of_two_readings_shows_signed_numbers(show, tiny_bert):
 def test_a_reading_of_one_token_opens(show, tiny_gpt2):
     for view in (hs.head_view, hs.model_view, hs.matrix_view, hs.neuron_view):
         assert show(view(tiny_gpt2.read("cat"))).errors == []
+
+
+def test_what_may_be_wrong_with_a_reading_is_said_above_its_picture(show, tiny_bert):
+    view = hs.head_view(tiny_bert.read("мама мыла раму the"))
+    seen = show(view)
+    assert "unknown to the tokenizer" in seen.page.locator(".warning").inner_text()
+    assert seen.page.locator('[data-side="query"][data-token="1"] .text').inner_text() == "мама"
+    frame = show(view._repr_html_(), waiting=False).page.frame_locator("iframe")
+    assert "unknown to the tokenizer" in frame.locator(".warning").inner_text()

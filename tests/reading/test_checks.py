@@ -14,6 +14,14 @@ from headscope.errors import HeadscopeError
 from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer
 
 
+def test_an_unknown_token_is_shown_as_the_text_it_stands_for(tiny_bert):
+    reading = tiny_bert.read("the Ωmega sat", "東京 the")
+    part = reading.part()
+    assert "[UNK]" in part.query.spellings, "as the vocabulary has it"
+    assert part.query.labels[:5] == ("[CLS]", "the", "Ωmega", "sat", "[SEP]")
+    assert "[UNK]" not in part.query.labels and "東" in "".join(part.query.labels)
+
+
 def test_a_sound_reading_has_no_warnings(tiny_bert: hs.Scope, tiny_t5: hs.Scope) -> None:
     assert tiny_bert.read("the cat sat", "he said that").warnings == ()
     assert tiny_t5.read("the cat sat", target="he said").warnings == ()

@@ -209,7 +209,7 @@ def _tokens(
         word_texts += [text[start:end] for start, end in of_text]
     return Tokens(
         spellings=spelled,
-        labels=labels_of(tokenizer, spelled),
+        labels=_shown(tokenizer, ids, spelled, sentence, spans, texts),
         ids=np.array(ids, dtype=np.int64),
         classes=classes_of(tokenizer, ids, spelled),
         segments=_segments(sentence),
@@ -218,6 +218,15 @@ def _tokens(
         texts=texts,
         word_texts=tuple(word_texts),
     )
+
+
+def _shown(tokenizer, ids, spelled, sentence, spans, texts) -> tuple[str, ...]:
+    """As people read them; an unknown token as the text it stands for."""
+    labels = list(labels_of(tokenizer, spelled))
+    for place, (start, end) in enumerate(spans.tolist()):
+        if ids[place] == tokenizer.unk_token_id and 0 <= start < end:
+            labels[place] = texts[sentence[place]][start:end]
+    return tuple(labels)
 
 
 def labels_of(tokenizer: Any, spelled: Sequence[str]) -> tuple[str, ...]:

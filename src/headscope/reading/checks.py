@@ -47,7 +47,7 @@ def text_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) ->
     if unknown is not None and len(words) and (words == unknown).mean() > _MOST:
         found.append(
             f"{int((words == unknown).sum())} of {len(words)} tokens are unknown to the tokenizer; "
-            "load the one the model was trained with."
+            "the text is in another language than the model's, or the tokenizer is another model's."
         )
     trained = trained_length(scope.model)
     if trained is not None and len(tokens) > trained:

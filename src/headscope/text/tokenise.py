@@ -201,7 +201,14 @@ class _Strings:
         return self.vocabulary.spelled(tokens.ids)
 
     def labels(self, tokens: Tokens) -> tuple[str, ...]:
-        return self.vocabulary.labels(tokens.ids)
+        """An unknown token is shown as the text it stands for."""
+        labels = list(self.vocabulary.labels(tokens.ids))
+        if self.vocabulary.unknown is not None:
+            found = (tokens.ids == self.vocabulary.unknown) & (tokens.spans[:, 0] >= 0)
+            for at in np.flatnonzero(found).tolist():
+                start, end = tokens.spans[at].tolist()
+                labels[at] = tokens.texts[tokens.segments[at]][start:end] or labels[at]
+        return tuple(labels)
 
     def word_texts(self, tokens: Tokens) -> tuple[str, ...]:
         found: list[str] = []

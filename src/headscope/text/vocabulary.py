@@ -29,6 +29,7 @@ class Vocabulary:
         self._labels: dict[int, str] = {}
         self._classes = np.full(0, _UNMET, dtype=np.int8)
         self._stops = np.zeros(0, dtype=bool)
+        self.unknown: int | None = None  # the token that stands for what is in no vocabulary
         self._lock = threading.Lock()
 
     def meet(self, tokenizer: Any, ids: NDArray[np.int64]) -> None:
@@ -36,6 +37,7 @@ class Vocabulary:
         if not len(ids):
             return
         with self._lock:
+            self.unknown = tokenizer.unk_token_id
             missing = int(ids.max()) + 1 - len(self._classes)
             if missing > 0:
                 self._classes = np.pad(self._classes, (0, missing), constant_values=_UNMET)

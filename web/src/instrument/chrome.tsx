@@ -74,6 +74,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
           </button>
         </div>
       )}
+      {header.warnings?.map((warning) => <p class="warning" role="note" key={warning}>{warning}</p>)}
       {!follows && <Options instrument={instrument} />}
       <div class={rail ? "body" : "body no-rail"}>
         {rail && <Chips key="rail" instrument={instrument} />}
