@@ -12,7 +12,7 @@ NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from ha
 INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
 WORKERS ?= 2
 
-.PHONY: app test check test-web test-python test-slow docs docs-serve bench format clean help
+.PHONY: app test check test-web test-python test-slow test-hosts docs docs-serve bench format clean help
 
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
@@ -36,6 +36,10 @@ test-python: $(VENV)/dev.stamp $(VENV)/browser.stamp
 
 test-slow: $(VENV)/dev.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+
+# notebooks and apps that views are put into: marimo, Streamlit, Gradio, Notebook 7
+test-hosts: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/hosts.stamp
+	$(BIN)/python -m pytest -q tests/browser/test_hosts.py tests/browser/test_notebooks.py
 
 bench: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/benchmarks.stamp
 	for script in $(filter-out %gpu.py benchmarks/gpu%,$(wildcard benchmarks/[a-z]*.py)); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
@@ -74,6 +78,10 @@ $(VENV)/docs.stamp: $(VENV)/dev.stamp requirements/docs.txt
 	$(PIP) install -q -r requirements/docs.txt
 	touch $@
 
+$(VENV)/hosts.stamp: $(VENV)/dev.stamp requirements/hosts.txt
+	$(PIP) install -q -r requirements/hosts.txt
+	touch $@
+
 $(VENV)/benchmarks.stamp: $(VENV)/dev.stamp requirements/benchmarks.txt
 	$(PIP) install -q --no-deps -r requirements/benchmarks.txt
 	touch $@
@@ -82,4 +90,4 @@ clean:
 	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build site
 
 help:
-	@echo "app test check test-web test-python test-slow docs docs-serve bench format clean"
+	@echo "app test check test-web test-python test-slow test-hosts docs docs-serve bench format clean"

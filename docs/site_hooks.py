@@ -25,11 +25,11 @@ PROJECT = {
     "Security": "SECURITY.md",
     "Training the bundled model": "training/README.md",
 }
-REPOSITORY = "https://github.com/headscope/headscope"
 # search in pages opened from disk needs a stand-in for workers, which the theme would fetch
 SHIM, HERE = "https://unpkg.com/iframe-worker/shim", "assets/javascripts/iframe-worker.js"
 NAMES = "<!-- public names -->"
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?\)")
+WHOLE = re.compile(r"\[([^\[\]]+)\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -63,7 +63,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     if NAMES in markdown:
         return markdown.replace(NAMES, reference())
-    return _with_links(markdown, page)
+    return _with_links(markdown, page, config.repo_url)
 
 
 def reference() -> str:
@@ -97,27 +97,42 @@ def _defined(home: Any) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
-def _with_links(markdown: str, page: Page) -> str:
-    """Links out of the documentation lead to the repository, or to the page made of that file."""
+def _with_links(markdown: str, page: Page, repository: str | None) -> str:
+    """Links out of the documentation lead to the page made of that file, or to the repository; a
+    site without one names the file."""
     origin = {_page(source): Path(source) for source in PROJECT.values()}
     here = origin.get(page.file.src_uri, Path("docs") / page.file.src_uri).parent
     up = "../" * page.file.src_uri.count("/")
 
-    def rewritten(match: re.Match[str]) -> str:
-        opening, target, anchor = match[1], match[2], match[3] or ""
+    def inside(target: str) -> str | None:
+        """The path in the checkout that a link leads to."""
         if "://" in target or target.startswith("mailto:"):
-            return match[0]
+            return None
         path = (ROOT / here / target).resolve()
-        if not path.is_relative_to(ROOT):
-            return match[0]
-        inside = path.relative_to(ROOT).as_posix()
-        if inside in PROJECT.values():
-            return f"{opening}{up}{_page(inside)}{anchor})"
-        if inside.startswith("docs/") and path.is_file():
-            return f"{opening}{up}{inside.removeprefix('docs/')}{anchor})"
-        return f"{opening}{REPOSITORY}/blob/main/{inside}{anchor})"
+        return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else None
 
-    return LINK.sub(rewritten, markdown)
+    def of_site(path: str) -> str | None:
+        if path in PROJECT.values():
+            return up + _page(path)
+        if path.startswith("docs/") and (ROOT / path).is_file():
+            return up + path.removeprefix("docs/")
+        return None
+
+    def named(match: re.Match[str]) -> str:
+        path = inside(match[2])
+        if path is None or repository or of_site(path):
+            return match[0]
+        name = match[1].strip("`")
+        return f"`{path}`" if path.startswith(name) else f"{match[1]} (`{path}`)"
+
+    def led(match: re.Match[str]) -> str:
+        opening, target, anchor = match[1], match[2], match[3] or ""
+        path = inside(target)
+        if path is None or not (repository or of_site(path)):
+            return match[0]
+        return f"{opening}{of_site(path) or f'{repository}/blob/main/{path}'}{anchor})"
+
+    return LINK.sub(led, WHOLE.sub(named, markdown))
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

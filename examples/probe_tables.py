@@ -1,4 +1,4 @@
-"""Make the tables of docs/how-to/probes.md.
+"""Make the tables of docs/performance/probes.
 
     python examples/probe_tables.py DATA_FOLDER OUTPUT_FOLDER [MODEL ...]
 

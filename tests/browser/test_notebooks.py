@@ -1,28 +1,22 @@
-"""Notebooks: a real JupyterLab, and an exported notebook opened from disk."""
+"""Notebooks: a real JupyterLab and Notebook 7, and an exported notebook opened from disk."""
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from playwright.sync_api import Page
+
+from tests.browser.hosts import READ, VIEW, needed, served
 
 pytestmark = pytest.mark.browser
 
-READ = """import numpy as np, headscope as hs
-weights = np.zeros((2, 4, 3, 3), dtype="float32"); weights[..., 0] = 1
-reading = hs.Reading.from_attention(weights, ["the", "cat", "sat"])"""
-VIEW = "hs.head_view(reading, layer=0, heads=[1], labels=())"
-WIDGET = "widget = hs.head_view(reading, layer=0, heads=[1], labels=()).widget(); widget"
+WIDGET = f"widget = {VIEW}.widget(); widget"
 ASK = 'print("heads now", widget.state["heads"])'
 
 
@@ -54,49 +48,64 @@ def test_an_exported_notebook_opens_from_disk_with_its_views_alive(new_page, tmp
     assert [url for url in asked if re.match(r"https?:|wss?:", url)] == []
 
 
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A JupyterLab of its own, in an empty home."""
-    home = tmp_path_factory.mktemp("jupyter")
-    nbformat.write(notebook(READ, VIEW, WIDGET, ASK), home / "look.ipynb")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
-        "JUPYTER_RUNTIME_DIR": str(home / "run"),
-    }
-    server = subprocess.Popen(
-        [
-            sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
-            f"--port={port}", "--ip=127.0.0.1", f"--notebook-dir={home}",
-            "--IdentityProvider.token=", "--LabApp.news_url=None",
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        ],
-        env={**os.environ, **settings, "JUPYTER_DATA_DIR": str(home / "data")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    address = f"http://127.0.0.1:{port}"
-    for _ in range(240):
-        try:
-            urllib.request.urlopen(f"{address}/api/status", timeout=2)
-            break
-        except OSError:
-            assert server.poll() is None, "JupyterLab did not start"
-            time.sleep(0.25)
-    yield address, home
-    server.terminate()
-    server.wait(20)
+@contextlib.contextmanager
+def jupyter(module: str, home: Path, made: nbformat.NotebookNode) -> Iterator[str]:
+    """A JupyterLab or Notebook of its own, in an empty home, with the notebook look.ipynb."""
+    nbformat.write(made, home / "look.ipynb")
+    arguments = [
+        "-m", module, "--no-browser", "--allow-root", "--port={port}", "--ip=127.0.0.1",
+        f"--notebook-dir={home}", "--IdentityProvider.token=", "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    settings = {f"JUPYTER_{name}_DIR": str(home / name) for name in ("CONFIG", "RUNTIME", "DATA")}
+    with served(arguments, home, "/api/status", settings) as address:
+        yield address
 
 
-def test_a_cell_in_jupyterlab_shows_the_head_view_and_reacts_to_a_click(jupyter, new_page):
-    address, _ = jupyter
+def test_a_cell_in_jupyterlab_shows_the_head_view_and_reacts_to_a_click(new_page, tmp_path):
+    with jupyter("jupyterlab", tmp_path, notebook(READ, VIEW, WIDGET, ASK)) as address:
+        page = patient(new_page)
+        page.goto(f"{address}/lab/tree/look.ipynb?reset")
+        page.get_by_text("| Idle").first.wait_for()  # before that, running cells may be ignored
+        shows_and_reacts(page, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_cell_in_notebook_7_shows_the_head_view_and_reacts_to_a_click(new_page, tmp_path):
+    needed("notebook")
+    with jupyter("notebook", tmp_path, notebook(READ, VIEW, WIDGET, ASK)) as address:
+        page = patient(new_page)
+        page.goto(f"{address}/notebooks/look.ipynb")
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
+        shows_and_reacts(page, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_notebook_that_is_not_trusted_shows_a_static_picture(new_page, tmp_path):
+    from nbclient import NotebookClient
+
+    made = notebook(READ, VIEW)
+    NotebookClient(made, timeout=120, kernel_name="python3").execute()
+    with jupyter("jupyterlab", tmp_path, made) as address:
+        page = patient(new_page)
+        page.goto(f"{address}/lab/tree/look.ipynb?reset")
+        picture = page.locator(".jp-OutputArea-output img")
+        picture.first.wait_for()
+        page.screenshot(path=tmp_path / "seen.png")
+        assert picture.count() == 1
+        assert page.locator(".jp-OutputArea-output iframe").count() == 0
+        wide = picture.evaluate("(image) => image.complete && image.naturalWidth")
+        assert wide > 200
+
+
+def patient(new_page) -> Page:
     page = new_page(viewport={"width": 1400, "height": 1800})
-    page.set_default_timeout(150_000)  # a kernel and torch start on what may be a busy machine
-    page.goto(f"{address}/lab/tree/look.ipynb?reset")
-    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
-    page.get_by_text("| Idle").first.wait_for()  # before that, running cells may be ignored
+    page.set_default_timeout(60_000)  # a kernel and torch start on what may be a busy machine
+    return page
+
+
+def shows_and_reacts(page: Page, folder: Path) -> None:
+    """All cells run; the view and the widget answer to clicks, and Python hears of the latter."""
     page.locator(".jp-Notebook .jp-CodeCell .jp-Editor").first.click()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -113,3 +122,4 @@ def test_a_cell_in_jupyterlab_shows_the_head_view_and_reacts_to_a_click(jupyter,
     last.locator(".jp-Editor").click()
     page.keyboard.press("Control+Enter")
     last.get_by_text("heads now [1, 2]").wait_for()
+    page.screenshot(path=folder / "seen.png")

@@ -1,4 +1,4 @@
-"""The command behind docs/how-to/finetuning.md, on a tiny model and a task of a few lines."""
+"""The command behind docs/performance/finetuning, on a tiny model and a task of a few lines."""
 
 from __future__ import annotations
 

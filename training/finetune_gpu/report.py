@@ -91,7 +91,7 @@ def main() -> None:
     lines = [
         "# Fine-tuning, every table",
         "",
-        "What each table means: [Fine-tune and compare](../../how-to/finetuning.md).",
+        "What each table means: [Five tasks, three seeds](index.md).",
         "",
     ]
     lines += score_table(every)

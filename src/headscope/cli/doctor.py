@@ -13,6 +13,7 @@ from headscope.cli.console import out
 _NEEDED = ("torch", "transformers", "safetensors", "numpy", "pandas", "xarray", "scikit-learn")
 _EXTRAS = {
     "gguf": "models as GGUF files",
+    "soundfile": "sound files",
     "ray": "surveys on a cluster",
     "datasets": "data sets as corpora",
     "spacy": "trees of raw text",
@@ -47,6 +48,7 @@ def doctor() -> None:
     _line("front end", _front_end())
     works, told = _first_reading()
     _line("first reading", told)
+    _line("to report", "paste these lines with the command or code and all it said")
     if not works:
         raise typer.Exit(1)
 

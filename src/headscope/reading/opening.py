@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from headscope.errors import BadInput
+from headscope.models.installed import check_transformers
 from headscope.models.open import check_fit, open_model, open_own_tokenizer
 from headscope.models.placement import check_loaded, place
 from headscope.models.unwrap import unwrap
@@ -33,6 +34,7 @@ def load(
     pipeline, a Trainer): the model inside is read. `tokenizer` is one, or a folder or name;
     `processor` what prepares pictures or sounds, looked for beside the model unless given.
     """
+    check_transformers()
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
     if isinstance(tokenizer, (str, Path)):

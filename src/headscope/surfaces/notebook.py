@@ -25,7 +25,18 @@ def frame(page: str, height: int) -> str:
     return (
         f'<iframe srcdoc="{content}" sandbox="allow-scripts allow-downloads" '
         'allow="clipboard-write" title="headscope" loading="eager" '
-        f'style="width:100%;height:{height}px;border:0;display:block"></iframe>'
+        f'style="width:100%;height:{height}px;border:0;display:block;background:Canvas"></iframe>'
+    )
+
+
+def over_picture(framed: str, picture: str, alternative: str, height: int) -> str:
+    """The frame in front of its picture: where frames are taken out, as in a notebook that is not
+    trusted, the picture is left. One cell of a grid holds both."""
+    place, said = "grid-area:1/1", html.escape(alternative, quote=True)
+    return (
+        f'<div style="display:grid"><img src="data:image/png;base64,{picture}" alt="{said}" '
+        f'style="{place};max-width:100%;max-height:{height}px">'
+        f'<div style="{place}">{framed}</div></div>'
     )
 
 

@@ -88,8 +88,12 @@ class View:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         shown = {"text/html": self._repr_html_(), "text/plain": repr(self)}
         if notebook.longest(self.data) <= MOST_DRAWN:
-            # for readers that show no page: exports to PDF, slides, editors
-            shown["image/png"] = notebook.picture(self.figure())
+            # for readers that show no page: exports to PDF, slides, notebooks that are not trusted
+            picture = shown["image/png"] = notebook.picture(self.figure())
+            height = notebook.height_for(self.data)
+            shown["text/html"] = notebook.over_picture(
+                shown["text/html"], picture, repr(self), height
+            )
         return shown
 
     def __repr__(self) -> str:
