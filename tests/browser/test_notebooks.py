@@ -100,7 +100,7 @@ def test_a_notebook_that_is_not_trusted_shows_a_static_picture(new_page, tmp_pat
 
 def patient(new_page) -> Page:
     page = new_page(viewport={"width": 1400, "height": 1800})
-    page.set_default_timeout(60_000)  # a kernel and torch start on what may be a busy machine
+    page.set_default_timeout(150_000)  # a kernel and torch start on what may be a busy machine
     return page
 
 
