@@ -55,7 +55,8 @@ def made_atlas(chance: np.random.Generator) -> hs.Atlas:
     at = np.tile(np.arange(EXAMPLES), len(of_head))
     weights = -np.sort(-chance.dirichlet(np.ones(KEYS), count).astype(np.float32), axis=1)
     rows = rows.assign(
-        measure=np.array(measures)[at // 40], tenth=np.where(at % 40 < 20, -1, (at % 40 - 20) // 2),
+        measure=np.array(measures)[at // 40],
+        decile=np.where(at % 40 < 20, -1, (at % 40 - 20) // 2),
         rank=at % 20, value=chance.random(count), document=chance.integers(0, TEXTS, count),
         query=chance.integers(0, LENGTH, count), weights=list(weights),
         keys=list(chance.integers(0, LENGTH, (count, KEYS))),
@@ -77,10 +78,11 @@ def made_atlas(chance: np.random.Generator) -> hs.Atlas:
                         for rank in range(10)])  # fmt: skip
     profiles = pd.concat([offsets, tokens]).assign(other="", expected=5.0, lift=2.0, p=1e-9,
                                                    weight=0.5, focus=0.5)  # fmt: skip
-    tenths = pd.concat([of_head.assign(measure=name, tenth=tenth, count=100)
-                        for name in measures for tenth in range(10)])  # fmt: skip
-    tables: dict[str, Any] = {"heads": table, "labels": labels, "examples": rows, "tenths": tenths,
-                              "documents": documents, "profiles": profiles}  # fmt: skip
+    deciles = pd.concat([of_head.assign(measure=name, decile=n, low=n / 10, high=(n + 1) / 10)
+                         for name in measures for n in range(10)])  # fmt: skip
+    tables: dict[str, Any] = {"heads": table, "labels": labels, "examples": rows,
+                              "deciles": deciles, "documents": documents,
+                              "profiles": profiles}  # fmt: skip
     return hs.Atlas({"model": "made by chance", "tokens": TEXTS * LENGTH}, tables)
 
 

@@ -41,7 +41,7 @@ def texts() -> list[str]:
 
 def main() -> None:
     hs.atlas(
-        hs.load(), texts(), segments="pairs", max_tokens=64, top=10, per_tenth=1, output=FILE,
+        hs.load(), texts(), segments="pairs", max_tokens=64, top=10, per_decile=1, output=FILE,
         restart=True,
     )  # fmt: skip
 

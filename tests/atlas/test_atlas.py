@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import zipfile
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
+from headscope.statistics.survey import engines
+from headscope.statistics.survey.tally import Tally
 
 
 def same_bytes(one, two):
@@ -50,7 +51,7 @@ def test_what_is_no_atlas_is_told(tmp_path, content, sentence):
         hs.Atlas.load(path)
 
 
-def test_portions_stops_and_machines_give_the_same_bytes(tiny_bert, corpus, tmp_path, monkeypatch):
+def test_a_stopped_run_goes_on_to_the_same_bytes(tiny_bert, corpus, tmp_path):
     whole, stopped = tmp_path / "whole.atlas", tmp_path / "stopped.atlas"
     hs.atlas(tiny_bert, corpus, output=whole, chunk=7, progress=False)
     calls = []
@@ -67,13 +68,60 @@ def test_portions_stops_and_machines_give_the_same_bytes(tiny_bert, corpus, tmp_
     assert same_bytes(whole, stopped)
 
 
-def test_portions_merge_to_the_same_places_in_any_order(tiny_bert, corpus):
-    small = hs.atlas(tiny_bert, corpus, chunk=4, progress=False)
-    large = hs.atlas(tiny_bert, corpus, chunk=100, progress=False)
-    for name in ("tenths", "labels"):
-        pd.testing.assert_frame_equal(small.frame(name), large.frame(name), atol=1e-5)
-    one, two = (a.frame("examples") for a in (small, large))
-    np.testing.assert_allclose(one["value"], two["value"], atol=1e-5)
+class Backwards:
+    """Workers of this process that answer what was asked last first."""
+
+    count = 2
+
+    def __init__(self, worker, starts):
+        self._workers = [worker(*start) for start in starts]
+
+    def submit(self, worker, method, *arguments):
+        return _Task((worker, method, arguments))
+
+    def wait(self, tasks):
+        return tasks[-1]
+
+    def result(self, task):
+        worker, method, arguments = task
+        return getattr(self._workers[worker], method)(*arguments)
+
+    def close(self):
+        pass
+
+
+class _Task(tuple):
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+def test_portions_in_any_order_give_the_same_bytes(tiny_bert, corpus, tmp_path, monkeypatch):
+    """Done backwards by two workers, and merged backwards."""
+    whole, spread = tmp_path / "whole.atlas", tmp_path / "spread.atlas"
+    hs.atlas(tiny_bert, corpus, output=whole, chunk=4, progress=False)
+    monkeypatch.setattr(engines, "Processes", Backwards)
+    hs.atlas(tiny_bert, corpus, output=spread, chunk=4, workers=2, progress=False)
+    assert same_bytes(whole, spread)
+    merge, waiting = Tally.merge, []
+
+    def last_first(tally, other):
+        waiting.insert(0, other)
+        if sum(part.documents for part in waiting) == len(corpus):
+            for part in waiting:
+                merge(tally, part)
+
+    monkeypatch.setattr(Tally, "merge", last_first)
+    hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
+    assert same_bytes(whole, spread)
+
+
+def test_with_one_text_a_batch_portions_of_any_size_give_the_same_bytes(
+    tiny_bert, corpus, tmp_path
+):
+    paths = [tmp_path / "small.atlas", tmp_path / "large.atlas"]
+    for path, chunk in zip(paths, (4, 100), strict=True):
+        hs.atlas(tiny_bert, corpus, output=path, chunk=chunk, batch_tokens=1, progress=False)
+    assert same_bytes(*paths)
 
 
 def test_no_text_keeps_no_token_of_the_corpus(tiny_bert, corpus, tmp_path):
@@ -99,7 +147,7 @@ def test_one_document_never_fills_the_list(tiny_bert):
     long = "the cat sat on the mat and the dog ran to the house. " * 3
     atlas = hs.atlas(tiny_bert, [long, "red tree", "blue house"], top=5, progress=False)
     for _, rows in (
-        atlas.frame("examples").query("tenth == -1").groupby(["layer", "head", "measure"])
+        atlas.frame("examples").query("decile == -1").groupby(["layer", "head", "measure"])
     ):
         assert rows["document"].value_counts().max() <= 2
 

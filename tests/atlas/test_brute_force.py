@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.statistics.places.lists import scrambled
+from headscope.statistics.places.drawn import scrambled
 
-TOP, PER_TENTH, PER_DOCUMENT = 6, 2, 2
+TOP, PER_DECILE, PER_DOCUMENT = 6, 2, 2
 
 
 @pytest.fixture(scope="module", params=["tiny_bert", "tiny_llama", "tiny_deberta"])
@@ -84,33 +84,38 @@ def test_the_strongest_places_are_those_of_a_direct_computation(made, measure):
 
 
 @pytest.mark.parametrize("measure", ["confidence", "previous_word"])
-def test_places_of_a_tenth_lie_in_it_and_are_the_sample_the_seed_draws(made, measure):
+def test_places_of_a_decile_lie_in_it_and_are_those_the_seed_draws_first(made, measure):
     scope, atlas, maps, tokens = made
     every = list(rows_of(maps, tokens, measure, scope.causal))
     heads = maps[0].shape[0] // scope.layers[scope.kinds[0]]
-    counts = atlas.frame("tenths").set_index(["layer", "head", "measure", "tenth"])["count"]
     for at in range(maps[0].shape[0]):
-        where = defaultdict(list)
-        for document, values in enumerate(every):
-            for i in np.flatnonzero(~np.isnan(values[at])):
-                tenth = min(9, int(values[at, i] * 10))
-                near = abs(values[at, i] * 10 - round(values[at, i] * 10)) < 1e-3
-                drawn = float(scrambled(np.array([document]), np.array([i]), 0)[0])
-                where[tenth].append((drawn, document, int(i), near))
-        for tenth in range(10):
-            if any(near for *_, near in where[tenth] + where[tenth - 1] + where[tenth + 1]):
-                continue  # rounding decides which tenth a place is in
-            key = (at // heads, at % heads, measure, tenth)
-            assert counts[key] == len(where[tenth])
-            first = {}
-            for drawn, document, i, _ in sorted(where[tenth]):
-                first.setdefault(document, (drawn, document, i))
-            expected = sorted(first.values())[:PER_TENTH]
-            rows = atlas.examples(*key[:2], None, measure=measure, tenth=tenth)
-            assert list(zip(rows["document"], rows["query"], strict=True)) == [
-                place[1:] for place in expected
-            ]
-            assert ((rows["value"] * 10).astype(int).clip(upper=9) == tenth).all()
+        values = np.concatenate([of[at][~np.isnan(of[at])] for of in every])
+        check_deciles(atlas, (at // heads, at % heads), measure, np.sort(values))
+
+
+def check_deciles(atlas, head, measure, values):
+    """Every example lies in its decile of all (sorted) values, and so do the decile's bounds."""
+    apart = 1 / 500 + 1e-5  # what a bin is wide, and what rounding may move
+    bounds = atlas.frame("deciles").query(f"measure == '{measure}'")
+    bounds = bounds[(bounds["layer"] == head[0]) & (bounds["head"] == head[1])]
+    assert set(bounds["places"]) == {len(values)}
+
+    def ranks(value):
+        """Shares of all places below, and up to, a value that is known to a bin."""
+        below = np.searchsorted(values, value - apart, "left")
+        return below / len(values), np.searchsorted(values, value + apart, "right") / len(values)
+
+    for row in bounds.itertuples():
+        below, upto = ranks(row.high)
+        assert below <= (row.decile + 1) / 10 <= upto, (head, row.decile, row.high)
+    for decile in range(10):
+        rows = atlas.examples(*head, None, measure=measure, decile=decile)
+        assert len(rows) <= PER_DECILE and rows["document"].is_unique
+        for value in rows["value"]:
+            below, upto = ranks(value)
+            assert below <= (decile + 1) / 10 and upto >= decile / 10, (head, decile, value)
+        drawn = scrambled(rows["document"].to_numpy(), rows["query"].to_numpy(), 0)
+        assert list(drawn) == sorted(drawn)
 
 
 def test_profiles_count_the_key_that_every_query_attends_to_most(made):

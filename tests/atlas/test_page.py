@@ -22,7 +22,7 @@ def hostile(atlas):
     """The same atlas over texts that would run, were they ever markup."""
     documents = atlas.frame("documents").copy()
     documents["tokens"] = [[HOSTILE] * len(tokens) for tokens in documents["tokens"]]
-    names = ("heads", "labels", "examples", "tenths", "profiles", "distances", "groups")
+    names = ("heads", "labels", "examples", "deciles", "profiles", "distances", "groups")
     tables = {name: atlas.frame(name) for name in names if atlas.has(name)}
     profiles = tables["profiles"]
     of_tokens = profiles["profile"].str.endswith("token")
@@ -34,7 +34,7 @@ def test_the_examples_of_the_page_are_the_atlas_s(atlas):
     data = Container(hs.atlas_view(atlas).data.container())
     about = data.header["atlas"]
     columns = {name: data.array(about["examples"][name]) for name in
-               ("measure", "tenth", "document", "query", "keys", "value", "weights")}  # fmt: skip
+               ("measure", "decile", "document", "query", "keys", "value", "weights")}  # fmt: skip
     names = [each["name"] for each in about["measures"]]
     numbers = about["examples"]["numbers"]
     start = 0
@@ -44,7 +44,7 @@ def test_the_examples_of_the_page_are_the_atlas_s(atlas):
         assert measure == atlas.shown_measure(layer, head)
         mine = np.arange(start, start + count)
         mine = mine[
-            (columns["measure"][mine] == names.index(measure)) & (columns["tenth"][mine] == 0)
+            (columns["measure"][mine] == names.index(measure)) & (columns["decile"][mine] == 0)
         ]
         truth = atlas.examples(layer, head)
         assert [numbers[int(columns["document"][i])] for i in mine] == list(truth["document"])
@@ -56,7 +56,7 @@ def test_the_examples_of_the_page_are_the_atlas_s(atlas):
         start += count
 
 
-def test_neighbours_tenths_and_evidence_are_the_atlas_s(atlas):
+def test_neighbours_deciles_and_evidence_are_the_atlas_s(atlas):
     header = hs.atlas_view(atlas).data.header
     heads = header["table"]["heads"]
     row = next(atlas.frame("labels").itertuples())
@@ -65,10 +65,11 @@ def test_neighbours_tenths_and_evidence_are_the_atlas_s(atlas):
     for at, page in enumerate(header["atlas"]["heads"]):
         near = atlas.neighbours(*divmod(at, heads))
         assert [each[:2] for each in page["near"]] == near[["layer", "head"]].to_numpy().tolist()
-        tenths = atlas.frame("tenths")
-        mine = tenths[(tenths["layer"] == at // heads) & (tenths["head"] == at % heads)]
-        for measure, counts in page["tenths"].items():
-            assert sum(counts) == mine[mine["measure"] == measure]["count"].sum()
+        deciles = atlas.frame("deciles")
+        mine = deciles[(deciles["layer"] == at // heads) & (deciles["head"] == at % heads)]
+        for measure, bounds in page["deciles"].items():
+            rows = mine[mine["measure"] == measure].sort_values("decile")
+            np.testing.assert_allclose(bounds[1:], rows["high"], rtol=1e-4)
 
 
 def test_only_an_atlas_has_an_atlas_view(tiny_bert):
@@ -78,7 +79,7 @@ def test_only_an_atlas_has_an_atlas_view(tiny_bert):
 
 def test_an_atlas_without_text_shows_places(atlas, tmp_path):
     bare = hs.Atlas({**atlas.description, "text": False}, {
-        name: atlas.frame(name) for name in ("heads", "labels", "examples", "tenths", "profiles")
+        name: atlas.frame(name) for name in ("heads", "labels", "examples", "deciles", "profiles")
     })  # fmt: skip
     assert hs.atlas_view(bare).data.header["atlas"]["texts"] is None
     assert bare.page(tmp_path / "atlas.html").stat().st_size > 10_000

@@ -33,7 +33,7 @@ def test_the_strongest_places_of_real_models_are_those_of_a_direct_computation(
         maps.append(np.concatenate([part.weights(layer) for layer in part.numbers]))
         tokens.append(part.query)
     heads = scope.heads[scope.kinds[0]]
-    examples = atlas.frame("examples").query("tenth == -1").groupby(["measure", "layer", "head"])
+    examples = atlas.frame("examples").query("decile == -1").groupby(["measure", "layer", "head"])
     for measure in ("confidence", "focus", "previous_word", "same_word"):
         every = list(rows_of(maps, tokens, measure, scope.causal))
         for at in range(maps[0].shape[0]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from headscope.atlas import file
-from headscope.atlas.excerpt import DocumentTokens, excerpt
+from headscope.atlas.excerpt import NOWHERE, DocumentTokens, excerpt
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.measures import current_name
@@ -111,31 +111,43 @@ class Atlas(HeadResult):
         n: int | None = 20,
         *,
         measure: str | None = None,
-        tenth: int | None = None,
+        decile: int | None = None,
         kind: Kind | None = None,
         around: int = 12,
     ) -> pd.DataFrame:
         """Places where a head does something, the strongest first.
 
         Without a measure, what the head is labelled for; of a head without a label, its
-        confidence. `tenth` (0 to 9) gives places of that tenth of the measure's range instead.
+        confidence. `decile` (0 to 9) gives places of that decile of all places instead.
         `text` is the place with `around` tokens on each side, the query in [[ ]] and the key it
         attends to most in << >>; it is empty where an atlas keeps no text.
         """
         rows: Any = self._of_head(self.frame("examples"), layer, head, kind)
         name = current_name(measure) if measure else self.shown_measure(layer, head, kind)
         found = rows[
-            (rows["measure"] == name) & (rows["tenth"] == (-1 if tenth is None else tenth))
+            (rows["measure"] == name) & (rows["decile"] == (-1 if decile is None else decile))
         ]
         if found.empty and name not in set(self.frame("examples")["measure"]):
             there = ", ".join(sorted(self.frame("examples")["measure"].unique()))
             raise BadInput(f"There are no examples of {name!r} here; there are some of {there}.")
         found = found.sort_values("rank").head(len(found) if n is None else n)
         texts = [
-            excerpt(self.document(row.document, row.kind), row.query, row.keys[:1], around)
+            self.excerpt(row.kind, row.document, row.query, row.keys[:1], around)
             for row in found.itertuples()
         ]
         return found.assign(text=texts).reset_index(drop=True)
+
+    def excerpt(self, kind: Any, number: int, query: int, keys: Any, around: int = 12) -> str:
+        """A place as one line; the key of cross attention stands in the text that was read."""
+        text = self.document(number, kind)
+        if kind != "cross":
+            return excerpt(text, query, keys, around)
+        parts = [excerpt(text, query, (), around), *(self.key_excerpt(number, key) for key in keys)]
+        return " ⟵ ".join(parts)
+
+    def key_excerpt(self, number: int, key: int, around: int = 4) -> str:
+        """A key of cross attention, in the text that the encoder read."""
+        return excerpt(self.document(number, "encoder"), NOWHERE, [key], around, about=key)
 
     def shown_measure(self, layer: int, head: int, kind: Kind | None = None) -> str:
         """What a head's examples are of when nothing is named: its label, or its confidence."""
@@ -146,7 +158,9 @@ class Atlas(HeadResult):
         if not self.has_text:
             return None
         rows: Any = self.frame("documents")
-        found = rows[(rows["document"] == number) & (rows["kind"] == (kind or self.kinds[0]))]
+        of = kind or self.kinds[0]
+        of = "decoder" if of == "cross" else of  # its queries stand in what is written
+        found = rows[(rows["document"] == number) & (rows["kind"] == of)]
         if found.empty:
             return None
         row = found.iloc[0]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 QUERY, KEY = ("[[", "]]"), ("<<", ">>")
+NOWHERE = -1  # the query of a text that has none
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,18 @@ class DocumentTokens:
 
 
 def excerpt(
-    document: DocumentTokens | None, query: int, keys: Sequence[int], around: int = 12
+    document: DocumentTokens | None,
+    query: int,
+    keys: Sequence[int],
+    around: int = 12,
+    about: int | None = None,
 ) -> str:
-    """Tokens about the query; a marked key that lies elsewhere is shown after an ellipsis."""
+    """Tokens about the query, or about another place; a marked key that lies elsewhere is shown
+    after an ellipsis."""
     if document is None:
         return ""
-    low, high = max(0, query - around), min(len(document), query + around + 1)
+    centre = query if about is None else about
+    low, high = max(0, centre - around), min(len(document), centre + around + 1)
     parts = [_stretch(document, low, high, query, keys)]
     for key in keys:
         if not low <= key < high:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 DESCRIPTION = "atlas.json"
-TABLES = ("heads", "labels", "examples", "tenths", "documents", "profiles", "distances", "groups")
+TABLES = ("heads", "labels", "examples", "deciles", "documents", "profiles", "distances", "groups")
 REQUIRED = ("heads", "examples", "documents", "profiles")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can say
 

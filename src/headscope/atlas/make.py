@@ -30,11 +30,11 @@ def atlas(
     statistics: str | Sequence[Wanted] | None = None,
     *,
     top: int = 20,
-    per_tenth: int = 2,
+    per_decile: int = 2,
     per_document: int = 2,
     keys: int = 8,
     text: bool = True,
-    distances: bool = True,
+    distances: bool | float = 0.125,
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -45,23 +45,28 @@ def atlas(
 
     `statistics` are those of `hs.survey`, the standard ones when left out; patterns are always
     measured. Of every head and measure the `top` strongest places are kept, at most
-    `per_document` of one document, and `per_tenth` of every tenth of the measure's range, each
-    with its `keys` heaviest keys. An atlas holds excerpts of the corpus; `text=False` keeps none.
-    The other options are those of `hs.survey`. With an `output` the run can be stopped and goes on.
+    `per_document` of one document, and `per_decile` of every decile of the measure over the
+    corpus, each with its `keys` heaviest keys. Heads are compared with each other over a share of
+    all queries, `distances` (True: all; False: not at all). An atlas holds excerpts of the corpus;
+    `text=False` keeps none. The other options are those of `hs.survey`. With an `output` the run
+    can be stopped and goes on.
     """
     need_scope(scope)
-    _check(top=top, per_tenth=per_tenth, per_document=per_document, keys=keys)
-    chosen = Options.named({**options, "distances": distances})
+    _check(top=top, per_decile=per_decile, per_document=per_document, keys=keys)
+    if not 0 <= distances <= 1:
+        raise BadInput(f"distances is a share of all queries, 0 to 1, not {distances}.")
+    chosen = Options.named({**options, "distances": distances > 0})
     patterns = pattern_measures(scope)
     measured, missing = measurable(scope, statistics)
     wanted = _together(measured, [*patterns, discover()["focus"]])
     judged = [s for s in patterns if s.name == s.pattern.name and s.source == "corpus"]  # pyright: ignore
     places = PlaceSettings(
         (*judged, discover()["confidence"], discover()["focus"]),
-        top,
-        per_tenth,
-        per_document,
-        keys,
+        top=top,
+        per_decile=per_decile,
+        per_document=per_document,
+        keys=keys,
+        compared=float(distances),
         seed=chosen.seed,
     )
 

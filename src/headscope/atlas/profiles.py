@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.patterns.evidence import ERROR_RATE
-from headscope.statistics.places.counts import REACH, Counts
+from headscope.statistics.places.counts import REACH, UNIT, Counts
 from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
@@ -52,12 +52,13 @@ def profile_table(
 def _offsets(counts: Counts) -> pd.DataFrame:
     head, place = np.nonzero(counts.offsets)
     count = counts.offsets[head, place]
-    expected = counts.expected_offsets[place]
+    expected = counts.expected_offsets[place] * UNIT
     return _judged(head, "offset", (place - REACH).astype(str), count, expected)
 
 
-def _along(name: str, sums: NDArray[np.float64]) -> pd.DataFrame:
+def _along(name: str, units: NDArray[np.int64]) -> pd.DataFrame:
     """Mean largest weight and mean focus along a line of places."""
+    sums = units * UNIT
     head, place = np.nonzero(sums[0])
     queries = sums[0, head, place]
     return pd.DataFrame(
@@ -81,8 +82,8 @@ def _key_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     head, token = np.divmod(counts.keys.codes, counts.vocabulary)
     at = np.searchsorted(counts.chance.codes, token)
     # even attention chooses every key seen alike: `weight` sums those chances
-    expected = counts.chance.weight[at]
-    weight = counts.keys.weight / counts.keys.count
+    expected = counts.chance.weight[at] * UNIT
+    weight = counts.keys.mean
     frame = _judged(head, "key_token", token, counts.keys.count, expected).assign(weight=weight)
     return _most_telling(frame, "name", spelled)
 
@@ -93,10 +94,10 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
 
     table = counts.queries
     head, token = np.divmod(table.codes, counts.vocabulary)
-    whole = np.bincount(head, table.weight, counts.heads) / max(counts.total, 1)
-    square = np.bincount(head, table.square, counts.heads) / max(counts.total, 1)
+    whole = np.bincount(head, table.weight * UNIT, counts.heads) / max(counts.total, 1)
+    square = np.bincount(head, table.square * UNIT, counts.heads) / max(counts.total, 1)
     spread = np.sqrt(np.maximum(square - whole**2, 1e-12))
-    mean = table.weight / table.count
+    mean = table.mean
     z = (mean - whole[head]) / (spread[head] / np.sqrt(table.count))
     p = np.where(table.count >= MANY, stats.t.sf(z, np.maximum(table.count - 1, 1)), 1.0)
     frame = pd.DataFrame(
@@ -124,7 +125,7 @@ def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     chosen = counts.keys.count[np.searchsorted(counts.keys.codes, with_key)]
     expected = asked * chosen / max(counts.total, 1)
     frame = _judged(head, "pair", query, table.count, expected)
-    frame = frame.assign(other=key, weight=table.weight / table.count)
+    frame = frame.assign(other=key, weight=table.mean)
     frame = _most_telling(frame, "name", spelled)
     return frame.assign(other=spelled(frame["other"].to_numpy(dtype=np.int64)))
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.atlas.excerpt import DocumentTokens, excerpt
 from headscope.atlas.speech import parts_of_speech
 from headscope.errors import BadInput
 
@@ -44,6 +43,9 @@ class Search:
         self._weight = np.concatenate(first["weights"].to_list()).astype(np.float32)
         self._number_texts()
 
+    _query_at: NDArray[np.int64]  # where the token stands among those of all texts
+    _key_at: NDArray[np.int64]
+
     def _number_texts(self) -> None:
         """Tokens and words of all documents as numbers, and where each row's stand."""
         rows: Any = self._atlas.frame("documents")
@@ -55,14 +57,11 @@ class Search:
         self._tokens, self._token_names = pd.factorize(tokens)
         self._words, self._word_names = pd.factorize(np.array(words, dtype=object))
         places: Any = self._places
-        own = np.array(
-            [
-                start[kind, int(n)]
-                for kind, n in zip(places["kind"], places["document"], strict=True)
-            ],
-            dtype=np.int64,
-        )[self._at]
-        self._query_at, self._key_at = own + self._query, own + self._key
+        for side, of_cross in (("query", "decoder"), ("key", "encoder")):
+            stands = np.where(places["kind"] == "cross", of_cross, places["kind"])
+            numbers = zip(stands, places["document"], strict=True)
+            own = np.array([start[kind, int(n)] for kind, n in numbers], dtype=np.int64)[self._at]
+            setattr(self, f"_{side}_at", own + getattr(self, f"_{side}"))
 
     def find(
         self,
@@ -152,13 +151,10 @@ class Search:
             ],
         )
         texts = [
-            excerpt(self._document(row.kind, row.document), row.query, [row.key], around)
+            self._atlas.excerpt(row.kind, int(row.document), row.query, [row.key], around)
             for row in frame.itertuples()
         ]
         return frame.assign(text=texts)
-
-    def _document(self, kind: Any, number: Any) -> DocumentTokens | None:
-        return self._atlas.document(int(number), kind)
 
 
 def matches(names: Iterable[str], text: Text) -> Mask:

@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from headscope.atlas.atlas import Atlas
+from headscope.atlas.place_tables import deciles, documents, examples
 from headscope.atlas.profiles import profile_table
+from headscope.atlas.spelled import Spelled
 from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
 from headscope.runs import model_fingerprint
-from headscope.statistics.places.settings import TENTHS, PlaceSettings
+from headscope.statistics.distances.clusters import group, scale
+from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.table import Survey, from_tally
-from headscope.text.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
-    from headscope.statistics.places.lists import PlaceList
-    from headscope.statistics.places.places import Places
-    from headscope.statistics.survey.tally import Heads, Tally
+    from headscope.statistics.survey.tally import Tally
+
+DIGITS = 12
 
 
 def atlas_of(
@@ -32,35 +35,42 @@ def atlas_of(
 ) -> Atlas:
     """The atlas of a pass; without text no token of the corpus is in it."""
     survey = from_tally(tally, about, about.get("interval"))
-    spelled = _Spelled(scope.tokenizer) if text else None
-    frames: dict[str, list[pd.DataFrame]] = {}
+    spelled = Spelled(scope.tokenizer) if text else None
+    frames: dict[str, list[pd.DataFrame]] = {"examples": [], "deciles": [], "profiles": []}
     for kind, places in tally.places.items():
         heads = tally.heads[kind]
-        frames.setdefault("examples", []).append(_examples(kind, heads, places, spelled))
-        frames.setdefault("tenths", []).append(_tenths(kind, heads, places))
-        frames.setdefault("documents", []).append(_documents(kind, places, spelled))
-        frames.setdefault("profiles", []).append(profile_table(kind, heads, places, spelled))
-    tables: dict[str, pd.DataFrame] = {
-        "heads": survey.table,
-        "labels": _labels(survey),
-        **{name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()},
-    }
+        frames["examples"].append(examples(kind, heads, places, spelled))
+        frames["deciles"].append(deciles(kind, heads, places))
+        frames["profiles"].append(profile_table(kind, heads, places, spelled))
+    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
+    tables["documents"] = documents(tally.places, tables["examples"], spelled)
+    tables["heads"] = _settled(survey.table)
+    tables["labels"] = _settled(_labels(tables["heads"]))
     if survey.pairs:
-        tables["distances"] = pd.concat([_distances(survey, kind) for kind in survey.pairs])
-        tables["groups"] = pd.concat([_groups(survey, kind) for kind in survey.pairs])
+        each = {kind: _distances(survey, kind) for kind in survey.pairs}
+        tables["distances"] = pd.concat(each.values(), ignore_index=True)
+        tables["groups"] = pd.concat(
+            [_groups(survey, kind, frame) for kind, frame in each.items()], ignore_index=True
+        )
     description = _description(survey, tally, about, settings, text)
     return Atlas({**description, "weights": model_fingerprint(scope.model)}, tables)
 
 
-class _Spelled:
-    """Tokens as people read them."""
+def _settled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers to twelve significant digits: what lies below depends on the order of sums."""
+    columns = {
+        name: settled(frame[name].to_numpy(dtype=np.float64))
+        for name in frame.select_dtypes("float")
+    }
+    return frame.assign(**columns)
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
 
-    def __call__(self, ids: Any) -> list[str]:
-        numbers = np.asarray(ids, dtype=np.int64)
-        return list(vocabulary_of(self._tokenizer, numbers).labels(numbers)) if len(numbers) else []
+def settled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        size = np.floor(np.log10(np.abs(values)))
+        scale = 10.0 ** (DIGITS - 1 - np.where(np.isfinite(size), size, 0))
+        rounded = np.rint(values * scale) / scale
+    return np.where(np.isfinite(rounded), rounded, values)
 
 
 def _description(
@@ -73,7 +83,8 @@ def _description(
     }
     return {
         **kept,
-        "corpus": about["corpus"],
+        # its fingerprint tells runs apart by how they cut the corpus, which an atlas does not
+        "corpus": {name: of for name, of in about["corpus"].items() if name != "fingerprint"},
         "headscope": about["version"],
         "not measured": about["not measured"],
         "text": text,
@@ -97,86 +108,11 @@ def described(name: str) -> dict[str, Any]:
     }
 
 
-def _labels(survey: Survey) -> pd.DataFrame:
+def _labels(heads: pd.DataFrame) -> pd.DataFrame:
     known = patterns()
-    frame = evidence(survey.table, known)
+    frame = evidence(heads, known)
     frame.insert(4, "label", [known[name].label for name in frame["pattern"]])
     return frame
-
-
-def _examples(kind: Kind, heads: Heads, places: Places, spelled: _Spelled | None) -> pd.DataFrame:
-    strongest = _of_list(kind, heads, places, places.top, None)
-    drawn = [_of_list(kind, heads, places, places.tenths, tenth) for tenth in range(TENTHS)]
-    frame: Any = pd.concat([strongest, *drawn], ignore_index=True)
-    frame = frame.sort_values(["layer", "head", "measure", "tenth", "rank"], kind="stable")
-    texts = places.texts
-    at = list(zip(frame["document"], frame["query"], frame["key"], strict=True))
-    for column, place in (("query_token", 1), ("key_token", 2)):
-        ids = [texts[row[0]].ids[row[place]] for row in at] if spelled is not None else None
-        frame[column] = [""] * len(at) if spelled is None or ids is None else spelled(ids)
-    order = [
-        "kind", "layer", "head", "measure", "tenth", "rank", "value", "document", "query",
-        "query_token", "key", "key_token", "weight", "keys", "weights",
-    ]  # fmt: skip
-    return frame[order].reset_index(drop=True)
-
-
-def _of_list(
-    kind: Kind, heads: Heads, places: Places, found: PlaceList, tenth: int | None
-) -> pd.DataFrame:
-    """The filled slots of a list; `tenth` chooses one of a list of tenths."""
-    arrays = found.arrays()
-    if tenth is not None:
-        arrays = {name: array[:, :, tenth] for name, array in arrays.items()}
-    document = arrays["document"]
-    head, measure, rank = np.nonzero(document >= 0)
-    numbers = np.array(heads)
-    keys, weights = arrays["keys"][head, measure, rank], arrays["weights"][head, measure, rank]
-    count = (keys >= 0).sum(1)
-    return pd.DataFrame(
-        {
-            "kind": kind,
-            "layer": numbers[head, 0],
-            "head": numbers[head, 1],
-            "measure": np.array(places.names, dtype=object)[measure],
-            "tenth": np.int8(-1 if tenth is None else tenth),
-            "rank": rank.astype(np.int16),
-            "value": arrays["value"][head, measure, rank],
-            "document": document[head, measure, rank],
-            "query": arrays["query"][head, measure, rank],
-            "key": keys[:, 0],
-            "weight": weights[:, 0],
-            "keys": [row[:n] for row, n in zip(keys, count, strict=True)],
-            "weights": [row[:n] for row, n in zip(weights, count, strict=True)],
-        }
-    )
-
-
-def _tenths(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
-    head, measure, tenth = np.indices(places.histogram.shape).reshape(3, -1)
-    numbers = np.array(heads)
-    return pd.DataFrame(
-        {
-            "kind": kind,
-            "layer": numbers[head, 0],
-            "head": numbers[head, 1],
-            "measure": np.array(places.names, dtype=object)[measure],
-            "tenth": tenth.astype(np.int8),
-            "count": places.histogram.ravel(),
-        }
-    )
-
-
-def _documents(kind: Kind, places: Places, spelled: _Spelled | None) -> pd.DataFrame:
-    columns = ["kind", "document", "tokens", "ids", "segments", "classes", "continues"]
-    if spelled is None:
-        return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
-    texts = sorted(places.texts.items())
-    rows = [
-        (kind, number, spelled(text.ids), text.ids, text.segments, text.classes, text.continues)
-        for number, text in texts
-    ]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def _distances(survey: Survey, kind: Kind) -> pd.DataFrame:
@@ -190,23 +126,26 @@ def _distances(survey: Survey, kind: Kind) -> pd.DataFrame:
             "head": numbers[one, 1],
             "other_layer": numbers[other, 0],
             "other_head": numbers[other, 1],
-            "distance": pairs.values[one, other],
+            "distance": settled(pairs.values)[one, other],
         }
     )
 
 
-def _groups(survey: Survey, kind: Kind) -> pd.DataFrame:
-    if len(survey.pairs[kind].heads) < 3:
+def _groups(survey: Survey, kind: Kind, distances: pd.DataFrame) -> pd.DataFrame:
+    heads = survey.pairs[kind].heads
+    if len(heads) < 3:
         return pd.DataFrame(columns=["kind", "layer", "head", "x", "y", "group"])
-    found = survey.clusters(kind)
-    numbers = np.array(found.heads)
+    matrix = np.zeros((len(heads), len(heads)))
+    matrix[~np.eye(len(heads), dtype=bool)] = distances["distance"].to_numpy()
+    positions, _ = scale(matrix, seed=0)
+    numbers = np.array(heads)
     return pd.DataFrame(
         {
             "kind": kind,
             "layer": numbers[:, 0],
             "head": numbers[:, 1],
-            "x": found.positions[:, 0],
-            "y": found.positions[:, 1],
-            "group": found.groups,
+            "x": settled(positions[:, 0]),
+            "y": settled(positions[:, 1]),
+            "group": group(matrix, None),
         }
     )

@@ -17,6 +17,8 @@ from headscope.cli.checks import (
 )
 from headscope.cli.console import err, open_scope, out, say_written
 
+COMPARED = 0.125  # share of the queries by which heads are compared
+
 
 def register(app: typer.Typer) -> None:
     app.command("atlas")(atlas)
@@ -27,7 +29,7 @@ def atlas(
     output: Annotated[Path, options.output("The atlas: .atlas or .zip")],
     model: options.Model = None,
     top: Annotated[int, typer.Option(help="Strongest places of every head and measure.")] = 20,
-    per_tenth: Annotated[int, typer.Option(help="Places of every tenth of a measure.")] = 2,
+    per_decile: Annotated[int, typer.Option(help="Places of every decile of a measure.")] = 2,
     no_text: Annotated[
         bool, typer.Option("--no-text", help="Keep no token of the corpus, only places.")
     ] = False,
@@ -64,7 +66,7 @@ def atlas(
     check_reading(bad_data, layout)
     check_choice("segments", segments, "windows", "documents", "pairs")
     check_choice("engine", engine, "local", "ray")
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_tenth=per_tenth)
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_decile=per_decile)
     check_data(corpus)
     from headscope.atlas.make import atlas as make
 
@@ -74,7 +76,8 @@ def atlas(
         "bad": bad_data, "seed": seed, "engine": engine, "address": address, "workers": workers,
     }  # fmt: skip
     found = make(
-        scope, corpus, top=top, per_tenth=per_tenth, text=not no_text, distances=distances,
+        scope, corpus, top=top, per_decile=per_decile, text=not no_text,
+        distances=COMPARED if distances else 0.0,
         limit=limit, output=output, restart=restart, **asked,
     )  # fmt: skip
     about = found.description

@@ -19,8 +19,8 @@ export interface HeadPage {
   shown: string;
   /** offset, position, length: [value, count, expected, weight]; the others: [name, other, count, lift, weight]. */
   profiles: Record<string, [number | string, number | string, number, number | null, number | null][]>;
-  /** Places of the corpus in each tenth of a measure's range. */
-  tenths: Record<string, number[]>;
+  /** The eleven values between which the deciles of a measure lie. */
+  deciles: Record<string, number[]>;
   /** [layer, head, distance], nearest first. */
   near: [number, number, number][];
 }
@@ -31,7 +31,7 @@ export interface AtlasHeader {
   heads: HeadPage[];
   /** Examples of each head; they stand in that order. */
   counts: number[];
-  examples: { width: number; numbers: number[] } & Record<"measure" | "tenth" | "document" | "query" | "keys" | "value" | "weights", Buffer>;
+  examples: { width: number; numbers: number[] } & Record<"measure" | "decile" | "document" | "query" | "keys" | "value" | "weights", Buffer>;
   texts: ({ words: string[]; starts: number[]; lengths: number[] } & Record<"tokens" | "positions" | "flags", Buffer>) | null;
 }
 
@@ -45,7 +45,7 @@ export interface Token {
 export interface AtlasExample {
   measure: string;
   /** −1: among the strongest. */
-  tenth: number;
+  decile: number;
   value: number;
   /** The corpus's own number of the text. */
   document: number;
@@ -53,7 +53,7 @@ export interface AtlasExample {
   keys: [number, number][];
 }
 
-const names = ["measure", "tenth", "document", "query", "keys", "value", "weights"] as const;
+const names = ["measure", "decile", "document", "query", "keys", "value", "weights"] as const;
 const around = 12;
 
 export class AtlasData {
@@ -76,9 +76,9 @@ export class AtlasData {
     ]);
   }
 
-  /** A head's examples of one measure: the strongest, or those of a tenth. */
-  of(place: number, measure: string, tenth: number): AtlasExample[] {
-    return this.all(place).filter((each) => each.measure === measure && each.tenth === tenth);
+  /** A head's examples of one measure: the strongest, or those of a decile. */
+  of(place: number, measure: string, decile: number): AtlasExample[] {
+    return this.all(place).filter((each) => each.measure === measure && each.decile === decile);
   }
 
   all(place: number): AtlasExample[] {
@@ -90,7 +90,7 @@ export class AtlasData {
       for (let k = i * width; k < (i + 1) * width; k++) if (columns.keys[k] !== 65535) keys.push([columns.keys[k], columns.weights[k]]);
       found.push({
         measure: this.header.measures[columns.measure[i]].name,
-        tenth: columns.tenth[i] - 1,
+        decile: columns.decile[i] - 1,
         value: columns.value[i],
         document: numbers[columns.document[i]],
         query: columns.query[i],

@@ -50,6 +50,8 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     """Score, null mean and null variance of every row, b h tq 3."""
     pairs = TokenPairs(grid, queries)
     seen, own = pairs.visible, pairs.visible & pairs.same_segment
+    if bool((own.sum(2) == seen.sum(2)).all()):  # one sentence is no choice: nobody is asked
+        return weights.new_zeros(*weights.shape[:3], 3)
     size, choice = (count[:, None].clamp(min=2) for count in _sizes(pairs))
     surprise = -weights * weights.clamp(min=TINY).log()
     norm = size.log()

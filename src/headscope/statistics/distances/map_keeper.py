@@ -13,7 +13,8 @@ from headscope.capture import Call, Kind, Output
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
-from headscope.statistics.kernels.scores import block_weights
+from headscope.statistics.kernels.scores import block_weights, row_weights
+from headscope.statistics.places.drawn import scrambled
 
 MOST = 2**23  # weights of all heads held at once
 
@@ -29,15 +30,21 @@ class MapKeeper:
         self.kept: dict[Kind, list[tuple[Call, Tensor | None]]] = {}
 
     def __call__(self, call: Call) -> Output | None:
-        if call.kind != "cross":
-            rebuilds = self._recorder.rebuilds(call)
-            weights = None if rebuilds else call.weights.detach().float()
-            self.kept.setdefault(call.kind, []).append((call, weights))
+        rebuilds = self._recorder.rebuilds(call)
+        weights = None if rebuilds else call.weights.detach().float()
+        self.kept.setdefault(call.kind, []).append((call, weights))
         return self._recorder(call)
 
-    def distances(self) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
-        """For each kind: its heads, the sums of divergences between them, the rows compared."""
+    def distances(
+        self, share: float = 1.0, seed: int = 0
+    ) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
+        """For each kind: its heads, the sums of divergences between them, the rows compared.
+
+        With a `share` below 1 so many of the rows, drawn by the seed, stand for all.
+        """
         for kind, kept in self.kept.items():
+            if kind == "cross":
+                continue
             grid = self._grids[kind]
             counts = [(call.q if weights is None else weights).shape[1] for call, weights in kept]  # pyright: ignore[reportOptionalMemberAccess]
             heads = tuple(
@@ -45,12 +52,35 @@ class MapKeeper:
                 for (call, _), count in zip(kept, counts, strict=True)
                 for head in range(count)
             )
-            sums = np.zeros((len(heads), len(heads)))
-            lengths = grid.query.lengths.tolist()
-            for row, length in enumerate(lengths):
-                for maps in _maps(kept, grid, row, length, len(heads)):
-                    sums += divergences(maps, length)
-            yield kind, heads, sums, sum(lengths)
+            sums, compared = np.zeros((len(heads), len(heads))), 0
+            for row, length in enumerate(grid.query.lengths.tolist()):
+                if share < 1:
+                    maps = _drawn_maps(kept, grid, row, length, share, seed)
+                else:
+                    maps = _maps(kept, grid, row, length, len(heads))
+                for part in maps:
+                    sums += divergences(part, length)
+                    compared += part.shape[1]
+            yield kind, heads, sums, compared
+
+
+def _drawn_maps(
+    kept: list[tuple[Call, Tensor | None]],
+    grid: Grid,
+    row: int,
+    length: int,
+    share: float,
+    seed: int,
+) -> Iterator[Tensor]:
+    """heads × some queries × length: the rows of one document that are drawn."""
+    queries = np.arange(length, dtype=np.int64)
+    drawn = queries[scrambled(grid.documents[row : row + 1], queries, seed) < share]
+    heads = sum(call.heads for call, _ in kept)
+    span = max(1, MOST // (heads * length))
+    for start in range(0, len(drawn), span):
+        some = torch.from_numpy(drawn[start : start + span])
+        rows = [row_weights(call, own, grid, row, some)[..., :length] for call, own in kept]
+        yield torch.cat(rows)
 
 
 def _maps(

@@ -134,8 +134,19 @@ class Grid:
         """The columns of the grid that hold the first keys."""
         return dataclasses.replace(self, key=self.key.part((slice(None), slice(0, count))))
 
+    @cached_property
+    def memo(self) -> dict[object, Any]:
+        """What features make of the tokens alone, for the other layers that ask for it."""
+        return {}
+
     def of_documents(self, chosen: slice) -> Grid:
-        """The part of the grid that holds some of the documents."""
+        """The part of the grid that holds some of the documents; the same one for every layer."""
+        key = ("documents", chosen.start, chosen.stop)
+        if key not in self.memo:
+            self.memo[key] = self._of_documents(chosen)
+        return self.memo[key]
+
+    def _of_documents(self, chosen: slice) -> Grid:
         query = self.query.part(chosen)
         key = query if self.key is self.query else self.key.part(chosen)
         tokens = None if self.tokens is None else self.tokens[chosen]

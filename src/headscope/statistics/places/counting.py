@@ -7,26 +7,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.statistics.definitions.focus import Focus
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.places.counts import LENGTHS, OFFSETS, POSITIONS, REACH, Counts
+from headscope.statistics.places.counts import LENGTHS, OFFSETS, POSITIONS, REACH, Counts, whole
 from headscope.statistics.places.settings import STRONGEST
 
 
-def count_batch(counts: Counts, rows: Rows, grid: Grid, focused: Tensor) -> None:
-    """Take in a batch; `focused` is b H t."""
+def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
+    """Take in a batch."""
     key = rows[STRONGEST].long().cpu()
-    largest, focused = rows["largest"].cpu(), torch.nan_to_num(focused.cpu(), nan=0.0)
+    largest, focused = rows["largest"].cpu(), _focus(rows, grid).cpu()
     valid = grid.query.valid.cpu()
     ids = grid.key.ids.cpu()
     batch, heads, length = key.shape
     places = torch.arange(length)
     counted = valid[:, None].expand(batch, heads, length)
-
-    offset = (key - places + REACH).clamp(0, OFFSETS - 1)
     head = torch.arange(heads)[None, :, None].expand(batch, heads, length)
-    code = (head * OFFSETS + offset)[counted]
-    counts.offsets += torch.bincount(code, minlength=heads * OFFSETS).view(heads, -1).numpy()
+    if grid.same:
+        offset = (key - places + REACH).clamp(0, OFFSETS - 1)
+        code = (head * OFFSETS + offset)[counted]
+        counts.offsets += torch.bincount(code, minlength=heads * OFFSETS).view(heads, -1).numpy()
 
     lengths = valid.sum(1)
     tenth = (places[None] * POSITIONS // lengths.clamp_min(1)[:, None]).clamp_max(POSITIONS - 1)
@@ -34,8 +35,8 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid, focused: Tensor) -> None
     bucket = torch.nn.functional.one_hot(lengths.clamp_min(1).log2().long(), LENGTHS).double()
     for place, of in enumerate((torch.ones_like(largest), largest, focused)):
         summed = torch.einsum("bht,btp->bhp", of.double(), inside)
-        counts.positions[place] += summed.sum(0).numpy()
-        counts.lengths[place] += torch.einsum("bh,bl->hl", summed.sum(2), bucket).numpy()
+        counts.positions[place] += whole(summed.sum(0).numpy())
+        counts.lengths[place] += whole(torch.einsum("bh,bl->hl", summed.sum(2), bucket).numpy())
 
     key_ids = ids[:, None].expand(batch, heads, ids.shape[1]).gather(2, key)
     query_ids = grid.query.ids.cpu()[:, None].expand(batch, heads, length)
@@ -46,10 +47,26 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid, focused: Tensor) -> None
         largest[counted].double().numpy(),
     )
     counts.total += int(lengths.sum())
-    for row, n in enumerate(lengths.tolist()):
-        chosen = _chance_of_keys(n, grid.causal)
-        counts.chance.add(ids[row, :n].numpy(), chosen)
-        counts.expected_offsets += _chance_of_offsets(n, grid.causal)
+    _count_chance(counts, grid, lengths.tolist(), ids)
+
+
+def _focus(rows: Rows, grid: Grid) -> Tensor:
+    """b H t: 1 − H / ln(keys seen), 0 where there is one key alone."""
+    return torch.nan_to_num(Focus().row_values(rows, grid), nan=0.0)
+
+
+def _count_chance(counts: Counts, grid: Grid, lengths: list[int], ids: Tensor) -> None:
+    """What even attention would choose."""
+    found: list[NDArray[np.int64]] = []
+    chances: list[NDArray[np.float64]] = []
+    for row, (n, keys) in enumerate(zip(lengths, grid.key.lengths.tolist(), strict=True)):
+        found.append(ids[row, :keys].numpy())
+        if not grid.same:
+            chances.append(np.full(keys, n / max(keys, 1)))
+            continue
+        chances.append(_chance_of_keys(n, grid.causal))
+        counts.expected_offsets += whole(_chance_of_offsets(n, grid.causal))
+    counts.chance.add(np.concatenate(found), np.concatenate(chances))
 
 
 def _chance_of_keys(length: int, causal: bool) -> NDArray[np.float64]:

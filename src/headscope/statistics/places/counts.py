@@ -2,7 +2,8 @@
 
 Every query counts once, for the key it gives the largest weight. Counts are exact but for pairs of
 tokens, of which each head keeps a bounded number: what falls below is dropped, and how much a
-count may lack for it is known.
+count may lack for it is known. Sums of weights are kept as whole numbers of a 2^-30th, so that they
+are the same in whatever order portions are merged.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ REACH = 64  # offsets beyond are counted as this one
 OFFSETS = 2 * REACH + 1
 POSITIONS = 10  # tenths of a text
 LENGTHS = 20  # powers of two
+UNIT = 2.0**-30  # of sums of weights: nine places after the point, room for billions of weights
+
+
+def whole(values: Floats) -> Ints:
+    """Numbers as multiples of the unit."""
+    return np.rint(values / UNIT).astype(np.int64)
 
 
 class CountTable:
@@ -27,14 +34,16 @@ class CountTable:
     def __init__(self) -> None:
         self.codes = np.zeros(0, dtype=np.int64)
         self.count = np.zeros(0, dtype=np.int64)
-        self.weight = np.zeros(0)
-        self.square = np.zeros(0)
+        self.weight = np.zeros(0, dtype=np.int64)
+        self.square = np.zeros(0, dtype=np.int64)
 
     def add(self, codes: Ints, weights: Floats) -> None:
         """Count every code once with its weight."""
-        self.add_counted(codes, np.ones(len(codes), dtype=np.int64), weights, weights**2)
+        self.add_counted(
+            codes, np.ones(len(codes), dtype=np.int64), whole(weights), whole(weights**2)
+        )
 
-    def add_counted(self, codes: Ints, count: Ints, weight: Floats, square: Floats) -> None:
+    def add_counted(self, codes: Ints, count: Ints, weight: Ints, square: Ints) -> None:
         if not len(codes):
             return
         codes = np.concatenate([self.codes, codes])
@@ -45,6 +54,10 @@ class CountTable:
         self.count = np.add.reduceat(np.concatenate([self.count, count])[order], starts)
         self.weight = np.add.reduceat(np.concatenate([self.weight, weight])[order], starts)
         self.square = np.add.reduceat(np.concatenate([self.square, square])[order], starts)
+
+    @property
+    def mean(self) -> Floats:
+        return self.weight * UNIT / np.maximum(self.count, 1)
 
     def merge(self, other: CountTable) -> None:
         self.add_counted(other.codes, other.count, other.weight, other.square)
@@ -62,8 +75,8 @@ class CountTable:
     def restore(self, prefix: str, arrays: dict[str, Array]) -> None:
         self.codes = arrays[f"{prefix}.codes"].astype(np.int64)
         self.count = arrays[f"{prefix}.count"].astype(np.int64)
-        self.weight = arrays[f"{prefix}.weight"].astype(np.float64)
-        self.square = arrays[f"{prefix}.square"].astype(np.float64)
+        self.weight = arrays[f"{prefix}.weight"].astype(np.int64)
+        self.square = arrays[f"{prefix}.square"].astype(np.int64)
 
 
 class Counts:
@@ -72,9 +85,11 @@ class Counts:
     def __init__(self, heads: int, vocabulary: int, pairs: int) -> None:
         self.heads, self.vocabulary, self.most_pairs = heads, vocabulary, pairs
         self.offsets = np.zeros((heads, OFFSETS), dtype=np.int64)
-        self.expected_offsets = np.zeros(OFFSETS)
-        self.positions = np.zeros((3, heads, POSITIONS))  # queries, Σ largest, Σ focus
-        self.lengths = np.zeros((3, heads, LENGTHS))
+        self.expected_offsets = np.zeros(OFFSETS, dtype=np.int64)  # in units, as all sums
+        self.positions = np.zeros(
+            (3, heads, POSITIONS), dtype=np.int64
+        )  # queries, Σ largest, Σ focus
+        self.lengths = np.zeros((3, heads, LENGTHS), dtype=np.int64)
         self.queries = CountTable()  # head · V + query token
         self.keys = CountTable()  # head · V + key token
         self.pairs = CountTable()  # (head · V + query token) · V + key token

@@ -1,4 +1,4 @@
-"""Lists of places: the strongest, and a sample of every tenth. They merge exactly, in any order."""
+"""The list of the strongest places: parts of it merge exactly, in any order."""
 
 from __future__ import annotations
 
@@ -73,16 +73,3 @@ _LAST = np.iinfo(np.int64).max
 def _taken(array: Array, best: NDArray[np.intp]) -> Array:
     index = best if array.ndim == best.ndim else best[..., None]
     return np.take_along_axis(array, index, axis=best.ndim - 1)
-
-
-def scrambled(documents: NDArray[np.int64], queries: NDArray[np.int64], seed: int) -> Array:
-    """A fixed number in [0, 1) for every place: whose are lowest, is a sample that any order and
-    split of the corpus draws alike."""
-    with np.errstate(over="ignore"):
-        mixed = documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = mixed + queries.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
-        mixed = mixed + np.uint64(seed) * np.uint64(0x94D049BB133111EB) + np.uint64(1)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        mixed = mixed ^ (mixed >> np.uint64(31))
-    return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53

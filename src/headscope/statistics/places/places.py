@@ -1,4 +1,4 @@
-"""The places of one kind of attention: lists, counts, and the texts behind them."""
+"""The places of one kind of attention: the strongest, those drawn, counts, and their texts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.statistics.places.counts import Counts
+from headscope.statistics.places.deciles import BINS
+from headscope.statistics.places.drawn import Drawn
 from headscope.statistics.places.lists import PlaceList
-from headscope.statistics.places.settings import TENTHS, PlaceSettings
+from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.places.texts import KeptText, from_arrays, to_arrays
 
 Array = NDArray[Any]
@@ -25,30 +27,37 @@ class Places:
         self.settings = s
         count = len(names)
         self.top = PlaceList.empty((heads, count, s.top), s.keys)
-        self.tenths = PlaceList.empty((heads, count, TENTHS, s.per_tenth), s.keys)
-        self.histogram = np.zeros((heads, count, TENTHS), dtype=np.int64)
+        self.drawn = Drawn.empty(s.sample, heads, count, s.keys)
+        self.histogram = np.zeros((heads, count, BINS), dtype=np.int64)
         self.counts = Counts(heads, vocabulary, s.pairs)
         self.texts: dict[int, KeptText] = {}
+        self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
 
     def merge(self, other: Places) -> None:
         self.top = self.top.merged(other.top, self.settings.top)
-        self.tenths = self.tenths.merged(other.tenths, self.settings.per_tenth)
+        self.drawn = self.drawn.merged(other.drawn, self.settings.sample)
         self.histogram += other.histogram
         self.counts.merge(other.counts)
         self.texts |= other.texts
-        self.forget_texts()
+        self.key_texts |= other.key_texts
+        self.forget_texts(self.documents())
 
-    def forget_texts(self) -> None:
+    def documents(self) -> set[int]:
+        """Those that places are in."""
+        return {*self.top.documents().tolist(), *self.drawn.documents().tolist()}
+
+    def forget_texts(self, wanted: set[int]) -> None:
         """Drop the texts that no kept place is in."""
-        kept = {*self.top.documents().tolist(), *self.tenths.documents().tolist()}
-        self.texts = {number: text for number, text in self.texts.items() if number in kept}
+        self.texts = {number: text for number, text in self.texts.items() if number in wanted}
+        self.key_texts = {n: text for n, text in self.key_texts.items() if n in wanted}
 
     def arrays(self) -> dict[str, Array]:
         parts = {
             "top": self.top.arrays(),
-            "tenths": self.tenths.arrays(),
+            "drawn": self.drawn.arrays(),
             "counts": self.counts.arrays(),
             "texts": to_arrays(self.texts),
+            "key_texts": to_arrays(self.key_texts),
         }
         found: dict[str, Array] = {"histogram": self.histogram}
         for part, arrays in parts.items():
@@ -64,6 +73,7 @@ class Places:
             }
 
         self.histogram = arrays["histogram"].astype(np.int64)
-        self.top, self.tenths = PlaceList.restored(of("top")), PlaceList.restored(of("tenths"))
+        self.top = PlaceList.restored(of("top"))
+        self.drawn.restore(of("drawn"))
         self.counts.restore(of("counts"))
-        self.texts = from_arrays(of("texts"))
+        self.texts, self.key_texts = from_arrays(of("texts")), from_arrays(of("key_texts"))

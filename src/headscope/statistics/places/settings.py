@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import Grid
+from headscope.statistics.places.horizon import Horizon
 from headscope.statistics.statistic import Statistic
 
-TENTHS = 10
 STRONGEST = "strongest_key"
 
 
@@ -22,16 +21,20 @@ class PlaceSettings:
 
     statistics: tuple[Statistic, ...]  # those whose rows are judged
     top: int = 20  # strongest places of every head and measure
-    per_tenth: int = 2  # places of every tenth of a measure's range
+    per_decile: int = 2  # places shown of every decile of a measure
+    sample: int = 1024  # places drawn from the whole corpus, looked at for every head
     per_document: int = 2  # of the strongest, so that no document fills the list
     keys: int = 8  # heaviest keys kept of a place
     pairs: int = 4096  # pairs of tokens counted for a head; the rarest go first
+    compared: float = 0.125  # share of all queries by which heads are compared with each other
     seed: int = 0
+    horizon: Horizon = field(default_factory=Horizon, compare=False)  # what came before
 
     @property
     def described(self) -> dict[str, Any]:
         """What of the settings decides the result, for the identity of a run."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "statistics"}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+        del own["statistics"]
         return {**own, "measures": list(self.names)}
 
     @property
@@ -50,9 +53,3 @@ def place_features(settings: PlaceSettings) -> list[str | Feature]:
     """What rows must hold beside what the statistics ask for."""
     own = [feature for statistic in settings.statistics for feature in statistic.features()]
     return [*own, "largest", "entropy", STRONGEST_KEY]
-
-
-def tenth_of(values: Tensor, low: float, high: float) -> Tensor:
-    """Which tenth of the range low … high a value lies in, 0 to 9."""
-    scaled = (values - low) * (TENTHS / (high - low))
-    return torch.nan_to_num(scaled, 0.0).long().clamp_(0, TENTHS - 1)

@@ -28,7 +28,7 @@ def features_for(
         applying = [s for s in chosen if s.applies(kind, grid.causal)]
         if applying:
             wanted[kind] = [resolve(feature) for s in applying for feature in s.features()]
-        if places is not None and kind != "cross":
+        if places is not None:
             judged = [s for s in places.statistics if s.applies(kind, grid.causal)]
             extra = place_features(replace(places, statistics=tuple(judged)))
             wanted[kind] = [*wanted.get(kind, []), *(resolve(feature) for feature in extra)]

@@ -63,16 +63,16 @@ def text_batches(
 def measure_batches(scope: Scope, texts: Iterable[TextBatch | Packed], settings: Settings) -> Tally:
     """All that the batches add to a survey."""
     tally, late = new_tally(settings), Late()
-    if not settings.of("gradient"):
-        read_batches(scope, texts, settings, tally, late)
-        late.add_up()
-        return tally
-    texts = list(texts)
+    gradients = bool(settings.of("gradient"))
+    texts = list(texts) if gradients else texts
     read_batches(scope, texts, settings, tally, late)
     late.add_up()
-    for batch in texts:
+    for batch in texts if gradients else ():
         assert isinstance(batch, TextBatch)
         _differentiate(scope, batch, settings, tally)
+    if settings.places is not None:
+        for kind, places in tally.places.items():
+            settings.places.horizon.learn(kind, places)
     return tally
 
 
@@ -158,7 +158,8 @@ def _from_maps(
 ) -> None:
     """What is made of whole maps: distances between heads, and places."""
     if settings.distances:
-        for kind, heads, sums, rows in keeper.distances():
+        share = 1.0 if settings.places is None else settings.places.compared
+        for kind, heads, sums, rows in keeper.distances(share, settings.seed):
             tally.add_distances(kind, heads, sums, rows)
     if settings.places is not None:
         assert isinstance(batch, TextBatch)
@@ -178,8 +179,11 @@ def _gather(
     for kind, kept in keeper.kept.items():
         rows = recorder.rows(kind)
         tally.heads.setdefault(kind, rows.heads)
-        tokens = batch.decoder_tokens if kind == "decoder" else None
-        gather(tally.places_of(kind, vocabulary), rows, on[kind], kept, tokens or batch.tokens)
+        tokens = batch.tokens
+        if kind != "encoder" and batch.decoder_tokens is not None:
+            tokens = batch.decoder_tokens
+        key_tokens = batch.tokens if kind == "cross" else None
+        gather(tally.places_of(kind, vocabulary), rows, on[kind], kept, tokens, key_tokens)
 
 
 class _Relay:

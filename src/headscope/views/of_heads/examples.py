@@ -36,7 +36,7 @@ def chosen_examples(atlas: Atlas, kind: str, heads: int, per_head: int = PER_HEA
     keys = zip(rows["layer"], rows["head"], rows["measure"], strict=True)
     order = [first.get(key, common.get(key[2], rest)) for key in keys]
     rows = rows.assign(order=order).sort_values(
-        ["layer", "head", "order", "measure", "tenth", "rank"], kind="stable"
+        ["layer", "head", "order", "measure", "decile", "rank"], kind="stable"
     )
     most = min(per_head, max(1, IN_ALL // heads))
     return rows.groupby(["layer", "head"], sort=False).head(most).reset_index(drop=True)
@@ -58,7 +58,7 @@ def pack_examples(
     numbers = {name: at for at, name in enumerate(measures)}
     whole = {
         "measure": np.array([numbers[name] for name in rows["measure"]], dtype=np.int64),
-        "tenth": rows["tenth"].to_numpy(dtype=np.int64) + 1,  # 0: the strongest
+        "decile": rows["decile"].to_numpy(dtype=np.int64) + 1,  # 0: the strongest
         "document": np.array([place[int(each)] for each in rows["document"]], dtype=np.int64),
         "query": rows["query"].to_numpy(dtype=np.int64),
         "keys": keys,

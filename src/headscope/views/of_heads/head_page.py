@@ -20,7 +20,7 @@ def head_pages(
     atlas: Atlas, kind: str, layers: tuple[int, ...], heads: int
 ) -> list[dict[str, Any]]:
     """One entry a head, layer by layer."""
-    by_head = {name: _by_head(atlas, name, kind) for name in ("labels", "profiles", "tenths")}
+    by_head = {name: _by_head(atlas, name, kind) for name in ("labels", "profiles", "deciles")}
     distances = _by_head(atlas, "distances", kind)
     pages: list[dict[str, Any]] = []
     for layer in layers:
@@ -31,7 +31,7 @@ def head_pages(
                     "evidence": _evidence(by_head["labels"].get(at)),
                     "shown": _shown(by_head["labels"].get(at)),
                     "profiles": _profiles(by_head["profiles"].get(at)),
-                    "tenths": _tenths(by_head["tenths"].get(at)),
+                    "deciles": _deciles(by_head["deciles"].get(at)),
                     "near": _near(distances.get(at)),
                 }
             )
@@ -119,13 +119,14 @@ def _preferred(group: pd.DataFrame) -> list[list[Any]]:
     ]  # fmt: skip
 
 
-def _tenths(rows: pd.DataFrame | None) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+def _deciles(rows: pd.DataFrame | None) -> dict[str, list[float | None]]:
+    """The eleven values between which the deciles of each measure lie."""
+    found: dict[str, list[float | None]] = {}
     if rows is not None:
-        for measure, tenth, count in zip(
-            rows["measure"], rows["tenth"], rows["count"], strict=True
-        ):
-            found.setdefault(str(measure), [0] * 10)[int(tenth)] = int(count)
+        columns = (rows[name] for name in ("measure", "decile", "low", "high"))
+        for measure, decile, low, high in zip(*columns, strict=True):
+            bounds = found.setdefault(str(measure), [None] * 11)
+            bounds[int(decile)], bounds[int(decile) + 1] = _number(low), _number(high)
     return found
 
 

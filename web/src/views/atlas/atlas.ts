@@ -16,7 +16,7 @@ export class AtlasView implements View {
   private readonly plane: HeadPlane;
   private readonly table: HeadsTable;
   private readonly right = make("div", { class: "at-right" });
-  private asked: Asked & { place: number } = { measure: "", tenth: -1, place: -1 };
+  private asked: Asked & { place: number } = { measure: "", decile: -1, place: -1 };
   private loaded: Promise<unknown> | null = null;
   private gone = false;
 
@@ -41,7 +41,7 @@ export class AtlasView implements View {
         this.plane.say(state);
         this.table.show(state);
         const place = placeOf(this.plane.table, state.layer, state.head);
-        if (place !== this.asked.place) this.asked = { measure: this.data.header.heads[place].shown, tenth: -1, place };
+        if (place !== this.asked.place) this.asked = { measure: this.data.header.heads[place].shown, decile: -1, place };
         this.turn();
       })
       .catch((error: unknown) => this.context.status(String(error)))
@@ -54,7 +54,7 @@ export class AtlasView implements View {
 
   picture(): Record<string, unknown> {
     const { kind, layer, head, x, y, colour, size, chosen } = ofPlane(this.context.store.state);
-    return { kind, layer, head, x, y, colour, size, chosen, measure: this.asked.measure, tenth: this.asked.tenth };
+    return { kind, layer, head, x, y, colour, size, chosen, measure: this.asked.measure, decile: this.asked.decile };
   }
 
   copy(): string {

@@ -1,12 +1,12 @@
 /** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
 import type { AtlasData, AtlasExample } from "../../protocol/atlas";
 import type { Label } from "../../protocol/types";
-import { make, number, valueText, visible, weightText } from "../../render/dom";
+import { make, valueText, visible, weightText } from "../../render/dom";
 import { offsetChart, tokenLists } from "./charts";
 
 export interface Asked {
   measure: string;
-  tenth: number;
+  decile: number;
 }
 
 export interface PageHooks {
@@ -46,23 +46,24 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   const there = new Set(data.all(place).map((each) => each.measure));
   const select = make("select", { "data-control": "examples" });
   for (const { name, title } of data.header.measures) if (there.has(name)) select.append(make("option", { value: name, selected: name === asked.measure }, title));
-  select.addEventListener("change", () => hooks.ask({ measure: select.value, tenth: -1 }));
-  const counts = page.tenths[asked.measure] ?? [];
-  const most = Math.max(1, ...counts);
-  const tenths = [-1, ...counts.map((_, i) => counts.length - 1 - i)].map((tenth) => {
-    const text = tenth < 0 ? "strongest" : `${tenth / 10}–${(tenth + 1) / 10}`;
-    const button = make("button", { "data-tenth": tenth, "aria-pressed": String(tenth === asked.tenth), title: tenth < 0 ? "The strongest places of the corpus" : `${number(counts[tenth])} places` }, text);
-    if (tenth >= 0) button.style.setProperty("--share", String(Math.sqrt(counts[tenth] / most)));
-    button.addEventListener("click", () => hooks.ask({ ...asked, tenth }));
+  select.addEventListener("change", () => hooks.ask({ measure: select.value, decile: -1 }));
+  const bounds = page.deciles[asked.measure] ?? [];
+  const low = Math.min(0, bounds[0]);
+  const deciles = [-1, ...bounds.slice(1).map((_, i) => bounds.length - 2 - i)].map((decile) => {
+    const [from, to] = [bounds[decile], bounds[decile + 1]];
+    const text = decile < 0 ? "strongest" : `${valueText(from)}–${valueText(to)}`;
+    const button = make("button", { "data-decile": decile, "aria-pressed": String(decile === asked.decile), title: decile < 0 ? "The strongest places of the corpus" : `Decile ${decile + 1} of all places` }, text);
+    if (decile >= 0) button.style.setProperty("--share", String(((from + to) / 2 - low) / (bounds[10] - low || 1)));
+    button.addEventListener("click", () => hooks.ask({ ...asked, decile }));
     return button;
   });
-  const shown = data.of(place, asked.measure, asked.tenth);
+  const shown = data.of(place, asked.measure, asked.decile);
   const list = make("ol", { class: "at-examples" }, ...shown.map((each) => line(data, each, hooks)));
-  const none = asked.tenth >= 0 && counts[asked.tenth] === 0 ? "The corpus has no place in this tenth." : "None travelled with this page.";
+  const none = "None travelled with this page.";
   return make(
     "div",
     {},
-    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-tenths", role: "group", "aria-label": "Tenths of its range" }, ...tenths)),
+    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-deciles", role: "group", "aria-label": "Deciles" }, ...deciles)),
     shown.length ? list : make("p", { class: "at-why" }, none),
   );
 }

@@ -1,0 +1,88 @@
+"""Deciles of a measure over all places of a corpus, from counts in fine bins that add up exactly.
+
+A bin is one five-hundredth of the measure's range, so a decile's bounds are known to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+BINS = 500
+DECILES = 10
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def count_values(
+    into: Ints, every: Sequence[Tensor], bounds: Sequence[tuple[float, float]]
+) -> None:
+    """Add values (b H t each, nan where there is none) to the counts, H M BINS."""
+    heads = into.shape[0]
+    for place, (values, (low, high)) in enumerate(zip(every, bounds, strict=True)):
+        found = bins_of(values, low, high)
+        found += (torch.arange(heads, device=found.device) * (BINS + 1))[:, None]
+        counted = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))
+        into[:, place] += counted.view(heads, BINS + 1)[:, :BINS].cpu().numpy()
+
+
+def bins_of(values: Tensor, low: float, high: float) -> Tensor:
+    """Which bin a value lies in, 0 to BINS − 1; BINS where it is nan."""
+    scaled = (values - low).mul_(BINS / (high - low)).clamp_(0, BINS - 1)
+    return torch.nan_to_num_(scaled, nan=BINS).long()
+
+
+def bounds_of(counts: Ints, low: float, high: float) -> Floats:
+    """… 11: the values between which deciles lie, from counts … BINS; nan where there are none."""
+    below = np.concatenate([np.zeros((*counts.shape[:-1], 1)), counts.cumsum(-1)], axis=-1)
+    total = below[..., -1]
+    edges = np.linspace(low, high, BINS + 1)
+    found = np.full((*counts.shape[:-1], DECILES + 1), np.nan)
+    for at in np.argwhere(total > 0):
+        place = tuple(at)
+        filled = np.flatnonzero(counts[place])
+        ranks = np.arange(DECILES + 1) / DECILES * total[place]
+        found[place] = np.interp(ranks, below[place], edges)
+        # a run of empty bins has one rank: the ends are those of bins that hold something
+        found[place][[0, -1]] = edges[filled[0]], edges[filled[-1] + 1]
+    return found
+
+
+def decile_of_bins(counts: Ints) -> tuple[Ints, Ints]:
+    """Of one measure (BINS): each bin's decile by the middle of its ranks, −1 of an empty one; and
+    each decile's bin, for deciles that lie within a single bin, else −1."""
+    upto = counts.cumsum()
+    total = int(upto[-1])
+    middle = (2 * upto - counts) * DECILES  # twice, to stay whole
+    decile = np.where(counts > 0, np.minimum(middle // max(2 * total, 1), DECILES - 1), -1)
+    centre = (2 * np.arange(DECILES) + 1) * total  # of a decile, times 20
+    holds = np.searchsorted(20 * upto, centre, side="right")
+    alone = ~np.isin(np.arange(DECILES), decile)
+    return decile, np.where(alone, np.minimum(holds, BINS - 1), -1)
+
+
+def chosen(
+    bins: Ints,  # n: of the drawn places in their order, BINS where the measure has no value
+    documents: Ints,  # n
+    counts: Ints,  # BINS
+    each: int,
+) -> list[list[int]]:
+    """For every decile the first drawn places that lie in it, of different documents."""
+    of_bin, single = decile_of_bins(counts)
+    found: list[list[int]] = [[] for _ in range(DECILES)]
+    defined = np.flatnonzero(bins < BINS)
+    deciles = of_bin[bins[defined]]
+    for decile in range(DECILES):
+        fits = bins[defined] == single[decile] if single[decile] >= 0 else deciles == decile
+        seen: set[int] = set()
+        for place in defined[fits]:
+            if len(found[decile]) == each:
+                break
+            if int(documents[place]) not in seen:
+                seen.add(int(documents[place]))
+                found[decile].append(int(place))
+    return found
