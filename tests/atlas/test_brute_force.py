@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.statistics.places.drawn import scrambled
+from headscope.statistics.features.scrambled import scrambled
 
 TOP, PER_DECILE, PER_DOCUMENT = 6, 2, 2
 

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
 from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.scores import block_weights, row_weights
-from headscope.statistics.places.drawn import scrambled
 
 MOST = 2**23  # weights of all heads held at once
 

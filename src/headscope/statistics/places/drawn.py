@@ -1,7 +1,6 @@
 """Places drawn at random from a corpus, looked at for every head: the same in any order and split.
 
-Every place of a corpus has a fixed number between 0 and 1 that its document, its query and the seed
-decide; the places with the lowest numbers are drawn.
+Every place of a corpus has a fixed number (`scrambled`); the places with the lowest are drawn.
 """
 
 from __future__ import annotations
@@ -78,15 +77,3 @@ class Drawn:
 
 
 _NAMES = tuple(field.name for field in fields(Drawn))
-
-
-def scrambled(documents: NDArray[np.int64], queries: NDArray[np.int64], seed: int) -> Array:
-    """A fixed number in [0, 1) for every place."""
-    with np.errstate(over="ignore"):
-        mixed = documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = mixed + queries.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
-        mixed = mixed + np.uint64(seed) * np.uint64(0x94D049BB133111EB) + np.uint64(1)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        mixed = mixed ^ (mixed >> np.uint64(31))
-    return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
+from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.places.counting import count_batch
 from headscope.statistics.places.deciles import count_values
-from headscope.statistics.places.drawn import Drawn, scrambled
+from headscope.statistics.places.drawn import Drawn
 from headscope.statistics.places.heaviest import Heaviest, KeptCalls
 from headscope.statistics.places.lists import PlaceList
 from headscope.statistics.places.places import Places
