@@ -12,6 +12,7 @@ from headscope.capture import Call, capture
 from headscope.capture.call import allowed
 from tests.contracts.families import FAMILIES, Family
 from tests.contracts.family_models import build, inputs
+from tests.contracts.media_families import media_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "families.md"
 
@@ -41,7 +42,7 @@ This page is made by `python -m tests.contracts.families_page > docs/reference/f
 
 
 def page(read: Callable[[Family], list[Call]]) -> str:
-    return HEAD + "".join(row(family, read(family)) for family in FAMILIES)
+    return HEAD + "".join(row(family, read(family)) for family in FAMILIES) + media_page()
 
 
 def read(family: Family) -> list[Call]:

@@ -130,8 +130,7 @@ def test_a_survey_of_a_folder_is_the_mean_of_its_readings(tmp_path: Path) -> Non
         weights = reading.attention.values[:, :, 1:, 1:].astype(np.float64)
         distances.append((weights * far).sum(-1) / weights.sum(-1))
     direct = np.mean([one.mean(-1) for one in distances], axis=0)
-    # rectangles are measured through eight bits of colour, which is where the difference is from
-    np.testing.assert_allclose(survey.map("picture_distance"), direct, rtol=5e-3)
+    np.testing.assert_allclose(survey.map("picture_distance"), direct, rtol=1e-3)
     assert "picture_distance" in table_of(reading).columns
     assert hs.Survey.load(tmp_path / "s.parquet").measures == survey.measures
     with pytest.raises(BadInput, match="picture_distance"):

@@ -48,6 +48,21 @@ def test_a_figure_shows_what_the_position_in_hand_gives_every_moment(
         assert np.allclose(told["strips"][f"head 1-{head}"], expected, atol=1e-6)
 
 
+def test_what_falls_on_the_sound_is_one_number_in_page_and_figure(reading: hs.Reading) -> None:
+    """Many moments with very little each: the page's codes add up to the reading's weights."""
+    from headscope.views.wire.layers import pack, plan_of
+    from headscope.views.wire.packing import weight_codes
+
+    part = reading.part("cross")
+    little = np.full((2, len(part.query), len(part.key)), 4e-4, np.float32)
+    little[:, :, 0] = 1 - little[:, :, 1:].sum(-1)
+    part = _with_weights(reading, little).part("cross")
+    packed = pack(part.layers[0], plan_of(part, neurons=False)).maps
+    assert packed is not None and packed.scale is not None
+    shown = weight_codes(part.weights(0), packed.scale) * packed.scale
+    np.testing.assert_allclose(shown[:, :, 1:].sum(-1), little[:, :, 1:].sum(-1), atol=1e-3)
+
+
 def test_a_saved_reading_keeps_its_sound_and_times(reading: hs.Reading, tmp_path: Path) -> None:
     reading.save(tmp_path / "r.safetensors")
     again = hs.Reading.load(tmp_path / "r.safetensors")

@@ -99,6 +99,9 @@ def _line(
     if len(places) < 2:
         return size / count, 0.0
     slope, offset = np.polyfit(places + 0.5, found, 1)
+    step = size / 255  # of eight-bit colours; nearer than that to the whole picture is the whole
+    if abs(offset) < step and abs(offset + slope * count - size) < step:
+        return size / count, 0.0
     return float(slope), float(offset)
 
 

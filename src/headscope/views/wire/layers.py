@@ -13,7 +13,14 @@ from headscope.reading import LayerAttention, Part
 from headscope.views.wire import encoding
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.masks import describe_bias, describe_mask
-from headscope.views.wire.packing import Packed, pack_neurons, pack_numbers, pack_weights
+from headscope.views.wire.packing import (
+    FINE_STEP,
+    WEIGHT_STEP,
+    Packed,
+    pack_neurons,
+    pack_numbers,
+    pack_weights,
+)
 
 NEURONS_BESIDES_MAPS = 1_000_000  # bytes of q and k that a page of maps may carry along
 
@@ -25,6 +32,7 @@ class Plan:
     maps: bool
     neurons: bool
     size: float
+    fine: bool = False  # weights in steps fine enough to be added up
 
 
 @dataclass(frozen=True)
@@ -50,13 +58,14 @@ def plan_of(part: Part, neurons: bool | None) -> Plan:
     all_kept = len(kept) == len(part.layers)
     if items and (neurons or not all_kept or weights > encoding.MAPS_AT_MOST):
         return Plan(maps=False, neurons=True, size=neuron_bytes)
+    fine = part.key.places is not None
     sampled = kept[:: max(1, len(kept) // 4)]
     bits = np.mean([encoding.bits_per_weight(layer) for layer in sampled])
-    maps = float(weights * bits / 8)
+    maps = float(weights * (max(bits, 12.0) if fine else bits) / 8)
     if items and maps > neuron_bytes:
         return Plan(maps=False, neurons=True, size=neuron_bytes)
     besides = bool(items) and neurons is None and neuron_bytes <= NEURONS_BESIDES_MAPS
-    return Plan(maps=True, neurons=besides, size=maps + (neuron_bytes if besides else 0))
+    return Plan(True, besides, size=maps + (neuron_bytes if besides else 0), fine=fine)
 
 
 def pack(layer: LayerAttention, plan: Plan) -> Piece:
@@ -68,7 +77,8 @@ def pack(layer: LayerAttention, plan: Plan) -> Piece:
         q, k = pack_neurons(neurons.q, neurons.bits), pack_neurons(neurons.k, neurons.bits)
         send_maps = send_maps or not neurons.exact
     maps = layer.weights if send_maps or q is None else None
-    return Piece(None if maps is None else pack_weights(maps), q, k)
+    step = FINE_STEP if plan.fine else WEIGHT_STEP
+    return Piece(None if maps is None else pack_weights(maps, step), q, k)
 
 
 def pack_heads(layer: LayerAttention, heads: Sequence[int], plan: Plan) -> Piece:

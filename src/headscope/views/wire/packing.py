@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WEIGHT_STEP = 1e-3  # a weight is sent to the nearest step: off by at most half of it
+FINE_STEP = 1 / 65535  # where weights are added up: a sound is 1,500 moments, each with very little
 FLOAT_MANTISSA, HALF_MANTISSA, HALF_LARGEST = 23, 10, 65504.0
 
 
@@ -53,16 +54,16 @@ def _planes(items: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(flat.view(np.uint8).reshape(flat.size, flat.itemsize).T)
 
 
-def weight_codes(weights: NDArray[np.floating]) -> NDArray[np.uint16]:
-    scaled = np.multiply(weights, 1.0 / WEIGHT_STEP, dtype=np.float32)
+def weight_codes(weights: NDArray[np.floating], step: float = WEIGHT_STEP) -> NDArray[np.uint16]:
+    scaled = np.multiply(weights, 1.0 / step, dtype=np.float32)
     np.add(scaled, 0.5, out=scaled)  # truncation below then rounds to nearest
     return scaled.astype(np.uint16)
 
 
-def pack_weights(weights: NDArray[np.floating]) -> Packed:  # h t s
-    """Attention weights as steps of 1e-3."""
-    planes = _planes(weight_codes(weights))
-    return Packed("uint16", weights.shape, deflate(planes), "deflate", WEIGHT_STEP, planes=True)
+def pack_weights(weights: NDArray[np.floating], step: float = WEIGHT_STEP) -> Packed:  # h t s
+    """Attention weights as steps of 1e-3, or finer ones."""
+    planes = _planes(weight_codes(weights, step))
+    return Packed("uint16", weights.shape, deflate(planes), "deflate", step, planes=True)
 
 
 def rounded(values: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
