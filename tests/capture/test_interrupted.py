@@ -13,7 +13,7 @@ import pytest
 
 import headscope as hs
 from headscope.edits.ablate import ablate
-from headscope.runs.interrupts import safe_point, stopped_safely, uninterrupted
+from headscope.interrupts import safe_point, stopped_safely, uninterrupted
 from headscope.tasks.questions import make_questions
 from tests.finetuning.test_finetune import colours
 from tests.runs.as_found import left_open, state_of
@@ -81,7 +81,7 @@ def test_ctrl_c_waits_for_a_safe_point_and_no_longer():
 
 def test_ctrl_c_twice_is_not_held_for_ever(monkeypatch):
     """A safe point that never comes: after a while the next one is raised at once."""
-    monkeypatch.setattr("headscope.runs.interrupts.PATIENCE", 0.05)
+    monkeypatch.setattr("headscope.interrupts.PATIENCE", 0.05)
     done: list[str] = []
     with pytest.raises(KeyboardInterrupt), stopped_safely():
         for _ in range(2):

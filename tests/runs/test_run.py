@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import time
 
 import numpy as np
 import pandas as pd
@@ -158,6 +160,26 @@ def test_a_second_ctrl_c_does_not_wait_and_half_a_step_is_not_kept(tmp_path):
     with Run(output, ABOUT) as run:
         state = run.part("p").recall()
     assert seen == [] and state is not None and state.position["seen"] == 0
+
+
+def test_ctrl_c_that_compiled_code_takes_for_a_fault_of_its_own_is_a_stop(tmp_path):
+    """As safetensors does amid reading a tensor: it raises a ValueError in its place."""
+    with pytest.raises(Stopped, match="Run the same command"), Run(tmp_path / "x.txt", ABOUT) as r:
+        r.part("p").put(State({"seen": 1}))
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise ValueError("could not determine the shape") from None
+
+
+def test_ctrl_c_that_python_drops_in_a_destructor_stops_at_the_next_word_of_progress(tmp_path):
+    with pytest.raises(Stopped), Run(tmp_path / "x.txt", ABOUT) as run:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        run.tell(1, 2)
+        raise AssertionError("it went on")
 
 
 def test_a_finished_table_is_not_computed_again(tmp_path):

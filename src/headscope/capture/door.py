@@ -21,7 +21,7 @@ from headscope.capture.switch import switched
 from headscope.capture.tap import SoftmaxTap
 from headscope.capture.validity import Valid
 from headscope.errors import AttentionNotRead
-from headscope.runs.interrupts import safe_point, stopped_safely
+from headscope.interrupts import safe_point, stopped_safely
 
 _PADDING = ("attention_mask", "decoder_attention_mask")
 _without_own_softmax: weakref.WeakSet[nn.Module] = weakref.WeakSet()

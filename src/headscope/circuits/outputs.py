@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, projection_module, weight_of
 from headscope.errors import BadInput, HeadscopeError
+from headscope.interrupts import stopped_safely
 from headscope.reading.decoder_text import encode_both
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headscope.capture import Call, Kind
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.edits.sweep.layers import hidden_of, replace_hidden, standing_in
-from headscope.runs.interrupts import stopped_safely
+from headscope.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.circuits.wiring import Wiring

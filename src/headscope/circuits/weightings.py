@@ -25,9 +25,9 @@ from headscope.circuits.logits.target import Question, answer_labels, question
 from headscope.circuits.outputs import one_text, projection_of
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
+from headscope.interrupts import stopped_safely
 from headscope.reading.weighting import Weighting
 from headscope.reading.weights.layer import LayerAttention
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.circuits.logits.target import Target

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from headscope.arguments import need_scope
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import projection_module
 from headscope.circuits.frozen_norm import is_norm
 from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.errors import HeadscopeError
+from headscope.interrupts import stopped_safely
 from headscope.reading.describe import trial_inputs
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -61,6 +62,7 @@ _known: weakref.WeakKeyDictionary[nn.Module, Wiring] = weakref.WeakKeyDictionary
 
 def wiring(scope: Scope) -> Wiring:
     """The wiring of the scope's model, found once."""
+    need_scope(scope)
     model: nn.Module = scope.model
     if model not in _known:
         _known[model] = _find(scope)

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from headscope.cli.console import err, say_error
 from headscope.cli.options import with_new_names
 from headscope.errors import BadInput, HeadscopeError
+from headscope.interrupts import remembered, was_asked
 
 # typer has a click of its own in newer versions and the package of that name in older ones
 _MISUSE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -109,7 +110,13 @@ def main() -> None:
 def run(words: list[str]) -> int:
     """The exit code of a command line: 0, 1 where it failed, 2 for misuse, 130 for Ctrl-C."""
     try:
-        code = build()(args=words, standalone_mode=False) or 0
+        with remembered():
+            try:
+                code = build()(args=words, standalone_mode=False) or 0
+            except Exception as error:
+                if was_asked() and not isinstance(error, typer.Abort):
+                    raise KeyboardInterrupt from error  # somebody took it for a fault of their own
+                raise
         if code == 130 and not isinstance(code, _Told):  # typer leaves without a word
             return _ended("Stopped.", 130)
         return int(code)
@@ -132,16 +139,7 @@ def run(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("HEADSCOPE_TRACEBACK"):
             raise
-        if _came_of_a_stop(error):
-            return _ended("Stopped.", 130)
         return _ended(unforeseen(error), 1)
-
-
-def _came_of_a_stop(error: BaseException | None) -> bool:
-    """Whether somebody's code took Ctrl-C for a fault of its own, as amid an import."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def unforeseen(error: Exception) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_output
+from headscope.cli.checks import check_numbers, check_output
 from headscope.cli.console import open_scope, out, say_written
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def attribute(
 
       headscope attribute "The keys near the house" -m gpt2 --target are --target is -o keys.html
     """
+    check_numbers(seed=seed)
     if output is not None:
         check_output(output, ENDINGS, "An attribution")
     from headscope.circuits.logits.attribute import attribute as run

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice, check_figure, check_output
+from headscope.cli.checks import check_choice, check_figure, check_numbers, check_output
 from headscope.cli.console import open_scope, out, say_written
 
 SCORES = ("copying", "composition", "copy_suppression", "successor", "name_mover", "retrieval")
@@ -37,6 +37,7 @@ def circuits(
       headscope circuits retrieval -m my-model -o retrieval.parquet
     """
     check_choice("score", score, *SCORES)
+    check_numbers(seed=seed)
     check_output(output, (".parquet", ".csv"), "A score of heads")
     check_figure(map_file)
     from headscope import circuits as made

@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 from torch import nn
 
-from headscope.runs.interrupts import stopped_safely
+from headscope.interrupts import stopped_safely
 
 _lock = threading.Lock()
 # id of a model -> the model, passes under way, the modules that were found in training mode

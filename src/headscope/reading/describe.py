@@ -14,10 +14,10 @@ from headscope.capture import Call, Kind, ReadAt, capture
 from headscope.capture.call import allowed
 from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
+from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.models.placement import device_of
 from headscope.models.towers import tower_for
-from headscope.runs.interrupts import stopped_safely
 
 IMAGE_TOKENS = ("image_token_id", "image_token_index")  # how configurations call the id
 

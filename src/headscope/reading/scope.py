@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind, Output, Sink, capture
 from headscope.errors import BadInput
+from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.embeddings import embedded_tokens
 from headscope.models.evaluation import evaluating
 from headscope.models.limits import max_tokens as most_tokens
@@ -35,7 +36,6 @@ from headscope.reading.generating.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
 from headscope.renamed import former, renamed
-from headscope.runs.interrupts import safe_point, stopped_safely
 from headscope.text.pairs import split_pairs
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import Tokens

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.runs.interrupts import uninterrupted
+from headscope.interrupts import uninterrupted
 
 KEEP_EVERY = 10.0  # seconds of work that a killed run may lose
 SHARE = 20  # and a state that takes long to write is written at most a twentieth of the time

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headscope._version import __version__
 from headscope.errors import BadInput, HeadscopeError, Stopped
 from headscope.files import atomic_path, sweep
+from headscope.interrupts import pending, remembered, uninterrupted, was_asked
 from headscope.runs.identity import describe, differences
-from headscope.runs.interrupts import uninterrupted
 from headscope.runs.lock import only_writer
 from headscope.runs.part import RunPart
 from headscope.runs.progress import Progress, ProgressCallback, showing
@@ -65,6 +65,7 @@ class Run:
                     self._held.enter_context(writer)
                     sweep(self.output)
                     self._take_up(self._folder)
+                self._held.enter_context(remembered())
                 self._show = self._held.enter_context(showing(self._progress))
         except BaseException:
             self._held.close()
@@ -77,6 +78,7 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        stopped = isinstance(error, KeyboardInterrupt) or (error is not None and was_asked())
         with self._held, uninterrupted():
             if error is None:
                 self._forget()
@@ -87,10 +89,10 @@ class Run:
             kept = self._is_kept()
             if not kept:
                 self._forget()
-        if isinstance(error, KeyboardInterrupt):
-            stopped = Stopped(self._how_to_go_on(kept))
-            stopped.partial = getattr(error, "partial", None)
-            raise stopped from None
+        if stopped:
+            stop = Stopped(self._how_to_go_on(kept))
+            stop.partial = getattr(error, "partial", None)
+            raise stop from None
 
     def _take_up(self, folder: Path) -> None:
         """See whose the kept state is; another run's is refused, a half-made one removed."""
@@ -199,7 +201,9 @@ class Run:
         tokens: int = 0,
         note: str = "",
     ) -> None:
-        """Say how far the run has come."""
+        """Say how far the run has come; here it ends where an earlier Ctrl-C was lost."""
+        if was_asked() and not pending():
+            raise KeyboardInterrupt
         self.show(Progress(done, total, segments, tokens, title, note))
 
     def track(

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from typing import Any
 
 from headscope.errors import BadInput
-from headscope.runs.interrupts import stopped_safely
+from headscope.interrupts import stopped_safely
 
 
 @contextlib.contextmanager

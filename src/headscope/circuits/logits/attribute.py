@@ -25,8 +25,8 @@ from headscope.circuits.logits.target import (
 )
 from headscope.circuits.trace import Leaf, Trace, trace
 from headscope.circuits.wiring import Wiring, wiring
+from headscope.interrupts import stopped_safely
 from headscope.reading.predict import likeliest
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.capture import Call

@@ -10,9 +10,9 @@ import torch
 from headscope.circuits.logits.attribution import Tokenwise
 from headscope.circuits.logits.target import difference, logits_of
 from headscope.edits.sweep.layers import standing_in
+from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.reading.predict import likeliest
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import Solved

@@ -14,7 +14,7 @@ from headscope.capture import Call
 from headscope.circuits.wiring import wiring
 from headscope.edits.sweep.layers import hidden_of
 from headscope.errors import BadInput
-from headscope.runs.interrupts import stopped_safely
+from headscope.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

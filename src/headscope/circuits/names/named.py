@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.arguments import need_scope
 from headscope.circuits.names.by_text import positional_and_rare
 from headscope.circuits.names.by_weights import copy_suppression, successor
 from headscope.circuits.names.name_mover import name_mover
@@ -61,6 +62,7 @@ def named(
     """
     import pandas as pd
 
+    need_scope(scope)
     chosen = tuple(names) if names is not None else NAMES[:4]
     wrong = [name for name in chosen if name not in NAMES]
     if wrong:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headscope.capture import Call
 from headscope.circuits.wiring import Wiring
 from headscope.edits.sweep.layers import hidden_of
-from headscope.runs.interrupts import stopped_safely
+from headscope.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

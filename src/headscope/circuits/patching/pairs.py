@@ -12,12 +12,13 @@ A file of pairs is JSON Lines, one object a line::
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from headscope.circuits.logits.target import token_id
+from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 
@@ -80,14 +81,19 @@ def read_pairs(path: str | Path) -> Pairs:
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"There is no file {path}.")
+    with open_lines(path) as lines:
+        return Pairs(path.stem, tuple(_pairs_of(path, lines)))
+
+
+def _pairs_of(path: Path, lines: Iterable[str]) -> list[Pair]:
     pairs: list[Pair] = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             given = json.loads(line)
             known = {name: given.get(name) for name in ("clean", "corrupted", "answer", "wrong")}
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise BadInput(f"Line {number} of {path} is no JSON object.") from error
         missing = [name for name in ("clean", "corrupted", "answer") if known[name] is None]
         if missing:
@@ -95,7 +101,7 @@ def read_pairs(path: str | Path) -> Pairs:
         pairs.append(Pair(**known))
     if not pairs:
         raise BadInput(f"{path} holds no pairs.")
-    return Pairs(path.stem, tuple(pairs))
+    return pairs
 
 
 def as_pairs(
@@ -106,8 +112,7 @@ def as_pairs(
     """However prompts and answers were handed over, as pairs."""
     if isinstance(clean, Pairs):
         return clean
-    one = [clean] if isinstance(clean, str) else list(clean)
-    other = [corrupted] if isinstance(corrupted, str) else list(corrupted or [])
+    one, other = _prompts(clean, "clean"), _prompts(corrupted, "corrupted")
     if len(one) != len(other):
         raise BadInput(
             f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
@@ -125,3 +130,14 @@ def as_pairs(
         for a, b, c in zip(one, other, each, strict=True)
     ]
     return Pairs("prompts", tuple(made))
+
+
+def _prompts(given: object, name: str) -> list[str]:
+    """One prompt or several, as a list of texts."""
+    found = [given] if isinstance(given, str) else given
+    if not isinstance(found, Sequence) or isinstance(found, bytes):
+        raise BadInput(f"Give the {name} prompts as a text or a list of texts.")
+    texts = list(cast("Sequence[object]", found))
+    if not all(isinstance(one, str) and one.strip() for one in texts):
+        raise BadInput(f"Every one of the {name} prompts is a text that is not empty.")
+    return cast("list[str]", texts)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.arguments import need_scope
 from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
 from headscope.circuits.patching.kept import ENDS, Found
@@ -72,12 +73,15 @@ def patch(
     time. `method` is exact, estimate (a few passes in all) or both. With an `output` the table is
     written there, and a run that is stopped goes on where it was.
     """
+    need_scope(scope)
     _check(scope, what, method, positions)
     if output is not None:
         check_table(output, "A patching")
     check_weights(scope.model, scope.name)
     pairs = as_pairs(clean, corrupted, metric)
     if limit is not None:
+        if limit < 1:
+            raise BadInput(f"A limit is at least 1, not {limit}.")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
     found, every = wiring(scope), list(batches(scope, pairs))
     places = _common_places(scope, found, what, every, positions)

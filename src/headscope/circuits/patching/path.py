@@ -26,8 +26,8 @@ from headscope.circuits.patching.result import Floats, share_of
 from headscope.circuits.patching.swept import PatchSweep
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput
+from headscope.interrupts import stopped_safely
 from headscope.results import HeadResult, tidy
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     import pandas as pd

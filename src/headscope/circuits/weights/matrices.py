@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from headscope.arguments import need_scope
 from headscope.capture import Call, Kind, capture
 from headscope.capture.output_projection import projection_module, weight_of
 from headscope.circuits.frozen_norm import is_norm, tried
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
+from headscope.interrupts import stopped_safely
 from headscope.reading.describe import trial_inputs
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -59,6 +60,7 @@ class HeadWeights:
 
 def head_weights(scope: Scope) -> HeadWeights:
     """The matrices of the stack that answers (a decoder's own attention, else the encoder's)."""
+    need_scope(scope)
     if not scope.description.reads_values:
         raise HeadscopeError(
             f"{scope.name} computes its attention outside the interface that hands over q, k and "

@@ -24,8 +24,8 @@ from headscope.edits.modes import Instead
 from headscope.edits.sweep.answer_positions import positions_read
 from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
 from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
+from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
-from headscope.runs.interrupts import stopped_safely
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -9,12 +9,12 @@ import torch
 
 from headscope.capture import Call
 from headscope.errors import BadInput
+from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.reading.collecting.keeping import Keeping
 from headscope.reading.collecting.run import collect
 from headscope.reading.generating.generated import tokens_of_ids
 from headscope.reading.reading import Reading
-from headscope.runs.interrupts import safe_point, stopped_safely
 from headscope.text.targets import language_token
 
 if TYPE_CHECKING:

@@ -16,31 +16,50 @@ from typing import Any
 PATIENCE = 2.0  # seconds that a block may go on after Ctrl-C; the next one is then raised at once
 
 
-class Held(contextlib.ContextDecorator):
-    """A block, or as a decorator a function, in which Ctrl-C waits."""
+class Block(contextlib.ContextDecorator):
+    """A block, or as a decorator a function, in which Ctrl-C is dealt with in a way of its own."""
 
-    def __init__(self, at_safe_points: bool) -> None:
-        self.at_safe_points = at_safe_points
+    def __init__(self, *, holds: bool, at_safe_points: bool = False) -> None:
+        self.holds, self.at_safe_points = holds, at_safe_points
 
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            _ctrl_c.hold_for(self)
+            _ctrl_c.enter(self)
 
     def __exit__(self, *_: object) -> None:
         _ctrl_c.leave(self)
 
-    def _recreate_cm(self) -> Held:  # a decorated function has one block for every call
-        return Held(self.at_safe_points)
+    def _recreate_cm(self) -> Block:  # a decorated function has one block for every call
+        return Block(holds=self.holds, at_safe_points=self.at_safe_points)
 
 
-def uninterrupted() -> Held:
+def uninterrupted() -> Block:
     """Hold the first Ctrl-C back until the block ends; a second one is not held."""
-    return Held(at_safe_points=False)
+    return Block(holds=True)
 
 
-def stopped_safely() -> Held:
+def stopped_safely() -> Block:
     """Ctrl-C is raised at the next `safe_point()` or at the end, so that all is put back."""
-    return Held(at_safe_points=True)
+    return Block(holds=True, at_safe_points=True)
+
+
+def remembered() -> Block:
+    """Ctrl-C is raised at once, and `was_asked()` knows of it while such a block is open.
+
+    Compiled code may take the KeyboardInterrupt for a fault of its own and raise another error,
+    and in a destructor Python itself drops it.
+    """
+    return Block(holds=False)
+
+
+def was_asked() -> bool:
+    """Whether Ctrl-C has come since the outermost `remembered` block was opened."""
+    return _ctrl_c.came and threading.current_thread() is threading.main_thread()
+
+
+def pending() -> bool:
+    """Whether a Ctrl-C is being held back now."""
+    return bool(_ctrl_c.asked)
 
 
 def safe_point() -> None:
@@ -54,21 +73,22 @@ class _CtrlC:
 
     def __init__(self) -> None:
         self.asked = 0  # how often Ctrl-C has come and not been raised
+        self.came = False
         self._since = 0.0
-        self._blocks: list[Held] = []  # innermost last
+        self._blocks: list[Block] = []  # innermost last
         self._before: Any = None
         self._handler = self._on_signal  # one object, so that it is known again
 
-    def hold_for(self, block: Held) -> None:
+    def enter(self, block: Block) -> None:
         found = signal.getsignal(signal.SIGINT)
         if found is self._handler:
             self._blocks.append(block)
         elif callable(found):  # otherwise it is ignored, or left to the system
-            self._before, self.asked = found, 0
+            self._before, self.asked, self.came = found, 0, False
             self._blocks = [block]  # interrupted here, the block is one that nobody asks about
             signal.signal(signal.SIGINT, self._handler)  # from now on nothing is raised but by us
 
-    def leave(self, block: Held) -> None:
+    def leave(self, block: Block) -> None:
         """Blocks of generators may end in any order, and in any thread."""
         left = [one for one in self._blocks if one is not block]
         if len(left) == len(self._blocks):
@@ -79,22 +99,29 @@ class _CtrlC:
         if not left and signal.getsignal(signal.SIGINT) is self._handler:
             signal.signal(signal.SIGINT, self._before)
         self._blocks = left
-        if self.asked and (not left or (self.asked > 1 and not left[-1].at_safe_points)):
+        self.came = self.came and any(not one.holds for one in left)
+        holding = self._holding()
+        if self.asked and (not holding or (self.asked > 1 and not holding[-1].at_safe_points)):
             self._raise()
 
     def at_safe_point(self) -> None:
-        if not self._blocks or not self._blocks[-1].at_safe_points:
+        holding = self._holding()
+        if not holding or not holding[-1].at_safe_points:
             return
-        if self.asked > 1 or all(one.at_safe_points for one in self._blocks):
+        if self.asked > 1 or all(one.at_safe_points for one in holding):
             self._raise()
+
+    def _holding(self) -> list[Block]:
+        return [one for one in self._blocks if one.holds]
 
     def _on_signal(self, number: int, frame: object) -> None:
         self.asked += 1
-        now = time.monotonic()
-        if self._blocks and self.asked == 1:
+        self.came = any(not one.holds for one in self._blocks)
+        holding, now = self._holding(), time.monotonic()
+        if holding and self.asked == 1:
             self._since = now
             return
-        if self._blocks and self._blocks[-1].at_safe_points and now < self._since + PATIENCE:
+        if holding and holding[-1].at_safe_points and now < self._since + PATIENCE:
             return
         self._raise(frame)
 
