@@ -54,6 +54,7 @@ def speed(rounds: int, device: str, documents: int) -> dict[str, float]:
         for name, work in works.items():
             started = clock()
             work()
+            print(f"{name}: {clock() - started:.2f} s", file=sys.stderr, flush=True)
             if turn:  # the first warms up
                 times[name].append(clock() - started)
     return {name: stats.median(taken) for name, taken in times.items()}

@@ -7,7 +7,7 @@ in a list, and a text file read in windows of 128 tokens (`--corpus`, repeated u
 megabytes; without, made-up sentences). Of each: the forward passes alone over the same batches,
 which lie ready on the device; then `hs.survey` from the list or file to the table, all it does
 included (checking the model, starting the processes that prepare text, reading, tokenising,
-measuring, adding up). "Once running" leaves out what comes before the first quarter is read.
+measuring, adding up). "Once running" is the second half of the corpus.
 `--device cpu --small` tries the script out.
 """
 
@@ -112,7 +112,7 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
     settled()
     taken = time.perf_counter() - start
     tokens = survey.metadata["tokens"]
-    at, before = next(one for one in seen if one[1] >= tokens / 4)
+    at, before = next(one for one in seen if one[1] >= tokens / 2)
     end, after = seen[-1]
     return {
         "tokens": tokens,
@@ -130,7 +130,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--corpus", type=Path)
     options.add_argument("--megabytes", type=float, default=60)
-    options.add_argument("--pairs", type=int, default=131_072, help="of 128 tokens")
+    options.add_argument("--pairs", type=int, default=262_144, help="of 128 tokens")
     options.add_argument("--out", type=Path)
     options.add_argument("--device", default="cuda")
     options.add_argument("--small", action="store_true")
@@ -149,8 +149,8 @@ def main() -> None:
             asked.out.write_text(json.dumps(found, indent=1) + "\n")
 
     for length in (128, 512):
-        distinct = made_up(scope.tokenizer, min(8_192, asked.pairs) * 128 // length, length)
-        pairs = distinct * (asked.pairs // min(8_192, asked.pairs))
+        distinct = made_up(scope.tokenizer, min(8_192, asked.pairs), length)
+        pairs = (distinct * (asked.pairs // len(distinct)))[: asked.pairs * 128 // length]
         told(f"pairs of {length} tokens", measure(scope, pairs, max_tokens=length))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "corpus.txt"

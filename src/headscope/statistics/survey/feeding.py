@@ -125,9 +125,6 @@ class Feeder:
         self._desk = desk
         self._open: tuple[Shard, int, Iterator[Prepared]] | None = None
 
-    def ready(self) -> None:
-        """Answered once the process has started."""
-
     def prepare(self, shard: Shard, first: int) -> Prepared:
         """The next portion of a shard; one that was started anew skips those before it."""
         if self._open is not None and self._open[:2] == (shard, first):
@@ -174,8 +171,7 @@ class Fed:
         pool = Processes(Feeder, [(self._desk,)] * count) if count else None
         place = 0
         try:
-            starting = [pool.submit(n, "ready") for n in range(count)] if pool else []
-            while place < len(shards) and (pool is None or not _over(pool, starting)):
+            while place < len(shards) and not (pool and all(one.done() for one in pool.starting)):
                 shard = shards[place]
                 for prepared in ahead(self._desk.prepared(shard, first)):
                     yield shard, prepared
@@ -186,14 +182,6 @@ class Fed:
         finally:
             if pool is not None:
                 pool.close()
-
-
-def _over(pool: Processes, starting: list[Any]) -> bool:
-    """Whether every process has started."""
-    for task in pool.wait(starting, block=False) if starting else []:
-        pool.result(task)
-        starting.remove(task)
-    return not starting
 
 
 def helpers() -> int:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -19,6 +25,10 @@ class Processes:
         self.count = len(given)
         self._start = [(make, *one) for one in given]
         self._executors = [self._started(place) for place in range(self.count)]
+        # handing over what a process begins with waits until it has imported what it needs: a
+        # thread waits for each, so that they start side by side
+        self._threads = ThreadPoolExecutor(self.count, "headscope-start")
+        self.starting = [self._threads.submit(_wait_for, one) for one in self._executors]
         self._tasks: dict[Future[Any], tuple[int, str, tuple[Any, ...], int]] = {}
 
     def _started(self, place: int) -> ProcessPoolExecutor:
@@ -58,8 +68,9 @@ class Processes:
             return self.result(again)
 
     def close(self) -> None:
-        for executor in self._executors:
-            executor.shutdown(wait=False, cancel_futures=True)
+        for executor in self._executors:  # one that is still starting is waited for there, not here
+            self._threads.submit(executor.shutdown, wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False)
 
 
 _here: list[Any] = []  # the worker of this process
@@ -67,6 +78,14 @@ _here: list[Any] = []  # the worker of this process
 
 def _begin(make: Callable[..., Any], *given: Any) -> None:
     _here[:] = [make(*given)]
+
+
+def _wait_for(executor: ProcessPoolExecutor) -> None:
+    executor.submit(_nothing).result()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _call(method: str, *arguments: Any) -> Any:
