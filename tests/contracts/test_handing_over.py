@@ -329,6 +329,46 @@ def test_a_model_on_disk_is_surveyed_and_edited_too(tmp_path: Path) -> None:
     assert one.fill("the [MASK] sat")[0][0].token == other.fill("the [MASK] sat")[0][0].token
 
 
+def test_a_decoder_in_two_places_is_edited_and_goes_on_writing(tmp_path: Path) -> None:
+    """Half of its layers in memory, half on disk: accelerate's hooks bring them as they are run."""
+    needs("accelerate")
+    from transformers import GPT2LMHeadModel
+
+    tiny_model("GPT2LMHeadModel").save_pretrained(tmp_path / "model")
+    tiny_tokenizer().save_pretrained(tmp_path / "model")
+    places = {"transformer.wte": "cpu", "transformer.wpe": "cpu", "transformer.h.0": "cpu",
+              "transformer.h.1": "disk", "transformer.ln_f": "cpu", "lm_head": "cpu"}  # fmt: skip
+    model = GPT2LMHeadModel.from_pretrained(
+        tmp_path / "model", device_map=places, offload_folder=tmp_path / "disk"
+    )
+    assert any(parameter.is_meta for parameter in model.parameters())
+    spread, whole = hs.load(model, tiny_tokenizer()), hs.load(tmp_path / "model")
+    disabled = [(0, 1)]
+    for one, other in ((spread, whole), (spread.without(disabled), whole.without(disabled))):
+        np.testing.assert_allclose(
+            one.read(FIRST).attention, other.read(FIRST).attention, atol=1e-6
+        )
+        assert (
+            one.generate(FIRST, max_new_tokens=3).tokens
+            == other.generate(FIRST, max_new_tokens=3).tokens
+        )
+    surveys = [hs.survey(scope, [FIRST, SECOND], progress=False) for scope in (spread, whole)]
+    np.testing.assert_allclose(*(one.map("entropy") for one in surveys), atol=1e-6)
+    assert any(parameter.is_meta for parameter in model.parameters()), "left where it was"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_statistics_of_half_precision_are_not_rounded_to_it(dtype: torch.dtype) -> None:
+    """The maps are those of the model; what is made of them is as exact as in single precision."""
+    scope = hs.load(tiny_model("BertForMaskedLM").to(dtype), tiny_tokenizer())
+    maps = np.asarray(scope.read(FIRST).attention, dtype=np.float64)
+    entropy = -(maps * np.log(np.maximum(maps, 1e-30))).sum(-1).mean(-1)
+    found = hs.survey(scope, [FIRST], ["entropy"], progress=False).map("entropy")
+    # a map rounded by half a step of its precision moves its entropy by (entropy + 1) of that
+    np.testing.assert_allclose(found, entropy, atol=4 * torch.finfo(dtype).eps / 2)
+    assert np.asarray(found).dtype == np.float64
+
+
 def test_weights_missing_from_a_folder_are_refused_by_name(tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
