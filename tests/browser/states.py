@@ -38,7 +38,8 @@ def states(
         view = names[number % len(names)]
         for name, allowed in getattr(discover()[view], "OPTIONS", {}).items():
             if isinstance(allowed, tuple):
-                state[name] = chance.choice(allowed)
+                known = ("weight", *part.weightings) if name == "weighting" else allowed
+                state[name] = chance.choice(known)
         yield state | {
             "view": view,
             "kind": part.kind,

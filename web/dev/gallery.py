@@ -67,7 +67,7 @@ def sheets(folder: Path, taken: list[str]) -> None:
         groups.setdefault(name.rsplit("-", 2)[0], []).append(name)
     for group, names in groups.items():
         sheet = Image.new(
-            "RGB", (SHEET * 2 + SHEET // 3 + 40, 2 * (SHEET * 3 // 4 + 10)), "#888888"
+            "RGB", (SHEET * 2 + SHEET // 2, 2 * (SHEET * 3 // 4 + 10)), "#888888"
         )
         left = {"light": 10, "dark": 10}
         for name in names:
@@ -114,7 +114,7 @@ def main() -> None:
                 print(f"no model here reads {tokens} tokens")
                 continue
             path = arguments.folder / f"{tokens}.html"
-            hs.head_view(scope.read(text_of(scope, tokens))).save(path)
+            hs.neuron_view(scope.read(text_of(scope, tokens))).save(path)  # with q and k
             page = browser.new_page()
             page.on("pageerror", lambda error: print("error:", error))
             page.goto(path.resolve().as_uri())

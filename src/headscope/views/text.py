@@ -184,12 +184,11 @@ def _words(
     places = {int(end): at for at, end in enumerate(far.end)} if shaded else {}
     hand = {int(own.end[at]) for at in shading.hand} if held else set[int]()
     largest = float(shading.weights.max(initial=0.0)) or 1.0
-    minimum = float(state.get("minimum", 0.0))
     found: list[Word] = []
     for start, end in zip(units.start.tolist(), units.end.tolist(), strict=True):
         at = places.get(end)
         weight = 0.0 if at is None else float(shading.weights[at])
-        share = 0.0 if weight < minimum else weight / largest
+        share = weight / largest  # no minimum: an average over many words is small everywhere
         found.append(
             Word(
                 written="".join(pieces[start:end]),

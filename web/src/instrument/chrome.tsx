@@ -75,6 +75,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
         </div>
       )}
       {header.warnings?.map((warning) => <p class="warning" role="note" key={warning}>{warning}</p>)}
+      {header.left_out && <p class="warning quiet" role="note">{header.left_out}</p>}
       {!follows && <Options instrument={instrument} />}
       <div class={rail ? "body" : "body no-rail"}>
         {rail && <Chips key="rail" instrument={instrument} />}
@@ -83,7 +84,6 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
       <div class="foot">
         <span data-status>{instrument.notice.status}</span>
         {instrument.notice.legend && <LegendMark legend={instrument.notice.legend} shade={instrument.shade()} />}
-        {header.left_out && <span class="caption">{header.left_out}</span>}
         {!bare && header.caption && <span class="caption" title={header.caption}>{header.caption}</span>}
       </div>
       {instrument.notice.help && <Help instrument={instrument} />}

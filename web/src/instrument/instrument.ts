@@ -206,9 +206,12 @@ export class Instrument implements Mounted {
   }
 
   private changed(state: State, before: State): void {
-    if (state.theme !== before.theme) {
-      this.applyTheme();
+    const themed = state.theme !== before.theme;
+    if (themed) this.applyTheme();
+    // What is drawn anew must be there: together with another head or view the theme waits for its weights.
+    if (themed && (Object.keys(state) as (keyof State)[]).every((name) => name === "theme" || state[name] === before[name])) {
       this.view?.redraw();
+      return this.options.onState?.(state);
     }
     if (state.layer !== before.layer || String(state.heads) !== String(before.heads)) {
       this.context.announce(`Layer ${state.layer}, ${state.heads ? `head ${state.heads.join(", ") || "none"}` : "all heads"}`);
@@ -216,10 +219,13 @@ export class Instrument implements Mounted {
     this.tooltip.hide();
     this.show(state.view);
     this.drawnFor = this.size();
-    this.view?.update(state, state.view === before.view && state.weighting === before.weighting ? before : null);
+    this.view?.update(state, !themed && state.view === before.view && state.weighting === before.weighting ? before : null);
     this.options.onState?.(state);
     this.stopAhead();
-    void this.painting.painted().then(() => this.lookAhead());
+    void this.painting.painted().then(() => {
+      if (themed) this.view?.redraw();
+      this.lookAhead();
+    });
   }
 
   /** A legend says what is drawn where that is not the weight. */

@@ -22,6 +22,7 @@ export class NeuronView implements View {
   private scene: Scene | null = null;
   private ticket = 0;
   private looked: number | null = null;
+  private revealed: number | null = null;
   private stopMotion: (() => void) | null = null;
   private layer: LayerData | null = null;
 
@@ -171,6 +172,7 @@ export class NeuronView implements View {
     this.content.style.width = `${Math.max(columns.width, (this.element.clientWidth || 900) - 16)}px`;
     this.content.style.height = `${contentHeight(scene)}px`;
     this.rows.place(scene);
+    this.reveal(scene);
     this.stopMotion?.();
     if (animate && before && before.x.length === place.x.length) {
       this.stopMotion = moved(before, place, (now) => {
@@ -179,6 +181,18 @@ export class NeuronView implements View {
       });
     } else this.paint();
     this.report(part, scene);
+  }
+
+  /** A query that is taken in hand is brought into sight, with the key it looks at most where both fit. */
+  private reveal({ query, row, columns }: Scene): void {
+    if (this.looked !== null || this.revealed === query) return;
+    this.revealed = query;
+    const rows = (this.element.clientHeight - columns.top) / columns.row - 1;
+    const first = this.element.scrollTop / columns.row;
+    if (query >= first && query < first + rows) return;
+    const strongest = row.weight.reduce((best, weight, key) => (weight > row.weight[best] ? key : best), 0);
+    const middle = Math.abs(strongest - query) < rows - 2 ? (strongest + query) / 2 : query;
+    this.element.scrollTop = (middle - rows / 2) * columns.row;
   }
 
   private paint(): void {

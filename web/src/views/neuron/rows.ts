@@ -81,6 +81,8 @@ export class NeuronRows {
     const { scene } = this;
     if (!scene) return;
     const { row: size, top } = scene.columns;
+    // What is scrolled past goes under the head of the picture, not over it.
+    this.element.style.clipPath = `inset(${scroll + top}px 0 -${top + scene.units.query.length * size}px)`;
     const count = Math.max(scene.units.key.length, scene.units.query.length);
     const first = Math.max(0, Math.floor(scroll / size) - 8);
     const last = Math.min(count, Math.ceil((scroll + height - top) / size) + 8);

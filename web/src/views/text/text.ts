@@ -210,7 +210,6 @@ export class TextView implements View {
     const share = (piece: number) => {
       const unit = this.pieces[piece][far];
       const weight = unit < 0 ? 0 : shading.weights[unit];
-      if (weight < state.minimum) return 0;
       return state.scale === "sqrt" ? Math.sqrt(weight / this.largest) : weight / this.largest;
     };
     const colour = this.colours(shading, shade);
