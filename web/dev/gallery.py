@@ -66,9 +66,7 @@ def sheets(folder: Path, taken: list[str]) -> None:
     for name in taken:
         groups.setdefault(name.rsplit("-", 2)[0], []).append(name)
     for group, names in groups.items():
-        sheet = Image.new(
-            "RGB", (SHEET * 2 + SHEET // 2, 2 * (SHEET * 3 // 4 + 10)), "#888888"
-        )
+        sheet = Image.new("RGB", (SHEET * 2 + SHEET // 2, 2 * (SHEET * 3 // 4 + 10)), "#888888")
         left = {"light": 10, "dark": 10}
         for name in names:
             scheme = name.rsplit("-", 1)[1].removesuffix(".png")
