@@ -124,6 +124,7 @@ def main() -> None:
         assert whole["characters"] == written["characters"] - between
         assert whole["truncated"] == 0 and whole["unread characters"] == 0
         found |= {"written": written, "whole": whole, "a tenth": small}
+        kept(found, asked.out)
         output = folder / "again.parquet"
         at = killed_at(started(script, file, output, asked.workers), whole["segments"] // 3)
         begun = time.monotonic()
@@ -137,9 +138,13 @@ def main() -> None:
             "same table to the last bit": True,
             "memory of all of a tenth": whole["peak, MB"] / small["peak, MB"],
         }
-    print(json.dumps(found, indent=1))
-    if asked.out is not None:
-        asked.out.write_text(json.dumps(found, indent=1) + "\n")
+    kept(found, asked.out)
+
+
+def kept(found: dict[str, Any], path: Path | None) -> None:
+    print(json.dumps(found, indent=1), flush=True)
+    if path is not None:
+        path.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
