@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -148,3 +151,67 @@ def test_words_that_look_at_the_picture_are_counted() -> None:
     patches = np.flatnonzero(part.key.places.kinds == PlaceKind.PATCH)
     expected = part.weights(1)[:, words][:, :, patches].sum(-1).mean(-1)
     np.testing.assert_allclose(media_values(part)["text_to_picture"][1], expected, atol=1e-5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four digits; every picture is kept at once."""
+    monkeypatch.setattr("headscope.runs.part.KEEP_EVERY", -1.0)
+    monkeypatch.setattr("headscope.runs.part.SHARE", 0)
+    for number, pixels in enumerate(draw(4, seed=4, held_out=True).pixels):
+        Image.fromarray(pixels).save(tmp_path / f"{number}.png")
+    return tmp_path
+
+
+def _read_again(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Which pictures are read from now on."""
+    read: list[object] = []
+    plain = hs.Scope.read
+
+    def noted(self: hs.Scope, *given: object, image: object = None, **more: object) -> hs.Reading:
+        read.append(image)
+        return plain(self, *given, image=image, **more)
+
+    monkeypatch.setattr(hs.Scope, "read", noted)
+    return read
+
+
+@pytest.mark.usefixtures("one_thread")  # a fork hangs where several threads compute
+@pytest.mark.parametrize("how", ["Ctrl-C", "a kill"])
+def test_a_survey_of_pictures_goes_on_where_it_was_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Two of four pictures are read by the first run, and the other two by the second."""
+    scope = hs.load("digits")
+    whole = hs.survey(scope, folder, progress=False)
+    pid = os.fork() if how == "a kill" else 0
+    if pid:
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    else:
+        seen = iter(range(2))
+
+        def stop(_: object) -> None:
+            if next(seen, None) == 1:
+                if how == "a kill":
+                    os.kill(os.getpid(), signal.SIGKILL)
+                raise KeyboardInterrupt
+
+        with pytest.raises(hs.Stopped):
+            hs.survey(scope, folder, progress=stop, output=folder / "s.parquet")
+    read = _read_again(monkeypatch)
+    found = hs.survey(scope, folder, progress=False, output=folder / "s.parquet")
+    assert len(read) == 2
+    pd.testing.assert_frame_equal(found.table, whole.table)
+
+
+def test_a_picture_that_was_replaced_begins_another_survey(folder: Path) -> None:
+    scope = hs.load("digits")
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(hs.Stopped):
+        hs.survey(scope, folder, progress=stop, output=folder / "s.parquet")
+    Image.fromarray(draw(1, seed=9).pixels[0]).save(folder / "0.png")
+    with pytest.raises(BadInput, match="restart"):
+        hs.survey(scope, folder, progress=False, output=folder / "s.parquet")

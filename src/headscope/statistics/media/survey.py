@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput, Stopped
 from headscope.media import Picture, Sound
-from headscope.runs import Fingerprint, ProgressCallback, Run, State, scope_identity
+from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.statistics.media.of_part import media_values
 from headscope.statistics.survey.table import COLUMNS, Survey
 
@@ -100,11 +100,13 @@ def _names(statistics: str | Iterable[Any]) -> list[str]:
 
 
 def _name(one: Any) -> str:
+    """By what it holds: a file that was replaced by another of its name is another."""
+    import hashlib
+
     if isinstance(one, (str, Path)):
-        return f"{one} {Path(one).stat().st_size}"
-    digest = Fingerprint()
-    digest.add(one.name, str(one.pixels.tobytes() if isinstance(one, Picture) else one.samples))
-    return digest.value
+        return f"{one} {hashlib.blake2b(Path(one).read_bytes(), digest_size=16).hexdigest()}"
+    held = one.pixels if isinstance(one, Picture) else one.samples
+    return f"{one.name} {hashlib.blake2b(held.tobytes(), digest_size=16).hexdigest()}"
 
 
 def _values(scope: Scope, one: Any, wanted: Sequence[str] | None) -> Sums:
