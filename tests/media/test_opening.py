@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 import wave
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from PIL import Image
 from headscope.errors import BadInput
 from headscope.media import open_picture, open_sound
 from headscope.media.sound import Sound
+from tests.media.odd_files import huge
 
 
 def _jpeg(size: tuple[int, int] = (60, 40), **options: object) -> bytes:
@@ -50,25 +50,13 @@ def test_arrays_of_shares_bytes_and_channels_first_are_one_picture() -> None:
         assert (open_picture(same).pixels == picture).all()
 
 
-def _huge() -> bytes:
-    """A PNG that says it has a hundred million pixels, in a few bytes."""
-    stream = io.BytesIO()
-    Image.new("1", (8, 8)).save(stream, "PNG")
-    data = bytearray(stream.getvalue())
-    data[16:24] = struct.pack(">II", 10_000, 10_000)
-    import zlib
-
-    data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
-    return bytes(data)
-
-
 @pytest.mark.parametrize(
     ("data", "told"),
     [
         (_jpeg()[:400], "damaged or cut off"),
         (b"%PDF-1.7\n1 0 obj", "not a picture"),
         (b"", "not a picture"),
-        (_huge(), "100 million pixels"),
+        (huge(), "100 million pixels"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a picture"),
     ],
     ids=["a truncated JPEG", "a PDF", "nothing", "a bomb", "SVG"],
