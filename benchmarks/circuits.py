@@ -4,8 +4,8 @@
 
 Budgets: logit attribution of all heads of one text at most 2 forwards; the gradient estimate of
 every head at every position at most 5 forwards; exact patches of every head at most half of as
-many plain passes. A Llama of SmolLM2-135M's shape with random weights. Every time is the median
-of several turns, forwards taken in between, so that both see the same load.
+many plain passes. A Llama of SmolLM2-135M's shape with random weights. Forwards are timed in
+between, turn by turn and layer by layer, so that both see the same load.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from headscope.circuits.logits import attribute as attributing
 from headscope.circuits.logits.target import Question
 from headscope.circuits.patching.batch import PairBatch
 from headscope.circuits.patching.donor import record
-from headscope.circuits.patching.patch import _estimated, _exact, _places
-from headscope.circuits.wiring import wiring
+from headscope.circuits.patching.patch import _estimated, _places
+from headscope.circuits.patching.swept import PatchSweep
+from headscope.circuits.wiring import Wiring, wiring
+from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.reading import Scope
 from headscope.text.tokens import Tokens
 
@@ -42,16 +44,18 @@ def main() -> None:
     inputs = [{"input_ids": row[None], "attention_mask": torch.ones_like(row)[None]} for row in ids]
     tokens = Tokens.plain([str(one) for one in range(given.tokens)])
     found = wiring(scope)
-    forward = _timed(lambda: scope.forward(inputs[0]), given.turns)
     asked = Question(inputs[0], tokens, tokens, given.tokens - 1, scope.model.lm_head)
+
+    def forward() -> object:
+        return scope.forward(inputs[0])
 
     def attribution() -> None:
         solved = attributing._solve(scope, found, asked, 7)
         attributing._parts(scope, found, solved)
 
-    spent = _timed(attribution, given.turns)
-    print(f"forward of {given.tokens} tokens {forward * 1e3:.0f} ms, {given.threads} thread(s)")
-    print(f"attribution of all heads {spent / forward:.2f} forwards (budget 2)")
+    forwards, share = _beside(forward, attribution, given.turns)
+    print(f"forward of {given.tokens} tokens {forwards * 1e3:.0f} ms, {given.threads} thread(s)")
+    print(f"attribution of all heads {share:.2f} forwards (budget 2)", flush=True)
 
     one = torch.tensor([given.tokens - 1])
     batch = PairBatch(
@@ -64,16 +68,26 @@ def main() -> None:
         donor = record(scope, found, batch.clean)
         _estimated(scope, found, batch, donor, "heads", everywhere)
 
-    spent = _timed(estimate, max(2, given.turns // 2))
-    print(f"estimate of {len(everywhere):,} places {spent / forward:.2f} forwards (budget 5)")
+    _, share = _beside(forward, estimate, max(3, given.turns // 2))
+    print(f"estimate of {len(everywhere):,} places {share:.2f} forwards (budget 5)", flush=True)
+    twin = Scope(_model(), None, "SmolLM2-shaped")  # the first one is watched while it is patched
+    share = _exact(scope, found, batch, lambda: twin.forward(inputs[0]))
+    print(f"exact patches of {LAYERS * HEADS} heads {share:.2f} of as many forwards (budget 0.5)")
+
+
+@torch.no_grad()
+def _exact(scope: Scope, found: Wiring, batch: PairBatch, forward: Callable[[], object]) -> float:
+    """Time of every head's patch over that of as many forwards, one of them timed each layer."""
+    copies = max(1, TOKENS_AT_ONCE["cpu"] // batch.corrupted["input_ids"].numel())
     donor = record(scope, found, batch.clean)
-    heads = _places(scope, found, "heads", given.tokens, False)
-    clock = time.perf_counter()
-    _exact(scope, found, batch, donor, "heads", heads)
-    spent = time.perf_counter() - clock
-    plain = _timed(lambda: scope.forward(inputs[1]), given.turns)
-    share = spent / (len(heads) * plain)
-    print(f"exact patches of {len(heads)} heads {share:.2f} of as many forwards (budget 0.5)")
+    spent, plain = 0.0, 0.0
+    with PatchSweep(scope, found, batch, donor, "heads") as sweep:
+        for layer in range(LAYERS):
+            spent += _seconds(
+                lambda at=layer: sweep.answers(at, [(head,) for head in range(HEADS)], copies)
+            )
+            plain += HEADS * _seconds(forward)
+    return spent / plain
 
 
 def _model() -> LlamaForCausalLM:
@@ -91,15 +105,20 @@ def _model() -> LlamaForCausalLM:
     ).eval()
 
 
-def _timed(work: Callable[[], object], turns: int) -> float:
+def _beside(
+    forward: Callable[[], object], work: Callable[[], object], turns: int
+) -> tuple[float, float]:
+    """The median forward, and how many forwards the work takes: the median over turns."""
     work()
-    spent: list[float] = []
-    for _ in range(turns):
-        clock = time.perf_counter()
-        with torch.no_grad():
-            work()
-        spent.append(time.perf_counter() - clock)
-    return statistics.median(spent)
+    pairs = [(_seconds(forward), _seconds(work)) for _ in range(turns)]
+    return statistics.median(f for f, _ in pairs), statistics.median(w / f for f, w in pairs)
+
+
+@torch.no_grad()
+def _seconds(work: Callable[[], object]) -> float:
+    clock = time.perf_counter()
+    work()
+    return time.perf_counter() - clock
 
 
 if __name__ == "__main__":

@@ -28,6 +28,13 @@ shown = ["layer", "head", "value", "low", "high", "p_holm"]
 print(proof.top("patch", 6)[shown].round(3).to_string(index=False))
 print(f"estimate and exact patch agree in rank: {proof.agreement:.2f}")
 
+# whom do the heads that add nothing themselves tell?
+some = hs.circuits.Pairs("names", pairs.pairs[:4])
+for through in ("q", "k", "v"):
+    heard = hs.circuits.path_patch(scope, some, sender=(20, 0), through=through)
+    best = heard.top("path", 2)[["layer", "head", "value"]].round(3)
+    print(f"20-0 through {through}:", *best.itertuples(index=False, name=None))
+
 # what do their weights say?
 copying = hs.circuits.copying(scope).map("copying")
 for layer, head in [tuple(row) for row in proof.top("patch", 4)[["layer", "head"]].to_numpy()]:

@@ -15,16 +15,16 @@ from tests.tiny import VOCABULARY, tiny_tokenizer
 WIDTH = VOCABULARY  # token directions alone: as many as there are tokens
 
 
-def copying_model(signs: tuple[float, ...] = (1.0, -1.0)) -> Any:
+def copying_model(signs: tuple[float, ...] = (1.0, -1.0), size: int = WIDTH) -> Any:
     """One layer; head h moves ± the token it looks at straight to its own logit."""
     heads = len(signs)
     config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=WIDTH,
+        vocab_size=size,
+        hidden_size=size,
         num_hidden_layers=1,
         num_attention_heads=heads,
         num_key_value_heads=heads,
-        head_dim=WIDTH,
+        head_dim=size,
         intermediate_size=8,
         tie_word_embeddings=False,
     )
@@ -33,13 +33,13 @@ def copying_model(signs: tuple[float, ...] = (1.0, -1.0)) -> Any:
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.zero_()
-        model.model.embed_tokens.weight.copy_(torch.eye(WIDTH))
-        model.lm_head.weight.copy_(torch.eye(WIDTH))
+        model.model.embed_tokens.weight.copy_(torch.eye(size))
+        model.lm_head.weight.copy_(torch.eye(size))
         attention = model.model.layers[0].self_attn
         for head, sign in enumerate(signs):
-            own = slice(head * WIDTH, (head + 1) * WIDTH)
-            attention.v_proj.weight[own] = torch.eye(WIDTH)
-            attention.o_proj.weight[:, own] = sign * torch.eye(WIDTH)
+            own = slice(head * size, (head + 1) * size)
+            attention.v_proj.weight[own] = torch.eye(size)
+            attention.o_proj.weight[:, own] = sign * torch.eye(size)
     return model
 
 
@@ -117,6 +117,23 @@ def _fill_induction(built: GPTLike, n: int, places: int) -> None:
     second.c_attn.weight[slice(*before), k][:, :n] = eye
     second.c_attn.weight[slice(*token), v][:, :n] = eye
     second.c_proj.weight[:n, slice(*answer)] = 10 * eye
+
+
+def task_scope(signs: tuple[float, ...], name: str) -> hs.Scope:
+    """A copying model that knows every word of a ready task as one token."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    split = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
+    )
+    texts = [f"{p.clean} {p.answer} {p.wrong}" for p in hs.circuits.task(name, 200).pairs]
+    words = {word for text in texts for word, _ in split.pre_tokenize_str(text)}
+    known = {word: at for at, word in enumerate(["[UNK]", *sorted(words)])}
+    tokenizer = Tokenizer(models.WordLevel(known, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = split
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
+    return hs.load(copying_model(signs, len(known)), fast, name="built")
 
 
 def built_scope(model: Any, name: str, *, bare: bool = False) -> hs.Scope:

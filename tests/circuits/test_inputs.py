@@ -35,6 +35,21 @@ def test_integrated_gradients_sum_to_the_difference_they_explain(architecture: s
     assert found.scores["integrated_gradients"].sum() == pytest.approx(whole, rel=0.011)
 
 
+def test_integrated_gradients_are_those_of_captum() -> None:
+    """On the same way from the average word to the text, by the same quadrature."""
+    captum = pytest.importorskip("captum.attr")
+    from headscope.circuits.saliency.embedded import Embedded
+    from headscope.circuits.saliency.methods import integrated_gradients
+
+    given = Embedded(tiny_scope("LlamaForCausalLM"), TEXT, None, ("house", "tree"), None)
+    ours, missing = integrated_gradients(given, steps=64)
+    theirs = captum.IntegratedGradients(given.answers).attribute(
+        given.own, baselines=given.baseline, n_steps=64, method="gausslegendre"
+    )
+    assert ours == pytest.approx(theirs.sum(-1)[0].detach().numpy(), abs=1e-4 * abs(ours).max())
+    assert missing <= 0.01
+
+
 def test_a_model_that_copies_names_the_token_it_copied() -> None:
     scope = built_scope(copying_model((1.0,)), "copies", bare=True)
     found = hs.circuits.inputs(scope, "cat dog mat red", target="dog", orders=40)
@@ -60,3 +75,14 @@ def test_with_one_layer_flow_and_rollout_are_the_same() -> None:
 def test_misuse_is_told_in_one_sentence(tiny_gpt2) -> None:
     with pytest.raises(hs.BadInput, match="no method"):
         hs.circuits.inputs(tiny_gpt2, TEXT, methods=["magic"])
+
+
+@pytest.mark.slow
+def test_on_a_real_model_integrated_gradients_beat_random_orders(smollm2) -> None:
+    text = "When Mary and John went to the store, John gave a drink to"
+    found = hs.circuits.inputs(
+        smollm2, text, target=("Mary", "John"), methods=["integrated_gradients"], orders=40
+    )
+    assert found.incomplete["integrated_gradients"] <= 0.01
+    test = found.tests["integrated_gradients"]
+    assert test.area < test.random and test.better

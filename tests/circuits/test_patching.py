@@ -61,6 +61,32 @@ def test_a_head_patched_at_one_token_equals_that_row_replaced_by_hand(tiny_llama
     assert found.by_position().shape == (2, len(found.tokens))
 
 
+@torch.no_grad()
+def test_heads_of_a_family_that_hides_its_values_are_patched_at_the_projection() -> None:
+    scope = tiny_scope("BloomForCausalLM", n_layer=2, n_head=4, hidden_size=32)
+    assert not scope.description.reads_values
+    found = hs.circuits.patch(scope, CLEAN, CORRUPTED, ANSWERS, method="both")
+    ids = [scope.encode([text]).inputs["input_ids"] for text in (CLEAN, CORRUPTED)]
+    module = scope.model.transformer.h[0].self_attention.dense
+    kept: list[torch.Tensor] = []
+    take = module.register_forward_pre_hook(lambda m, given: kept.append(given[0].clone()))
+    clean = metric(scope, scope.model(ids[0]).logits)
+    take.remove()
+
+    def put(m, given):
+        mixed = given[0].clone()
+        mixed[..., 8:16] = kept[0][..., 8:16]  # head 1
+        return (mixed,)
+
+    base = metric(scope, scope.model(ids[1]).logits)
+    handle = module.register_forward_pre_hook(put)
+    patched = metric(scope, scope.model(ids[1]).logits)
+    handle.remove()
+    share = (patched - base) / (clean - base)
+    assert found.map("patch")[0, 1] == pytest.approx(share, abs=1e-4)
+    assert found.agreement > 0.5
+
+
 @pytest.mark.parametrize("what", WHATS)
 def test_the_same_prompt_patches_nothing(tiny_llama, what) -> None:
     found = hs.circuits.patch(tiny_llama, CLEAN, CLEAN, ANSWERS, what=what)
@@ -158,6 +184,20 @@ def test_ready_tasks_make_pairs_of_equal_length_and_survive_a_file(tmp_path, tin
 def test_misuse_is_told_in_one_sentence(tiny_gpt2, call, sentence) -> None:
     with pytest.raises(hs.BadInput, match=sentence):
         call(tiny_gpt2)
+
+
+def test_what_a_model_cannot_do_is_told_in_one_sentence(tiny_bert) -> None:
+    with pytest.raises(hs.BadInput, match="no output layer"):
+        hs.circuits.patch(tiny_scope("BertModel"), CLEAN, CORRUPTED, ANSWERS)
+    with pytest.raises(hs.BadInput, match=r"Put \[MASK\] where"):
+        hs.circuits.patch(tiny_bert, CLEAN, CORRUPTED, ANSWERS)
+    with pytest.raises(hs.BadInput, match="below the last layer"):
+        hs.circuits.path_patch(tiny_bert, CLEAN, CORRUPTED, ANSWERS, sender=(1, 0))
+    with pytest.raises(hs.BadInput, match="all have the same length"):
+        hs.circuits.patch(
+            tiny_scope("GPT2LMHeadModel"), ["the cat", "the cat sat"], ["the dog", "the dog sat"],
+            "red", positions=True,
+        )  # fmt: skip
 
 
 @pytest.mark.slow

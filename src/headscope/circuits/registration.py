@@ -41,7 +41,8 @@ ROWS: tuple[tuple[str, str, str, str, float, float, str, str], ...] = (
      "share", 0, 1, "mean over t of [argmax_u (W_E W_V W_O W_U)_tu = t + 1]",
      "Gould et al. 2023"),
     ("name_mover", "name mover",
-     "What the head adds to the right name over the wrong one, taken from the right name.",
+     "What the head adds to the right name over the wrong one, taken from the right name; a "
+     "negative name mover is below 0.",
      "logits", -inf, inf, "Σ_(j ∈ name) α_ij v_j W_O · ∂(right − wrong)", "Wang et al. 2022"),
     ("retrieval", "retrieval",
      "How often the head looks most at the needle's word when the text asks for it.",
@@ -52,6 +53,9 @@ ROWS: tuple[tuple[str, str, str, str, float, float, str, str], ...] = (
     ("rare_word", "rare word",
      "The share of texts in which the rarest word is the key that is most often strongest.",
      "share", 0, 1, "mean of [mode_i argmax_j α_ij = rarest]", "Voita et al. 2019"),
+    ("massive_activation", "massive activation",
+     "How many times the median hidden value the largest one is, after the layer.",
+     "times", 1, inf, "max |x| / median |x|", "Sun et al. 2024"),
 )  # fmt: skip
 
 

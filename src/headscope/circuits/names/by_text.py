@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +22,26 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 OFFSETS = 8  # relative positions looked at on either side
+DRAWN = 200  # random heads behind the chance of a positional one
 
 
-def positional_and_rare(scope: Scope, texts: Sequence[str]) -> tuple[Floats, Floats, float]:
-    """Positional score, rare-word score (layers × heads each), and chance of the second.
+@dataclass(frozen=True)
+class Looks:
+    """Where heads look in texts (layers × heads each), and what chance would give."""
 
-    Voita et al. 2019. Positional: the share of queries whose strongest key lies at the head's
-    commonest relative position. Rare word: the share of texts in which the rarest word (by these
-    texts' own counts) is the key most often strongest.
+    positional: Floats
+    rare: Floats
+    positional_chance: float
+    rare_chance: float
+
+
+def where_heads_look(scope: Scope, texts: Sequence[str], seed: int = 0) -> Looks:
+    """Positional and rare-word scores (Voita et al. 2019).
+
+    Positional: the share of queries whose strongest key lies at the head's commonest relative
+    position; by chance, that of heads whose strongest key is any that the query sees. Rare word:
+    the share of texts in which the rarest word (by these texts' own counts) is the key most often
+    strongest; by chance, one word of the text.
     """
     if len(texts) < 2:
         raise BadInput("Named heads are scored over several texts; give more than one.")
@@ -36,33 +49,51 @@ def positional_and_rare(scope: Scope, texts: Sequence[str]) -> tuple[Floats, Flo
     encoded = [scope.encode([text], truncate=True) for text in texts]
     counts = Counter(int(one) for batch in encoded for one in batch.tokens[0].ids)
     shape = (scope.layers[kind], scope.heads[kind], 2 * OFFSETS + 1)
-    offsets, rare, chance = np.zeros(shape), np.zeros(shape[:2]), []
-    total = 0
+    offsets, rare, lengths = np.zeros(shape), np.zeros(shape[:2]), list[int]()
     for batch in encoded:
         content = np.flatnonzero(batch.tokens[0].content)
         if len(content) < 3:
             continue
         rarest = int(min(content, key=lambda at: (counts[int(batch.tokens[0].ids[at])], -at)))
-        chance.append(1 / len(content))
 
         def look(call: Call, content: NDArray[np.intp] = content, rarest: int = rarest) -> None:
             if call.kind != kind:
                 return
             seen = call.weights[0][:, content][:, :, content].argmax(-1).cpu().numpy()  # h q
-            away = content[seen] - content[None, :]
-            for offset in range(-OFFSETS, OFFSETS + 1):
-                offsets[call.layer, :, offset + OFFSETS] += (away == offset).sum(1)
+            offsets[call.layer] += _by_offset(content[seen] - content[None, :])
             for head, places in enumerate(content[seen]):
                 rare[call.layer, head] += np.bincount(places).argmax() == rarest
 
         scope.forward(batch, look)
-        total += len(content)
-    return offsets.max(-1) / max(total, 1), rare / max(len(chance), 1), float(np.mean(chance))
+        lengths.append(len(content))
+    return Looks(
+        offsets.max(-1) / max(sum(lengths), 1),
+        rare / max(len(lengths), 1),
+        _random_looks(lengths, kind == "decoder", seed),
+        float(np.mean([1 / length for length in lengths])),
+    )
+
+
+def _by_offset(away: NDArray[np.intp]) -> Floats:
+    """h 2·OFFSETS+1: how often each head's strongest key lies at each relative position."""
+    near = range(-OFFSETS, OFFSETS + 1)
+    return np.stack([(away == offset).sum(1) for offset in near], axis=-1).astype(float)
+
+
+def _random_looks(lengths: Sequence[int], causal: bool, seed: int) -> float:
+    """The positional score of heads that look anywhere they may."""
+    chance = np.random.default_rng(seed)
+    found = np.zeros((DRAWN, 2 * OFFSETS + 1))
+    for length in lengths:
+        at = np.arange(length)
+        seen = np.floor(chance.random((DRAWN, length)) * ((at + 1) if causal else length))
+        found += _by_offset(seen.astype(np.intp) - at)
+    return float(found.max(-1).mean() / max(sum(lengths), 1))
 
 
 @stopped_safely()
 def massive_activations(scope: Scope, text: str) -> Floats:
-    """layers: the largest hidden value over the median one (Sun et al. 2024).
+    """layers: the size of the largest hidden value over that of the median one (Sun et al. 2024).
 
     Thousands: a few numbers dwarf all others from that layer on, mostly at the first token.
     """
@@ -82,3 +113,11 @@ def massive_activations(scope: Scope, text: str) -> Floats:
         for handle in handles:
             handle.remove()
     return np.array([found[number] for number in sorted(found)])
+
+
+def gaussian_activations(scope: Scope, text: str, seed: int = 0) -> float:
+    """What `massive_activations` is by chance: of as many numbers from a bell curve."""
+    width = int(scope.model.get_input_embeddings().weight.shape[-1])
+    tokens = len(scope.encode([text], truncate=True).tokens[0])
+    size = np.abs(np.random.default_rng(seed).standard_normal((tokens, width)))
+    return float(size.max() / np.median(size))

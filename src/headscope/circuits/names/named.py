@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.arguments import need_scope
-from headscope.circuits.names.by_text import positional_and_rare
+from headscope.circuits.names.by_text import (
+    gaussian_activations,
+    massive_activations,
+    where_heads_look,
+)
 from headscope.circuits.names.by_weights import copy_suppression, successor
 from headscope.circuits.names.name_mover import name_mover
 from headscope.circuits.names.retrieval import retrieval
@@ -28,6 +32,7 @@ NAMES = (
     "retrieval",
     "positional",
     "rare_word",
+    "massive_activation",
 )
 
 
@@ -58,7 +63,7 @@ def named(
     """Scores of the names asked for; those that look at texts need `texts`.
 
     copy_suppression and successor come from weights, name_mover and retrieval from `n` made-up
-    prompts, positional and rare_word from your texts.
+    prompts, positional, rare_word and massive_activation (of layers) from your texts.
     """
     import pandas as pd
 
@@ -90,10 +95,24 @@ def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) ->
         found, null = name_mover(scope, n, seed)
         error = found.std(0, ddof=1) / np.sqrt(len(found))
         return [_frame(name, found.mean(0), null.mean(0), error, len(found))]
-    positional, rare, chance = positional_and_rare(scope, texts)
+    if name == "massive_activation":
+        return [_of_layers(scope, name, texts, seed)]
+    seen = where_heads_look(scope, texts, seed)
     if name == "positional":
-        return [_frame(name, positional, float("nan"), count=len(texts))]
-    return [_frame(name, rare, chance, count=len(texts))]
+        return [_frame(name, seen.positional, seen.positional_chance, count=len(texts))]
+    return [_frame(name, seen.rare, seen.rare_chance, count=len(texts))]
+
+
+def _of_layers(scope: Scope, name: str, texts: Sequence[str], seed: int) -> Any:
+    """A measure of layers: its rows have no head."""
+    import pandas as pd
+
+    if not texts:
+        raise BadInput("Massive activations are measured on texts; give some.")
+    each = np.stack([massive_activations(scope, text) for text in texts])  # n l
+    chance = np.mean([gaussian_activations(scope, text, seed) for text in texts])
+    frame = _frame(name, each.mean(0)[:, None], float(chance), count=len(texts))
+    return frame.assign(head=pd.array([None] * len(frame), dtype="Int64"))
 
 
 def _frame(name: str, values: Any, null: Any, error: Any = np.nan, count: int = 1) -> Any:

@@ -138,9 +138,9 @@ def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
         raise BadInput(f"A patch is exact, an estimate or both, not {method!r}.")
     if what in ("weights", "values") and (positions or method != "exact"):
         raise BadInput(f"A patch of {what} is exact and of all positions together.")
-    if what in ("heads", "values") and not scope.description.reads_values:
+    if what == "values" and not scope.description.reads_values:
         raise HeadscopeError(
-            f"{scope.name} hands over no values, so single heads cannot be patched; patch its "
+            f"{scope.name} hands over no values, so they cannot be patched; patch its heads, "
             "weights, mlps or layers."
         )
 
@@ -187,6 +187,9 @@ def _exact(
                 answers = sweep.layer_answers(layer, queries, copies)
             elif what == "mlps":
                 answers = sweep.mlp_answers(layer, queries, copies)
+            elif what == "heads" and not scope.description.reads_values:
+                placed = [(p.head or 0, q) for p, q in zip(here, queries, strict=True)]
+                answers = sweep.head_answers(layer, placed, copies)
             else:
                 answers = sweep.answers(layer, [_edit(place) for place in here], copies)
             changes.append(answers[:, :, 0] - base)

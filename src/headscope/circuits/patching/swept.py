@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 What = Literal["heads", "weights", "values", "mlps", "layers"]
 Queries = tuple[int, ...] | None  # at these alone; None: everywhere
+HeadPlace = tuple[int, Queries]
+Edit = TypeVar("Edit")
 
 
 class PatchSweep(Sweep):
@@ -55,6 +57,32 @@ class PatchSweep(Sweep):
     def _donated(self, call: Call, weights: object) -> Tensor:
         """b h t s: for families whose values cannot be seen."""
         return self.donor.calls[call.layer].weights
+
+    def head_answers(self, layer: int, edits: Sequence[HeadPlace], copies: int) -> Tensor:
+        """e b o: with donor heads at the output projection, for families that hide their values."""
+        module = next(
+            one for one in self.wiring.cuts[layer]
+            if getattr(self.wiring.projections.get(id(one)), "kind", None) == self.stack.kind
+        )  # fmt: skip
+        donated = self.donor.heads[layer]  # b t h d
+
+        def run(some: Sequence[HeadPlace]) -> Tensor:
+            def put(module: nn.Module, given: Any) -> Any:
+                flat = given[0]
+                apart = flat.clone().reshape(len(some), *donated.shape)
+                for copy, (head, queries) in enumerate(some):
+                    at = slice(None) if queries is None else list(queries)
+                    apart[copy, :, at, head] = donated[:, at, head]
+                return (apart.reshape(flat.shape), *given[1:])
+
+            with contextlib.ExitStack() as undo:
+                undo.enter_context(self._reusing(layer, len(some)))
+                undo.callback(module.register_forward_pre_hook(put).remove)
+                if self.last is not None and layer < len(self.stack.layers) - 1:
+                    undo.enter_context(standing_in(self.stack.layers[-1], self.last.forward))
+                return self._run(len(some))
+
+        return self._each(edits, copies, run)
 
     def mlp_answers(self, layer: int, edits: Sequence[Queries], copies: int) -> Tensor:
         """e b o: with the donor's MLP output in one layer, at some queries or at all."""
@@ -95,7 +123,7 @@ class PatchSweep(Sweep):
         return self._each(edits, copies, run)
 
     def _each(
-        self, edits: Sequence[Queries], copies: int, run: Callable[[Sequence[Queries]], Tensor]
+        self, edits: Sequence[Edit], copies: int, run: Callable[[Sequence[Edit]], Tensor]
     ) -> Tensor:
         found: list[Tensor] = []
         for start in range(0, len(edits), copies):
