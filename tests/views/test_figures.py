@@ -7,11 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from matplotlib import font_manager
 
 import headscope as hs
-from headscope.figures import layer_head_map, layer_head_maps, save, scatter_by_layer
+from headscope.figures import fonts, layer_head_map, layer_head_maps, save, scatter_by_layer
 from headscope.figures.colour import head_colours, oklab_from_rgb, seen_by_all, sequential
-from headscope.figures.fonts import drawable
+from headscope.figures.fonts import FontWarning, drawable
 
 TEXTS = {
     "chinese": list("我去商店买草莓。"),
@@ -34,6 +35,7 @@ def test_tokens_of_any_script_are_drawn_without_a_warning(text, layout):
     view = hs.head_view(reading_of(TEXTS[text]), layout=layout, labels=())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", FontWarning)  # ours, once for a script no font here has
         save(view.figure(), io.BytesIO(), "png")
         save(hs.matrix_view(reading_of(TEXTS[text]), labels=()).figure(), io.BytesIO(), "pdf")
 
@@ -42,6 +44,23 @@ def test_what_no_font_can_draw_becomes_a_box_and_controls_become_visible():
     assert drawable("a\nb") == "a␊b"
     assert drawable("x\U0010ffff") == "x"
     assert "\u25a1" in drawable("\U00012000\U0001f9ff") or drawable("\U00012000") == "\U00012000"
+
+
+def test_chinese_and_japanese_are_drawn_where_a_font_for_them_is_installed():
+    installed = {"Droid Sans Fallback", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "IPAGothic"}
+    if not installed & set(font_manager.get_font_names()):
+        pytest.skip("needs a font for Chinese and Japanese")
+    assert drawable("草莓 いちご") == "草莓 いちご"
+
+
+def test_a_script_that_no_font_draws_is_told_once(monkeypatch):
+    monkeypatch.setattr(fonts, "_faces", lambda: ())
+    fonts._drawable.cache_clear()
+    fonts._tell.cache_clear()
+    with pytest.warns(FontWarning, match="cjk characters") as told:
+        assert drawable("草莓") == "□□"
+    assert len(told) == 1
+    fonts._drawable.cache_clear()
 
 
 @pytest.mark.parametrize("count", [1, 8, 21, 128])

@@ -1,12 +1,13 @@
 """Fonts for tokens of any script: the installed families that together draw the most text.
 
 Matplotlib falls back from family to family glyph by glyph; what no installed family can draw is
-shown as a box here, so that a rare character costs a box and not a page of warnings.
+shown as a box here, and told once for a script, so that it costs no page of warnings.
 """
 
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from functools import lru_cache
 
 from matplotlib import font_manager
@@ -21,17 +22,36 @@ _WANTED = (
     "Noto Sans",
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
+    "Noto Sans CJK TC",
+    "Noto Sans CJK KR",
     "Noto Sans SC",
+    "Noto Sans JP",
+    "Noto Sans KR",
+    "Source Han Sans SC",
     "PingFang SC",
     "Hiragino Sans",
     "Microsoft YaHei",
+    "Yu Gothic",
     "Malgun Gothic",
+    "Apple SD Gothic Neo",
+    "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei",
+    "IPAPGothic",
+    "IPAGothic",
+    "Droid Sans Fallback",
+    "Arial Unicode MS",
     "Noto Sans Arabic",
     "Noto Sans Hebrew",
     "Noto Sans Devanagari",
     "Noto Emoji",
     "Segoe UI Symbol",
 )
+
+
+class FontWarning(Warning):
+    """A figure shows boxes where characters should stand."""
+
+
 _BOX = "\u25a1"
 
 
@@ -50,7 +70,21 @@ def _faces() -> tuple[FT2Font, ...]:
 
 @lru_cache(maxsize=8192)
 def _drawable(character: str) -> bool:
-    return any(face.get_char_index(ord(character)) for face in _faces())
+    found = any(face.get_char_index(ord(character)) for face in _faces())
+    if not found:
+        _tell(unicodedata.name(character, "unnamed").split()[0].lower())
+    return found
+
+
+@lru_cache
+def _tell(script: str) -> None:
+    """Once for a script: nobody should have to guess why a figure shows boxes."""
+    warnings.warn(
+        f"No installed font draws {script} characters; figures show boxes in their place. "
+        "Install one that does, such as Noto Sans CJK for Chinese, Japanese and Korean.",
+        FontWarning,
+        stacklevel=2,
+    )
 
 
 def drawable(text: str) -> str:
