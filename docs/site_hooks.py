@@ -6,8 +6,10 @@ import ast
 import importlib
 import inspect
 import json
+import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,17 @@ PROJECT = {
 # search in pages opened from disk needs a stand-in for workers, which the theme would fetch
 SHIM, HERE = "https://unpkg.com/iframe-worker/shim", "assets/javascripts/iframe-worker.js"
 NAMES = "<!-- public names -->"
+_scratch = tempfile.TemporaryDirectory(prefix="headscope-tutorials-", ignore_cleanup_errors=True)
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?\)")
 WHOLE = re.compile(r"\[([^\[\]]+)\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def on_startup(command: str, dirty: bool) -> None:
+    """Each tutorial runs in an empty folder of its own: what it writes stays out of the sources."""
+    begin = Path(_scratch.name) / "profile_default" / "startup" / "empty_folder.py"
+    begin.parent.mkdir(parents=True, exist_ok=True)
+    begin.write_text(f"import os, tempfile\nos.chdir(tempfile.mkdtemp(dir={_scratch.name!r}))\n")
+    os.environ["IPYTHONDIR"] = _scratch.name
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -78,8 +89,9 @@ def reference() -> str:
 def _entry(thing: Any) -> str:
     module, qualified = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if inspect.ismodule(thing):
-        public = [found for found in vars(thing).values() if _is_own(found, thing.__name__)]
-        return "\n\n".join([inspect.getdoc(thing) or "", *map(_entry, public)])
+        own = getattr(thing, "_function", None)  # a package that is a function too
+        entries = [_entry(found) for found in ([own] if own else []) + _public(thing)]
+        return "\n\n".join([inspect.getdoc(thing) or "", *entries])
     home = importlib.import_module(module) if module else None
     if home is not None and qualified in _defined(home):
         return f"::: {module}.{qualified}"
@@ -87,8 +99,18 @@ def _entry(thing: Any) -> str:
     return f"```python\nhs.{thing.__name__}{signature}\n```\n\n{inspect.getdoc(thing) or ''}"
 
 
-def _is_own(found: Any, package: str) -> bool:
-    return inspect.isfunction(found) and found.__module__.startswith(package)
+def _public(package: Any) -> list[Any]:
+    """What a package says it offers, or the functions of its own."""
+    offered = getattr(package, "__all__", None)
+    if offered is not None:
+        return [getattr(package, name) for name in offered]
+    return [
+        found
+        for name, found in vars(package).items()
+        if inspect.isfunction(found)
+        and not name.startswith("_")
+        and found.__module__.startswith(package.__name__)
+    ]
 
 
 def _defined(home: Any) -> set[str]:

@@ -24,6 +24,7 @@ PAGES = sorted(
     ]
 )
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"^```[^\n]*\n(.*?)^```", re.S | re.M)
 COMMAND = re.compile(r"^\s*headscope ([a-z]+)", re.M)
 
 
@@ -37,7 +38,8 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_that_is_shown_exists(path: Path) -> None:
     known = {name.split()[0] for name, _ in commands()}
-    assert set(COMMAND.findall(path.read_text())) <= known
+    code = "\n".join(CODE.findall(path.read_text()))
+    assert set(COMMAND.findall(code)) <= known
 
 
 def test_the_page_of_commands_is_what_the_commands_say() -> None:
@@ -92,8 +94,18 @@ def test_the_site_builds_without_a_warning_and_fetches_nothing(site: Path) -> No
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
     text = (site / "reference" / "python.html").read_text()
+    described = set(re.findall(r'<h[23] id="headscope\.[\w.]*?(\w+)"', text))
+    described |= set(re.findall(r'<h2 id="hs(\w+)"', text))  # views exist at run time alone
     names = [name for name in hs.__all__ if not name.startswith("_")]
-    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+    for package in ("circuits", "probe"):
+        names += getattr(hs, package).__all__
+    assert [name for name in names if name not in described and name.lower() not in described] == []
+
+
+def test_packages_that_are_functions_are_described_as_functions(site: Path) -> None:
+    text = (site / "reference" / "python.html").read_text()
+    assert 'id="headscope.atlas.make.atlas"' in text
+    assert "__getattr__" not in text
 
 
 def test_every_picture_says_what_it_shows(site: Path) -> None:

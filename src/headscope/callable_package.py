@@ -13,7 +13,12 @@ def make_callable(package: str, home: str) -> None:
     name = package.rpartition(".")[2]
 
     class CallablePackage(ModuleType):
+        @property
+        def _function(self) -> Any:
+            """What a call calls; the reference describes it."""
+            return getattr(import_module(home), name)
+
         def __call__(self, *given: Any, **named: Any) -> Any:
-            return getattr(import_module(home), name)(*given, **named)
+            return self._function(*given, **named)
 
     sys.modules[package].__class__ = CallablePackage

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from headscope.errors import BadInput
 from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable, families
+from headscope.figures.shown import ShownFigure
 from headscope.files import atomic_path
 
 DPI = 200
@@ -80,7 +81,7 @@ def drawing() -> Generator[None]:
 
 def new_figure(width: float, height: float) -> Figure:
     """A figure in inches, in house style; call inside `drawing`."""
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor=of_shade(PAPER))
+    figure = ShownFigure(figsize=(width, height), dpi=DPI, facecolor=of_shade(PAPER))
     FigureCanvasAgg(figure)
     return figure
 
