@@ -23,7 +23,7 @@ import torch
 import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.sample import STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.all_heads.attention_probe import AttentionProbe
 from headscope.probes.all_heads.maps import store_maps
 from headscope.probes.all_heads.training import fit

@@ -20,7 +20,7 @@ import pandas as pd
 import headscope as hs
 from headscope.corpus.coreference.documents import CoreferenceCorpus
 from headscope.corpus.relations.examples import Relations
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.all_heads.run import probe_all_heads
 from headscope.probes.coreference.heads import probe_coreference
 from headscope.probes.dependency.heads import probe_dependency

@@ -107,6 +107,6 @@ def _trees(given: Any, bad: Choice) -> Any:
         from headscope.corpus.parsed_text import parsed_text
 
         return list(parsed_text(given, bad=bad))
-    from headscope.corpus.treebanks.conllu import Treebank
+    from headscope.corpus.treebanks.treebank import Treebank
 
     return Treebank(given, bad)

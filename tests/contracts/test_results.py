@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import headscope
 import headscope as hs
 from headscope.corpus.sample import OPINIONS, STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
 from headscope.results import COLUMNS, HeadResult
 from headscope.tasks.task import read_task

@@ -9,7 +9,7 @@ import tarfile
 import pytest
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.treebanks.conllu import Treebank, read_conllu
+from headscope.corpus.treebanks.treebank import Treebank, read_trees
 from headscope.errors import BadInput
 
 
@@ -109,6 +109,14 @@ def test_files_folders_and_archives_read_alike(tmp_path):
         assert [s.words for s in Treebank(tmp_path / name)] == expected, name
 
 
+def test_notes_beside_a_treebank_are_not_parsed_as_sentences(tmp_path):
+    (tmp_path / "en.conllu").write_text(GOOD)
+    (tmp_path / "README.txt").write_text("This treebank was made by hand.")
+    assert [s.words for s in Treebank(tmp_path)] == [
+        s.words for s in Treebank(bank(tmp_path, GOOD))
+    ]
+
+
 def test_a_missing_file_and_an_empty_folder_are_said_plainly(tmp_path):
     with pytest.raises(BadInput, match="no file or folder"):
         list(Treebank(tmp_path / "absent.conllu"))
@@ -118,5 +126,5 @@ def test_a_missing_file_and_an_empty_folder_are_said_plainly(tmp_path):
 
 def test_the_english_web_treebank_reads_whole(shared_data):
     faults = Faults("refuse")
-    found = list(read_conllu(shared_data / "ud_english_ewt" / "en_ewt-ud-dev.conllu", faults))
+    found = list(read_trees(shared_data / "ud_english_ewt" / "en_ewt-ud-dev.conllu", faults))
     assert len(found) == 2001 and sum(map(len, found)) == 25147

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
 from headscope.probes.all_heads.attention_probe import AttentionProbe
 from headscope.probes.all_heads.distances_probe import DistancesProbe

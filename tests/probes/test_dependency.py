@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.dependency.tally import DIRECTIONS, DependencyTally, predictions

@@ -10,7 +10,7 @@ from headscope.cli import build
 from headscope.corpus.coreference.documents import CoreferenceCorpus
 from headscope.corpus.relations.examples import Relations
 from headscope.corpus.sample import PARAGRAPHS, RELATIONS, STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
 
 

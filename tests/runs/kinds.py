@@ -16,7 +16,7 @@ import headscope as hs
 from headscope.corpus.coreference.documents import CoreferenceCorpus
 from headscope.corpus.relations.examples import Relations
 from headscope.corpus.sample import RELATIONS, STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.edits.ablate import ablate
 from headscope.edits.importance import importance
 from headscope.edits.pruning import prune

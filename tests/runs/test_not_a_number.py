@@ -7,7 +7,7 @@ import torch
 
 import headscope as hs
 from headscope.corpus.sample import STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import HeadscopeError
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.features.attention import probe_features

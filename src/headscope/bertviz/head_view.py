@@ -33,17 +33,9 @@ def head_view(
     A layer without heads shows all its heads; neither opens on one clear head.
     """
     reading = reading_of(
-        attention,
-        tokens,
-        sentence_b_start,
-        prettify_tokens,
-        encoder_attention,
-        decoder_attention,
-        cross_attention,
-        encoder_tokens,
-        decoder_tokens,
-        include_layers,
-    )
+        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention,
+        decoder_attention, cross_attention, encoder_tokens, decoder_tokens, include_layers,
+    )  # fmt: skip
     if layer is not None and heads is None:
         heads = range(reading.part().heads)
     return perform(_head_view(reading, layer, heads), html_action)

@@ -30,15 +30,7 @@ def model_view(
 ) -> HTML | None:
     """All heads at once. `attention` may also be the model's whole output object."""
     reading = reading_of(
-        attention,
-        tokens,
-        sentence_b_start,
-        prettify_tokens,
-        encoder_attention,
-        decoder_attention,
-        cross_attention,
-        encoder_tokens,
-        decoder_tokens,
-        include_layers,
-    )
+        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention,
+        decoder_attention, cross_attention, encoder_tokens, decoder_tokens, include_layers,
+    )  # fmt: skip
     return perform(_model_view(reading, include_heads, theme=display_mode), html_action)

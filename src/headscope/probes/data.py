@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from headscope.arguments import need_items
@@ -32,8 +33,16 @@ class Data(Generic[T]):
         """Every second item: the even ones, or the odd ones."""
         return (item for number, item in enumerate(self) if number % parts == which)
 
-    def counted(self) -> tuple[int, str]:
-        """How many items there are, and a digest of what they say."""
+    def __len__(self) -> int:
+        return self._counted[0]
+
+    @property
+    def digest(self) -> str:
+        """Of what the items say."""
+        return self._counted[1]
+
+    @cached_property
+    def _counted(self) -> tuple[int, str]:
         digest, count = Fingerprint(), 0
         for item in self:
             digest.add(repr(item))

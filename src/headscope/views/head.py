@@ -9,9 +9,9 @@ from headscope.capture import Kind
 from headscope.reading import Reading
 from headscope.views.caption import heading
 from headscope.views.labels import Label, as_labels
-from headscope.views.opening import opening_head
+from headscope.views.opening import chosen_heads
 from headscope.views.selection import is_right_to_left, select
-from headscope.views.state import check_heads, check_layer, check_token, checked, several
+from headscope.views.state import check_token, checked
 from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
@@ -40,20 +40,14 @@ def build(
     """Opens on the heads asked for, else on one clear head."""
     sending = sending or Sending()
     part = reading.part(kind)
-    check_layer(part, layer)
-    heads = several(heads)
-    check_heads(part.heads, *(heads or ()))
     check_token(len(part.query), query, "query")
     check_token(len(part.key), key, "key")
-    if heads is None or layer is None:
-        opening = opening_head(part, as_labels(sending.labels, part.kind), layer)
-        layer = opening[0] if layer is None else layer
-        heads = [opening[1]] if heads is None else heads
+    layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     weighting_of(part, options)
     state = {
         "kind": part.kind,
         "layer": layer,
-        "heads": list(heads),
+        "heads": heads,
         "head": heads[0] if heads else 0,
         "query": query,
         "key": key,

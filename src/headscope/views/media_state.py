@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from headscope.errors import BadInput
+from headscope.media import PlaceKind
 from headscope.reading import Part
 from headscope.views.labels import as_labels
-from headscope.views.opening import opening_head
-from headscope.views.state import check_heads, check_layer, check_token, checked, several
+from headscope.views.opening import chosen_heads
+from headscope.views.state import check_token, checked
 from headscope.views.wire.frame import Sending
+
+MEDIA_OPTIONS = {
+    "side": ("query", "key"),
+    "also": list,
+    "combine": ("mean", "sum"),
+    "smoothing": ("nearest", "smooth"),  # between the middles of patches, for the eye alone
+    "opacity": ("0.8", "0.5", "1"),  # of the strongest patch or moment
+}
 
 
 def media_state(
@@ -24,15 +35,9 @@ def media_state(
     opening: int,
 ) -> dict[str, Any]:
     """The state of a view with one position in hand; `opening` is it where none is named."""
-    check_layer(part, layer)
-    heads = several(heads)
-    check_heads(part.heads, *(heads or ()))
     if query is not None and key is not None:
         raise BadInput("What is in hand is a query or a key: give query= or key=, not both.")
-    if heads is None or layer is None:
-        first = opening_head(part, as_labels(sending.labels, part.kind), layer)
-        layer = first[0] if layer is None else layer
-        heads = [first[1]] if heads is None else heads
+    layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     side = "query" if key is None else "key"
     check_token(
         len(part.query if side == "query" else part.key), query if key is None else key, side
@@ -40,7 +45,7 @@ def media_state(
     return {
         "kind": part.kind,
         "layer": layer,
-        "heads": list(heads),
+        "heads": heads,
         "head": heads[0] if heads else 0,
         "query": opening if query is None and key is None else query,
         "key": key,
@@ -48,3 +53,15 @@ def media_state(
         "also": [],
         **checked(options),
     }
+
+
+def opening_query(part: Part) -> int:
+    """The class token of a tower; the last word of a text; else the first position."""
+    places = part.query.places
+    if places is None:
+        return 0
+    words = np.flatnonzero(places.kinds == PlaceKind.WORD)
+    if words.size:
+        return int(words[-1])
+    classes = np.flatnonzero(places.kinds == PlaceKind.CLASS)
+    return int(classes[0]) if classes.size else int(places.kinds.size // 2)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import TokenClass
 from headscope.views.labels import Label, best
-from headscope.views.state import check_heads, check_layer
+from headscope.views.state import check_heads, check_layer, several
 from headscope.views.wire.encoding import sample
 from headscope.views.wire.part import check_seen
 
@@ -36,6 +36,20 @@ def opening_head(
     dullness = [_dullness(part, one) for one in looked_at]
     least = min(range(len(looked_at)), key=lambda at: float(dullness[at].min()))
     return looked_at[least].layer, int(dullness[least].argmin())
+
+
+def chosen_heads(
+    part: Part, labels: Sequence[Label], layer: int | None, heads: Sequence[int] | int | None
+) -> tuple[int, list[int]]:
+    """The same for several heads of one layer."""
+    check_layer(part, layer)
+    heads = several(heads)
+    check_heads(part.heads, *(heads or ()))
+    if heads is None or layer is None:
+        opening = opening_head(part, labels, layer)
+        layer = opening[0] if layer is None else layer
+        heads = [opening[1]] if heads is None else heads
+    return layer, list(heads)
 
 
 def chosen(

@@ -11,10 +11,10 @@ from headscope.media import PlaceKind
 from headscope.media.spectrogram import spectrogram
 from headscope.reading import Part, Reading
 from headscope.reading.media.word_times import spoken_tokens
-from headscope.views.caption import caption, heading
-from headscope.views.image import on_places, opening_query, sentence
+from headscope.views.caption import caption
 from headscope.views.labels import Label
-from headscope.views.media_state import media_state
+from headscope.views.media_drawing import drawing
+from headscope.views.media_state import MEDIA_OPTIONS, media_state, opening_query
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.media import timed_words
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 NAME = "sound"
 NEEDS = "sound"
 SHOWS = "the spectrogram, shaded by the moments that the word or frame in hand attends to"
-OPTIONS = {
-    "side": ("query", "key"),
-    "also": list,
-    "combine": ("mean", "sum"),
-    "smoothing": ("nearest", "smooth"),
-    "opacity": ("0.8", "0.5", "1"),  # of the strongest moment
-}
+OPTIONS = MEDIA_OPTIONS
 
 
 def build(
@@ -77,33 +71,20 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     """The same on paper: a spectrogram for each head that is on, words over the first."""
     from headscope.figures.media.shaded_sound import Strip, shaded_sound
 
-    part = reading.part(state["kind"])
     sound = reading.sound
-    side = state.get("side", "query")
-    far, own = (part.key, part.query) if side == "query" else (part.query, part.key)
-    if sound is None or far.places is None:
-        raise BadInput("What is looked at here lies in no sound; turn the direction round.")
-    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
-    plain = {**state, "unit": "tokens", "specials": "shown", "filter": "all"}
-    strips = [
-        Strip(f"head {state['layer']}-{head}", on_places(part, {**plain, "heads": [head]}))
-        for head in heads
-    ]
-    hand = [place for place in (state.get(side), *state.get("also", ())) if place is not None]
-    title = heading(part.kind, state["layer"], heads, part.heads, labels)
-    framed = own.places is not None
+    if sound is None:
+        raise BadInput("This reading has no sound; make one with scope.read(audio=…).")
+    drawn = drawing(reading, state, labels, "sound")
+    own = drawn.own.places
+    frames = [] if own is None else [p for p in drawn.in_hand if own.kinds[p] == PlaceKind.FRAME]
     return shaded_sound(
         spectrogram(sound),
         sound.seconds,
-        far.places,
-        strips,
+        drawn.places,
+        [Strip(name, values) for name, values in drawn.heads],
         words=[(time.word, time.start, time.end) for time in timed_words(reading)],
-        in_hand=[
-            own.places.seconds[place].tolist()  # pyright: ignore[reportOptionalMemberAccess]
-            for place in hand
-            if framed and own.places.kinds[place] == PlaceKind.FRAME  # pyright: ignore[reportOptionalMemberAccess]
-        ],
-        title=f"{title}\n{sentence(own, hand, side)}",
+        in_hand=[] if own is None else [own.seconds[place].tolist() for place in frames],
+        title=drawn.title,
         caption=caption(reading),
         opacity=float(state.get("opacity", 0.8)),
     )

@@ -14,10 +14,10 @@ from headscope.text.tokens import TokenClass, Tokens
 from headscope.text.written import written
 from headscope.views.caption import heading
 from headscope.views.labels import Label, as_labels
-from headscope.views.opening import opening_head
+from headscope.views.opening import chosen_heads
 from headscope.views.selection import is_right_to_left
 from headscope.views.shading import Shading, Units, rows_of, shade, units_of
-from headscope.views.state import check_heads, check_layer, check_token, checked, several
+from headscope.views.state import check_token, checked
 from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.encoding import sample
@@ -56,15 +56,9 @@ def build(
     """`query` or `key`: the word in hand, or several; by default one that looks far."""
     sending = sending or Sending()
     part = reading.part(kind)
-    check_layer(part, layer)
-    heads = several(heads)
-    check_heads(part.heads, *(heads or ()))
     if query is not None and key is not None:
         raise BadInput("Words in hand are queries or keys: give query= or key=, not both.")
-    if heads is None or layer is None:
-        opening = opening_head(part, as_labels(sending.labels, part.kind), layer)
-        layer = opening[0] if layer is None else layer
-        heads = [opening[1]] if heads is None else heads
+    layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     side = "query" if key is None else "key"
     options.setdefault("side", side)
     hand = _listed(query if key is None else key, part, side)
@@ -74,7 +68,7 @@ def build(
     state = {
         "kind": part.kind,
         "layer": layer,
-        "heads": list(heads),
+        "heads": heads,
         "head": heads[0] if heads else 0,
         "query": hand[0] if hand and side == "query" else None,
         "key": hand[0] if hand and side == "key" else None,

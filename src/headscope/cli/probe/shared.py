@@ -49,7 +49,7 @@ def sentences(
     data: str, limit: int | None, bad: Choice, layout: str = "auto"
 ) -> Iterable[Sentence]:
     """Trees, from a treebank or by parsing plain text, whose documents `layout` tells apart."""
-    from headscope.corpus.treebanks.conllu import Treebank
+    from headscope.corpus.treebanks.treebank import Treebank
 
     if data.endswith(".txt"):
         from itertools import islice

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from headscope.corpus.bad_data import Choice, Faults, unreadable, whole_number
-from headscope.corpus.sample import STORIES, or_sample
-from headscope.corpus.sources import texts
+from headscope.corpus.bad_data import Faults, unreadable, whole_number
 
 ENDINGS = (".conllu", ".conll", ".conllx")
 RANGE = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # a multi-word token, before its words
@@ -35,28 +32,6 @@ class Sentence:
 
     def __len__(self) -> int:
         return len(self.words)
-
-
-class Treebank(Iterable[Sentence]):
-    """The sentences of a CoNLL-U file, folder or archive; read anew at every pass."""
-
-    def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
-        self.path = Path(or_sample(path, STORIES))
-        self.limit = limit
-        self.faults = Faults(bad)
-
-    def __iter__(self) -> Iterator[Sentence]:
-        self.faults = Faults(self.faults.choice)  # a second pass must not count twice
-        for number, sentence in enumerate(read_conllu(self.path, self.faults)):
-            if self.limit is not None and number >= self.limit:
-                return
-            yield sentence
-
-
-def read_conllu(path: str | Path, faults: Faults) -> Iterator[Sentence]:
-    """Yield the sound sentences of a file, folder or archive; note the others in `faults`."""
-    for name, lines in texts(path, ENDINGS):
-        yield from sentences(name, lines, faults)
 
 
 def sentences(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Sentence]:
@@ -95,52 +70,21 @@ def _blocks(lines: Iterable[str]) -> Iterator[_Block]:
 
 
 def _sentence(name: str, document: str, block: _Block, faults: Faults) -> Sentence | None:
-    columns: list[list[str]] = []
-    numbers: list[int] = []
-    first = block.rows[0][0]
-    surface: list[str] = []  # what should spell `# text`, spaces aside
-    covered = 0  # last word number that a multi-word token spells
-    for number, line in block.rows:
-        where = f"{name}:{number}"
-        cells = line.split("\t")
-        if unreadable(line):
-            faults.note("not UTF-8", where, "a line holds bytes that are not UTF-8")
-            return None
-        if len(cells) != 10:
-            faults.note("malformed line", where, f"a line has {len(cells)} columns instead of 10")
-            return None
-        if RANGE.fullmatch(cells[0]):
-            surface.append(cells[1])
-            covered = int(cells[0].partition("-")[2])
-            continue
-        if EMPTY.fullmatch(cells[0]):
-            continue
-        if cells[0] != str(len(columns) + 1):
-            message = f"word number {cells[0]!r} stands where {len(columns) + 1} should"
-            faults.note("malformed line", where, message)
-            return None
-        if whole_number(cells[6]) is None:
-            faults.note("malformed line", where, f"head {cells[6]!r} is not a word number")
-            return None
-        if not cells[1].strip():
-            faults.note("malformed line", where, "a word has no form")
-            return None
-        if len(columns) + 1 > covered:
-            surface.append(cells[1])
-        columns.append(cells)
-        numbers.append(number)
-    if not columns:
+    words = _words(name, block, faults)
+    if not words:
         return None
+    columns = [cells for _, cells, _ in words]
     heads = tuple(int(cells[6]) - 1 for cells in columns)
     fault = _tree_fault(heads)
     if fault is not None:
         word, kind, message = fault
-        faults.note(kind, f"{name}:{numbers[word]}", message)
+        faults.note(kind, f"{name}:{words[word][0]}", message)
         return None
-    text = block.comments.get("text", "")
-    if text and "".join("".join(surface).split()) != "".join(text.split()):
+    text, first = block.comments.get("text", ""), f"{name}:{block.rows[0][0]}"
+    spelled = "".join("".join(part for *_, part in words).split())
+    if text and spelled != "".join(text.split()):
         message = "the words do not spell the sentence's own '# text'"
-        faults.note("mismatched text", f"{name}:{first}", message)
+        faults.note("mismatched text", first, message)
         return None
 
     def column(index: int) -> tuple[str, ...]:
@@ -154,12 +98,48 @@ def _sentence(name: str, document: str, block: _Block, faults: Faults) -> Senten
         xpos=column(4),
         features=column(5),
         misc=column(9),
-        lines=tuple(numbers),
-        where=f"{name}:{first}",
+        lines=tuple(number for number, *_ in words),
+        where=first,
         name=block.comments.get("sent_id", ""),
         document=document,
         text=text,
     )
+
+
+def _words(name: str, block: _Block, faults: Faults) -> list[tuple[int, list[str], str]] | None:
+    """Line number, cells, and what is spelled there of `# text`, of every word; None: a fault."""
+    found: list[tuple[int, list[str], str]] = []
+    covered, waiting = 0, ""  # the last word that a multi-word token spells, and its spelling
+    for number, line in block.rows:
+        cells = line.split("\t")
+        if (wrong := _line_fault(line, cells, len(found) + 1)) is not None:
+            faults.note(wrong[0], f"{name}:{number}", wrong[1])
+            return None
+        if RANGE.fullmatch(cells[0]):
+            waiting += cells[1]
+            covered = int(cells[0].partition("-")[2])
+        elif not EMPTY.fullmatch(cells[0]):
+            own = cells[1] if len(found) + 1 > covered else ""
+            found.append((number, cells, waiting + own))
+            waiting = ""
+    return found
+
+
+def _line_fault(line: str, cells: list[str], expected: int) -> tuple[str, str] | None:
+    """What is wrong with a line, if anything: (kind, message)."""
+    if unreadable(line):
+        return "not UTF-8", "a line holds bytes that are not UTF-8"
+    if len(cells) != 10:
+        return "malformed line", f"a line has {len(cells)} columns instead of 10"
+    if RANGE.fullmatch(cells[0]) or EMPTY.fullmatch(cells[0]):
+        return None
+    if cells[0] != str(expected):
+        return "malformed line", f"word number {cells[0]!r} stands where {expected} should"
+    if whole_number(cells[6]) is None:
+        return "malformed line", f"head {cells[6]!r} is not a word number"
+    if not cells[1].strip():
+        return "malformed line", "a word has no form"
+    return None
 
 
 def _tree_fault(heads: tuple[int, ...]) -> tuple[int, str, str] | None:

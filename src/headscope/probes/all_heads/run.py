@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from headscope.capture import Kind
-from headscope.corpus.bad_data import Choice, Fault, Faults
+from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
-from headscope.files import check_table
-from headscope.models.finite import check_weights
 from headscope.probes.all_heads.attention_probe import AttentionProbe
 from headscope.probes.all_heads.distances_probe import DistancesProbe
 from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
@@ -29,12 +26,14 @@ from headscope.probes.all_heads.vectors import embedding_vectors, glove_vectors
 from headscope.probes.all_heads.words_probe import WordsProbe
 from headscope.probes.data import Data
 from headscope.probes.passes import PAPER_LENGTH, self_attention
+from headscope.probes.probe_run import probe_run
 from headscope.probes.random_weights import with_random_weights
+from headscope.probes.result import ProbeResult
 from headscope.probes.word_level import Mode
 from headscope.renamed import renamed
-from headscope.results import HeadResult, tidy
+from headscope.results import tidy
 from headscope.results.storage import write_output
-from headscope.runs import ProgressCallback, Run, State, scope_identity
+from headscope.runs import ProgressCallback, Run, State
 from headscope.runs.torch_state import pack_tensors, restore_random
 
 if TYPE_CHECKING:
@@ -46,17 +45,13 @@ VectorSource = Literal["glove", "embeddings"]
 
 
 @dataclass(frozen=True)
-class AllHeadsResult(HeadResult):
+class AllHeadsResult(ProbeResult):
     """UAS of each probe, and how much each head carries."""
 
     summary: pd.DataFrame  # probe, uas, low, high, words, epochs
     heads: pd.DataFrame  # probe, layer, head, direction, gain
     vectors: str
     sentences: dict[str, int]
-    faults: Faults = field(repr=False)
-    kind: Kind = "encoder"
-
-    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
 
     @property
     def title(self) -> str:
@@ -99,17 +94,11 @@ def probe_all_heads(
     unknown = [name for name in wanted if name not in PROBES]
     if unknown:
         raise BadInput(f"There is no probe {unknown[0]!r}; choose among {', '.join(PROBES)}.")
-    if output is not None:
-        check_table(output)
-    check_weights(scope.model, scope.name)
     parts = {name: Data(part, limit) for name, part in
              (("train", train), ("dev", dev), ("test", test))}  # fmt: skip
-    identity = {
-        **scope_identity(scope),
-        "data": [part.counted()[1] for part in parts.values()],
-        "settings": [wanted, vectors, str(glove), mode, max_tokens, epochs, seed],
-    }
-    with Run(output, identity, title="All heads", restart=restart, progress=progress) as run:
+    settings = [wanted, vectors, str(glove), mode, max_tokens, epochs, seed]
+    with probe_run(scope, parts.values(), settings, title="All heads",
+                   output=output, restart=restart, progress=progress) as run:  # fmt: skip
         work = _Work(run, parts, Faults(bad), mode, max_tokens, epochs, seed)
         real = work.stores(scope, "maps")
         torch.manual_seed(seed)
@@ -130,7 +119,7 @@ def probe_all_heads(
             )
             _close(control)
         found = AllHeadsResult(
-            work.table(), work.carriers(), described, sentences, work.faults, kind
+            work.table(), work.carriers(), described, sentences, faults=work.faults, kind=kind
         )
         if output is not None:
             write_output(found, output, found.summary, heads=found.heads)

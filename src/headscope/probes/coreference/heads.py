@@ -7,19 +7,16 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.capture import Kind
-from headscope.corpus.bad_data import Choice, Fault, Faults
+from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.coreference.documents import CoreferenceDocument
-from headscope.files import check_table
-from headscope.models.finite import check_weights
 from headscope.probes.coreference.cases import KINDS, Windows, windows
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.coreference.tally import (
@@ -36,11 +33,13 @@ from headscope.probes.passes import (
     run_pass,
     self_attention,
 )
+from headscope.probes.probe_run import probe_run
+from headscope.probes.result import ProbeResult
 from headscope.probes.word_level import Mode
 from headscope.renamed import renamed
-from headscope.results import HeadResult, of_layers, tidy
+from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
-from headscope.runs import ProgressCallback, Run, scope_identity
+from headscope.runs import ProgressCallback
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -49,7 +48,7 @@ GROUPS = ("all", *KINDS)
 
 
 @dataclass(frozen=True)
-class CoreferenceResult(HeadResult):
+class CoreferenceResult(ProbeResult):
     """The best heads beside the baselines, and every head's accuracy."""
 
     summary: pd.DataFrame  # a row a method: accuracy on all, pronoun, proper and nominal mentions
@@ -57,10 +56,6 @@ class CoreferenceResult(HeadResult):
     cases: dict[str, int]  # mentions scored, by kind
     documents: int
     dropped_mentions: int
-    faults: Faults = field(repr=False)
-    kind: Kind = "encoder"
-
-    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
 
     @property
     def title(self) -> str:
@@ -78,11 +73,7 @@ class CoreferenceResult(HeadResult):
         mentions."""
         name = name or GROUPS[0]
         ways = [f"{name} {direction} among mentions" for direction in DIRECTIONS]
-        found = [super(CoreferenceResult, self).rows(way, kind) for way in ways
-                 if way in self.measures]  # fmt: skip
-        if not found:
-            return super().rows(name, kind)
-        return max(found, key=lambda rows: float(cast(Any, rows["value"]).max()))
+        return self.rows_of_best(ways, name, kind)
 
 
 @renamed(max_length="max_tokens")
@@ -105,24 +96,16 @@ def probe_coreference(
     With an `output` the table is written there and every head's accuracy beside it, and a run
     that is stopped goes on.
     """
-    if output is not None:
-        check_table(output)
-    check_weights(scope.model, scope.name)
     faults, kind = Faults(bad), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     longest = length_limit(scope, max_tokens)
     data = Data(documents, limit)
-    count, digest = data.counted()
-    identity = {
-        **scope_identity(scope),
-        "data": digest,
-        "settings": [which, mode, max_tokens, seed],
-    }
-    with Run(output, identity, title="Coreference", restart=restart, progress=progress) as run:
+    with probe_run(scope, [data], [which, mode, max_tokens, seed], title="Coreference",
+                   output=output, restart=restart, progress=progress) as run:  # fmt: skip
 
         def read(half: int, tally: CoreferenceTally) -> None:
             items = windows(scope, data.part(half), longest, which)
-            total = (count + 1 - half) // 2 if which == "first" else None
+            total = (len(data) + 1 - half) // 2 if which == "first" else None
             run.title = ("Choosing heads", "Scoring heads")[half]
             run_pass(scope, items, tally, faults, max_tokens=max_tokens, mode=mode, run=run,
                      name=("choosing", "scoring")[half], total=total)  # fmt: skip

@@ -7,31 +7,30 @@ scored on another, so that the best of many is not flattered by the choice.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.capture import Kind
-from headscope.corpus.bad_data import Choice, Fault, Faults
+from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
-from headscope.files import check_table
-from headscope.models.finite import check_weights
 from headscope.probes.data import Data
 from headscope.probes.dependency.gold import Possessive
 from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self_attention
+from headscope.probes.probe_run import probe_run
+from headscope.probes.result import ProbeResult
 from headscope.probes.word_level import Mode
 from headscope.renamed import renamed
-from headscope.results import HeadResult, of_layers, tidy
+from headscope.results import of_layers, tidy
 from headscope.results.result import head_array
 from headscope.results.storage import write_output
-from headscope.runs import ProgressCallback, Run, scope_identity
+from headscope.runs import ProgressCallback
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -42,7 +41,7 @@ UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", not worth a row
 
 
 @dataclass(frozen=True)
-class DependencyResult(HeadResult):
+class DependencyResult(ProbeResult):
     """The best head of each relation, and every head's accuracy."""
 
     summary: pd.DataFrame  # a row a relation: its best head, accuracy, interval, baseline
@@ -51,10 +50,6 @@ class DependencyResult(HeadResult):
     heads_per_layer: int
     sentences: int
     dropped_words: int
-    faults: Faults = field(repr=False)
-    kind: Kind = "encoder"
-
-    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
 
     @property
     def title(self) -> str:
@@ -70,11 +65,7 @@ class DependencyResult(HeadResult):
         """A relation by itself means the direction in which its best head reads it."""
         name = name or ALL
         ways = [f"{name} {direction}" for direction in DIRECTIONS]
-        found = [super(DependencyResult, self).rows(way, kind) for way in ways
-                 if way in self.measures]  # fmt: skip
-        if not found:
-            return super().rows(name, kind)
-        return max(found, key=lambda rows: float(cast(Any, rows["value"]).max()))
+        return self.rows_of_best(ways, name, kind)
 
     def accuracy_map(self, relation: str, direction: str) -> NDArray[np.float64]:
         """layers × heads: the accuracy of every head for one relation and direction."""
@@ -114,24 +105,18 @@ def probe_dependency(
     """
     if subtypes not in ("keep", "fold"):
         raise BadInput(f"Sub-types can be kept ('keep') or folded ('fold'), not {subtypes!r}.")
-    if output is not None:
-        check_table(output)
-    check_weights(scope.model, scope.name)
     faults, kind = Faults(bad), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     first, second = Data(dev, limit), None if test is None else Data(test, limit)
-    counts = [data.counted() for data in (first, second) if data is not None]
-    identity = {
-        **scope_identity(scope),
-        "data": [digest for _, digest in counts],
-        "settings": [subtypes, possessive, mode, max_tokens, seed],
-    }
-    with Run(output, identity, title="Dependencies", restart=restart, progress=progress) as run:
+    given = [data for data in (first, second) if data is not None]
+    settings = [subtypes, possessive, mode, max_tokens, seed]
+    with probe_run(scope, given, settings, title="Dependencies",
+                   output=output, restart=restart, progress=progress) as run:  # fmt: skip
 
         def read(which: int, tally: DependencyTally, what: str) -> None:
             whole = (first, second)[which] if second is not None else None
             items = first.part(which) if whole is None else whole
-            total = counts[which][0] if whole is not None else (counts[0][0] + 1 - which) // 2
+            total = (len(first) + 1 - which) // 2 if whole is None else len(whole)
             run.title = ("Choosing heads", "Scoring heads")[which]
             run_pass(scope, items, tally, faults, max_tokens=max_tokens, mode=mode, run=run,
                      name=("choosing", "scoring")[which], total=total)  # fmt: skip

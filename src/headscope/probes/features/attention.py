@@ -8,9 +8,9 @@ without it are left out (the published code counted them as zero).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.capture import Call, Kind
-from headscope.corpus.bad_data import Choice, Fault, Faults
+from headscope.capture import Call
+from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
-from headscope.files import check_table
-from headscope.models.finite import check_weights
 from headscope.probes.data import Data
 from headscope.probes.features.sets import (
     FEATURES,
@@ -40,10 +38,12 @@ from headscope.probes.passes import (
     self_attention,
     word_batches,
 )
+from headscope.probes.probe_run import probe_run
+from headscope.probes.result import ProbeResult
 from headscope.renamed import renamed
-from headscope.results import HeadResult, of_layers, tidy
+from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
-from headscope.runs import ProgressCallback, Run, State, scope_identity
+from headscope.runs import ProgressCallback, State
 from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
@@ -53,15 +53,11 @@ PAIRS = ("subject→verb", "verb→subject", "noun→pronoun", "pronoun→noun")
 
 
 @dataclass(frozen=True)
-class FeaturesResult(HeadResult):
+class FeaturesResult(ProbeResult):
     """Scores of every head for every feature."""
 
     heads: pd.DataFrame  # measure, feature, layer, head, score, sentences
     sentences: int
-    faults: Faults = field(repr=False)
-    kind: Kind = "encoder"
-
-    holds: ClassVar[tuple[type, ...]] = (Faults, Fault)
 
     @property
     def title(self) -> str:
@@ -90,23 +86,21 @@ def probe_features(
 
     With an `output` the table is written there, and a run that is stopped goes on.
     """
-    if output is not None:
-        check_table(output)
-    check_weights(scope.model, scope.name)
     faults, data = Faults(bad), Data(sentences, limit)
-    count, digest = data.counted()
-    identity = {**scope_identity(scope), "data": digest, "settings": [max_tokens]}
-    with Run(output, identity, title="Features", restart=restart, progress=progress) as run:
+    with probe_run(scope, [data], [max_tokens], title="Features",
+                   output=output, restart=restart, progress=progress) as run:  # fmt: skip
         sums, part = _FeatureSums(scope), run.part("sums")
         if (state := part.recall()) is not None:
             sums.restore(state)
         for batch in word_batches(scope, data, faults, max_tokens=max_tokens, done=sums.batches):
             with part.step(sums.state):
                 sums.add(batch)
-            run.tell(sums.sentences, count)
+            run.tell(sums.sentences, len(data))
         data.faults_into(faults)
         check_nonempty(sums.sentences, "sentences", faults)
-        found = FeaturesResult(sums.table(), sums.sentences, faults, self_attention(scope))
+        found = FeaturesResult(
+            sums.table(), sums.sentences, faults=faults, kind=self_attention(scope)
+        )
         if output is not None:
             write_output(found, output, found.heads)
     return found

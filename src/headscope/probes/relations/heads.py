@@ -8,7 +8,7 @@ all pairs of pieces; `literal` is the published code's reading, which pairs the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,12 +17,10 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from headscope.capture import Call, Kind
+from headscope.capture import Call
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.relations.examples import Relation, Span
 from headscope.errors import BadInput
-from headscope.files import check_table
-from headscope.models.finite import check_weights
 from headscope.probes.data import Data
 from headscope.probes.passes import (
     check_finite,
@@ -31,10 +29,12 @@ from headscope.probes.passes import (
     model_inputs,
     self_attention,
 )
+from headscope.probes.probe_run import probe_run
+from headscope.probes.result import ProbeResult
 from headscope.renamed import renamed
-from headscope.results import HeadResult, tidy
+from headscope.results import tidy
 from headscope.results.storage import write_output
-from headscope.runs import ProgressCallback, Run, State, scope_identity
+from headscope.runs import ProgressCallback, State
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens
 
@@ -49,14 +49,12 @@ SURE = 24  # texts kept for drawings
 
 
 @dataclass(frozen=True)
-class RelationsResult(HeadResult):
+class RelationsResult(ProbeResult):
     """A score for every head and variant, and what chance would give."""
 
     heads: pd.DataFrame  # variant, layer, head, score, percentile, null, excess, lift, p
     examples: list[tuple[Relation, float]]  # the texts where the best head is surest
     texts: int
-    faults: Faults = field(repr=False)
-    kind: Kind = "encoder"
 
     holds: ClassVar[tuple[type, ...]] = (Faults, Fault, Relation)
 
@@ -97,15 +95,10 @@ def probe_relations(
     """
     if shuffles < 1:
         raise BadInput(f"The null needs at least 1 shuffle, not {shuffles}.")
-    if output is not None:
-        check_table(output)
-    check_weights(scope.model, scope.name)
     faults, data = Faults(bad), Data(relations, limit)
     longest = length_limit(scope, max_tokens) if max_tokens or scope.max_tokens else None
-    count, digest = data.counted()
-    settings = [longest, shuffles, seed]
-    identity = {**scope_identity(scope), "data": digest, "settings": settings}
-    with Run(output, identity, title="Relations", restart=restart, progress=progress) as run:
+    with probe_run(scope, [data], [longest, shuffles, seed], title="Relations",
+                   output=output, restart=restart, progress=progress) as run:  # fmt: skip
         scores = _Scores(scope, shuffles, seed, longest, faults)
         part = run.part("scores")
         done = scores.restore(part.recall())
@@ -115,12 +108,13 @@ def probe_relations(
                 continue
             with part.step(scores.state):
                 scores.add(group)
-            run.tell(min((number + 1) * BATCH, count), count)
+            run.tell(min((number + 1) * BATCH, len(data)), len(data))
         data.faults_into(faults)
         check_nonempty(scores.count, "relations", faults)
         found = RelationsResult(
-            scores.table(), scores.examples(data), scores.count, faults, self_attention(scope)
-        )
+            scores.table(), scores.examples(data), scores.count, faults=faults,
+            kind=self_attention(scope),
+        )  # fmt: skip
         if output is not None:
             write_output(found, output, found.heads)
     return found

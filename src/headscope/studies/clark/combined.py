@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from headscope.corpus.sample import STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.all_heads.run import probe_all_heads
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.report import Section

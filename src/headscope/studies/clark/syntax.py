@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from headscope.corpus.sample import STORIES
-from headscope.corpus.treebanks.conllu import Treebank
+from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
 from headscope.studies.clark.inputs import ClarkInputs, reference

@@ -82,7 +82,7 @@ def sentences(inputs: KovalevaInputs) -> tuple[str, Iterable[Sentence]] | None:
     path = inputs.folder("ud_english_ewt", "en_ewt-ud-dev.conllu")
     count = min(inputs.limit, SENTENCES)
     if path is not None:
-        from headscope.corpus.treebanks.conllu import Treebank
+        from headscope.corpus.treebanks.treebank import Treebank
 
         return f"{count} sentences of UD English EWT", Treebank(path, limit=count)
     try:

@@ -1,0 +1,68 @@
+"""A treebank: sentences with their trees, in whatever format the files are.
+
+A format is a module of this folder with `ENDINGS` of file names and `sentences(name, lines,
+faults)`, which yields the sound sentences of one open file. A new file is a new format. Plain text
+is parsed (`corpus/parsed_text.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Protocol, cast
+
+from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.sample import STORIES, or_sample
+from headscope.corpus.sources import texts, without_compression
+from headscope.corpus.treebanks.conllu import Sentence
+
+USUAL = ".conllu"  # the format of a file whose name says nothing
+
+
+class Format(Protocol):
+    ENDINGS: tuple[str, ...]
+
+    def sentences(self, name: str, lines: Iterable[str], faults: Faults) -> Iterator[Sentence]: ...
+
+
+@lru_cache
+def formats() -> Mapping[str, Format]:
+    """Every format by the endings of its files."""
+    folder = __name__.rpartition(".")[0]
+    found: dict[str, Format] = {}
+    for entry in pkgutil.iter_modules([str(Path(__file__).parent)], f"{folder}."):
+        module = importlib.import_module(entry.name) if entry.name != __name__ else None
+        for ending in getattr(module, "ENDINGS", ()):
+            if ending in found:
+                raise ValueError(f"two treebank formats end in {ending}")
+            found[ending] = cast("Format", module)
+    return found
+
+
+class Treebank(Iterable[Sentence]):
+    """The sentences of a file, folder or archive; read anew at every pass."""
+
+    def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
+        self.path = Path(or_sample(path, STORIES))
+        self.limit = limit
+        self.faults = Faults(bad)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        self.faults = Faults(self.faults.choice)  # a second pass must not count twice
+        return islice(read_trees(self.path, self.faults), self.limit)
+
+
+def read_trees(path: str | Path, faults: Faults) -> Iterator[Sentence]:
+    """Yield the sound sentences of a file, folder or archive; note the others in `faults`."""
+    for name, lines in texts(path, tuple(formats())):
+        yield from _format_of(name).sentences(name, lines, faults)
+
+
+def _format_of(name: str) -> Format:
+    plain = without_compression(name).lower()
+    ending = max((end for end in formats() if plain.endswith(end)), key=len, default=USUAL)
+    return formats()[ending]
