@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -52,75 +52,51 @@ def attention(
     attention_mask: Tensor | None = None,
     **extras: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    eager = _own_eager_function(module)
+    """What the model calls for every attention: its own, shown at each open door on the way."""
+    eager = _own_eager_function(module)  # looks at who called us, so it is asked here
     doors = active.doors_of(module)
     # asked now: a lazy call may be looked at when its door has long been closed
     implied = active.masks_may_be_implied() and _is_causal(module, extras)
     mask = Lazy(lambda: _dense(attention_mask, query, key, implied))
-
-    def run_eager() -> tuple[Tensor, Tensor | None]:
-        with active.tap_closed():
-            return eager(module, query, key, value, mask.get(), **extras)
-
-    def run_eager_of(rows: Tensor) -> Tensor | None:
-        some = {**extras, "position_bias": _of_rows(extras.get("position_bias"), rows, query)}
-        shown = _dense_rows(attention_mask, rows, query, key, implied)
-        with active.tap_closed():
-            made = eager(module, query[:, :, rows], key, value, shown, **some)[1]
-        whole = (query.shape[0], query.shape[1], rows.numel(), key.shape[2])
-        return made if made is not None and tuple(made.shape) == whole else None
-
-    def run_as_found() -> tuple[Tensor, Tensor | None]:
-        if _ran_fast(module, extras):
-            return _sdpa(module, query, key, value, attention_mask, extras)
-        return run_eager()
-
+    own = _Own(eager, module, query, key, value, attention_mask, extras, implied, mask)
     if not doors:  # another thread has opened a door on this model; this one has none
-        return run_as_found()
-
+        return own.as_found()
     before = active.stack.last
     if before is not None and before.is_same(module, query, key):
         # DiffLlama weighs two halves of its values by one softmax: one attention, shown once
         if before.replaced is None:
-            return run_as_found()
+            return own.as_found()
         return apply(before.replaced, value), before.replaced
 
-    own: list[tuple[Tensor, Tensor | None]] = []
+    ran: list[tuple[Tensor, Tensor | None]] = []
 
     def own_weights() -> Tensor | None:
-        own.append(run_eager())
-        return own[0][1]
-
-    batch, heads, queries, keys = *query.shape[:3], key.shape[2]
-    device = query.device
-
-    def valid(kind: Kind) -> Valid:
-        return from_mask(attention_mask, batch, queries, keys, device, kind == "cross")
+        ran.append(own.eager())
+        return ran[0][1]
 
     weights = Lazy(own_weights)
-    base = Call(
-        kind="encoder",
-        layer=0,
-        read_at="interface",
-        module=module,
-        q=query,
-        k=key,
-        v=value,
-        scaling=_scaling(module, query, extras),
-        bias=extras.get("position_bias"),
-        softcap=extras.get("softcap"),
-        sinks=extras.get("s_aux"),
-        window=_window(module, extras),
-        causal=_is_causal(module, extras),
-        lazy_mask=mask,
-        lazy_weights=weights,
-        lazy_valid=not_placed,
-        given_mask=attention_mask,
-        implied_causal=implied and attention_mask is None,
-        lazy_rows=run_eager_of,
-    )
-    seen = base
-    output: Tensor | None = None
+    base = own.call(weights)
+    seen, output = _shown(base, doors, weights, attention_mask)
+    active.stack.last = active.Seen.of(module, query, key, None if seen is base else seen.weights)
+    if output is not None:
+        return output, weights.value
+    if seen is not base:
+        return apply(seen.weights, value), seen.weights
+    return ran[0] if ran else own.as_found()
+
+
+def _shown(
+    base: Call, doors: Sequence[Door], weights: Lazy, attention_mask: Tensor | None
+) -> tuple[Call, Tensor | None]:
+    """The call as the doors leave it, and the output where one of them made it."""
+    assert base.q is not None and base.k is not None
+    query, keys = base.q, base.k.shape[2]
+    batch, heads, queries = query.shape[:3]
+
+    def valid(kind: Kind) -> Valid:
+        return from_mask(attention_mask, batch, queries, keys, query.device, kind == "cross")
+
+    seen, output = base, None
     for door in doors:
         causal = _sees_no_future(door, seen, attention_mask)
         call = door.placed(dataclasses.replace(seen, causal=causal), valid)
@@ -132,12 +108,73 @@ def attention(
         elif answer is not None:
             replaced = checked(answer, batch, heads, queries, keys)
             seen, output = seen.with_weights(replaced), None
-    active.stack.last = active.Seen.of(module, query, key, None if seen is base else seen.weights)
-    if output is not None:
-        return output, weights.value
-    if seen is not base:
-        return apply(seen.weights, value), seen.weights
-    return own[0] if own else run_as_found()
+    return seen, output
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Own:
+    """One attention as the model computes it: by its file's eager function, or as it was found."""
+
+    function: Eager
+    module: nn.Module
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    given_mask: Tensor | None
+    extras: dict[str, Any]
+    implied: bool  # the mask may be left out, and is then causal
+    mask: Lazy
+
+    def eager(self) -> tuple[Tensor, Tensor | None]:
+        with active.tap_closed():
+            return self.function(
+                self.module, self.query, self.key, self.value, self.mask.get(), **self.extras
+            )
+
+    def eager_rows(self, rows: Tensor) -> Tensor | None:
+        """The weights of some queries; None where the function does not give them so."""
+        query, key = self.query, self.key
+        some = {
+            **self.extras,
+            "position_bias": _of_rows(self.extras.get("position_bias"), rows, query),
+        }
+        shown = _dense_rows(self.given_mask, rows, query, key, self.implied)
+        with active.tap_closed():
+            made = self.function(self.module, query[:, :, rows], key, self.value, shown, **some)[1]
+        whole = (query.shape[0], query.shape[1], rows.numel(), key.shape[2])
+        return made if made is not None and tuple(made.shape) == whole else None
+
+    def as_found(self) -> tuple[Tensor, Tensor | None]:
+        if _ran_fast(self.module, self.extras):
+            return _sdpa(
+                self.module, self.query, self.key, self.value, self.given_mask, self.extras
+            )
+        return self.eager()
+
+    def call(self, weights: Lazy) -> Call:
+        """The call before a door has placed it."""
+        extras = self.extras
+        return Call(
+            kind="encoder",
+            layer=0,
+            read_at="interface",
+            module=self.module,
+            q=self.query,
+            k=self.key,
+            v=self.value,
+            scaling=_scaling(self.module, self.query, extras),
+            bias=extras.get("position_bias"),
+            softcap=extras.get("softcap"),
+            sinks=extras.get("s_aux"),
+            window=_window(self.module, extras),
+            causal=_is_causal(self.module, extras),
+            lazy_mask=self.mask,
+            lazy_weights=weights,
+            lazy_valid=not_placed,
+            given_mask=self.given_mask,
+            implied_causal=self.implied and self.given_mask is None,
+            lazy_rows=self.eager_rows,
+        )
 
 
 def apply(weights: Tensor, value: Tensor) -> Tensor:

@@ -57,21 +57,8 @@ def scatter_by_layer(
         levels = (
             {"": float(reference)} if isinstance(reference, int | float) else dict(reference or {})
         )
-        for name, level in levels.items():
-            axes.axhline(
-                level,
-                color=colour.of_shade(colour.NEGATIVE),
-                linewidth=0.8,
-                linestyle=(0, (4, 3)),
-                zorder=2,
-                label=drawable(name) or None,
-            )
-        axes.set_xticks(range(0, layers, 1 if layers <= 16 else 2 if layers <= 32 else 5))
-        axes.set_xlim(-0.6, layers - 0.4)
-        axes.set_xlabel("layer")
-        axes.set_ylabel(drawable(label))
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
+        _draw_levels(axes, levels)
+        _label_axes(axes, layers, label)
         if title:
             axes.set_title(drawable(title), parse_math=False)
         if mean_line or any(levels):
@@ -84,6 +71,27 @@ def scatter_by_layer(
             )
         figure.subplots_adjust(left=0.15, right=0.98, top=0.88, bottom=0.26)
     return figure
+
+
+def _label_axes(axes: Axes, layers: int, label: str) -> None:
+    axes.set_xticks(range(0, layers, 1 if layers <= 16 else 2 if layers <= 32 else 5))
+    axes.set_xlim(-0.6, layers - 0.4)
+    axes.set_xlabel("layer")
+    axes.set_ylabel(drawable(label))
+    axes.grid(axis="y")
+    axes.set_axisbelow(True)
+
+
+def _draw_levels(axes: Axes, levels: Mapping[str, float]) -> None:
+    for name, level in levels.items():
+        axes.axhline(
+            level,
+            color=colour.of_shade(colour.NEGATIVE),
+            linewidth=0.8,
+            linestyle=(0, (4, 3)),
+            zorder=2,
+            label=drawable(name) or None,
+        )
 
 
 NAMED = 3  # heads that a reader will ask for

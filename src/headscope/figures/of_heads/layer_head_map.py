@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
@@ -37,15 +39,7 @@ def layer_head_map(
     cell = 0.30 if show_numbers else max(0.10, min(0.24, 4.6 / columns))
     norm = scale_of(values, diverging, limits)
     with style.drawing():
-        figure = style.new_figure(cell * columns + 1.5, cell * rows + 0.9)
-        axes = figure.add_axes(
-            (
-                0.55 / figure.get_figwidth(),
-                0.5 / figure.get_figheight(),
-                cell * columns / figure.get_figwidth(),
-                cell * rows / figure.get_figheight(),
-            )
-        )
+        figure, axes = _laid_out(rows, columns, cell)
         scale = colour.diverging() if diverging else colour.sequential()
         scale = scale.reversed() if diverging and less_is_better else scale
         axes.set_facecolor("#ececef")  # shows through where a value is missing
@@ -62,42 +56,42 @@ def layer_head_map(
         axes.set_ylabel("layer")
         axes.set_title(drawable(title), parse_math=False)
         axes.tick_params(length=0)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set_xticks(np.arange(0.5, columns - 1), minor=True)
-        axes.set_yticks(np.arange(0.5, rows - 1), minor=True)
-        axes.grid(
-            which="minor",
-            color=colour.of_shade(colour.PAPER),
-            linewidth=0.6 if cell > 0.14 else 0.3,
-        )
-        axes.tick_params(which="minor", length=0)
+        _draw_borders(axes, rows, columns, 0.6 if cell > 0.14 else 0.3)
         if show_numbers:
             _write_numbers(axes, values, image)
+        ink = {"edgecolor": colour.of_shade(colour.INK), "linewidth": 1.2}
         for layer, head in mark or ():
-            axes.add_patch(
-                Rectangle(
-                    (head - 0.5, layer - 0.5),
-                    1,
-                    1,
-                    fill=False,
-                    edgecolor=colour.of_shade(colour.INK),
-                    linewidth=1.2,
-                )
-            )
-        bar_axes = figure.add_axes(
-            (
-                1 - 0.78 / figure.get_figwidth(),
-                axes.get_position().y0,
-                0.09 / figure.get_figwidth(),
-                axes.get_position().height,
-            )
-        )
-        bar = figure.colorbar(image, cax=bar_axes)
-        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-        bar.set_label(drawable(label))
-        bar.ax.tick_params(length=2)
+            axes.add_patch(Rectangle((head - 0.5, layer - 0.5), 1, 1, fill=False, **ink))
+        _draw_scale(figure, axes, image, label)
     return figure
+
+
+def _laid_out(rows: int, columns: int, cell: float) -> tuple[Figure, Axes]:
+    """A figure with room for the cells, their numbers at the sides, and the colour scale."""
+    figure = style.new_figure(cell * columns + 1.5, cell * rows + 0.9)
+    width, height = figure.get_figwidth(), figure.get_figheight()
+    place = (0.55 / width, 0.5 / height, cell * columns / width, cell * rows / height)
+    return figure, figure.add_axes(place)
+
+
+def _draw_borders(axes: Axes, rows: int, columns: int, width: float) -> None:
+    """Paper between the cells, and no frame around them."""
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xticks(np.arange(0.5, columns - 1), minor=True)
+    axes.set_yticks(np.arange(0.5, rows - 1), minor=True)
+    axes.grid(which="minor", color=colour.of_shade(colour.PAPER), linewidth=width)
+    axes.tick_params(which="minor", length=0)
+
+
+def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, label: str) -> None:
+    """The colour scale to the right of the map, as high as the map."""
+    width, beside = figure.get_figwidth(), axes.get_position()
+    place = figure.add_axes((1 - 0.78 / width, beside.y0, 0.09 / width, beside.height))
+    bar = figure.colorbar(image, cax=place)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.set_label(drawable(label))
+    bar.ax.tick_params(length=2)
 
 
 def scale_of(
