@@ -18,7 +18,7 @@ from headscope.media import PlaceKind, Places
 from headscope.reading.media.collecting import placed_tokens
 from headscope.statistics.media.of_part import media_values
 from headscope.statistics.media.pointing import chance_of_overlap
-from headscope.views.media_drawing import on_places
+from headscope.views.media.drawing import on_places
 from headscope.views.numbers.table import table_of
 from training.vision.digits import draw
 

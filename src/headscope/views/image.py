@@ -12,8 +12,8 @@ from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import caption
 from headscope.views.labels import Label
-from headscope.views.media_drawing import drawing
-from headscope.views.media_state import MEDIA_OPTIONS, media_state, opening_query
+from headscope.views.media.drawing import drawing
+from headscope.views.media.state import MEDIA_OPTIONS, media_state, opening_query
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
