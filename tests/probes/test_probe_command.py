@@ -61,6 +61,26 @@ def test_coreference_relations_and_features_write_their_tables(run, tmp_path):
         assert column in pd.read_csv(tmp_path / "out.csv").columns
 
 
+def test_coreference_draws_its_map(run, tmp_path):
+    run("coreference", "sample", "--map", str(tmp_path / "map.svg"))
+    assert (tmp_path / "map.svg").read_text().startswith("<?xml")
+
+
+def test_heads_chosen_and_scored_on_the_same_data_are_warned_of(run):
+    same = run("dependency", str(STORIES), "--test", str(STORIES), "--minimum", "5")
+    assert "the same data, which flatters them" in " ".join(same.stderr.split())
+    assert "flatters" not in run("dependency", str(STORIES), "--minimum", "5").stderr
+
+
+def test_a_table_called_parquet_is_parquet(tiny_bert, monkeypatch, tmp_path):
+    monkeypatch.setattr("headscope.reading.load", lambda *_, **__: tiny_bert)
+    words = ["probe", "features", "sample", "-o", str(tmp_path / "out.parquet")]
+    assert CliRunner().invoke(build(), words).exit_code == 0
+    assert "score" in pd.read_parquet(tmp_path / "out.parquet").columns or "value" in (
+        pd.read_parquet(tmp_path / "out.parquet").columns
+    )
+
+
 def test_two_models_side_by_side_show_the_change(run, tmp_path):
     run("features", "sample", "--other", "same")
     assert (pd.read_csv(tmp_path / "out.csv")["change"] == 0).all()

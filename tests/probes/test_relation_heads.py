@@ -42,6 +42,12 @@ def test_the_largest_weight_between_the_spans_is_taken_in_both_directions(tiny_b
     assert result.examples[0][0] == RELATION
 
 
+def test_lift_is_a_ratio_and_excess_a_difference(tiny_bert):
+    heads = probe_relations(tiny_bert.edited(linking), [RELATION], shuffles=9).heads
+    np.testing.assert_allclose(heads["lift"], heads["score"] / heads["null"], rtol=1e-9)
+    np.testing.assert_allclose(heads["excess"], heads["score"] - heads["null"], atol=1e-12)
+
+
 def test_heads_without_a_link_do_not_beat_displaced_spans(tiny_bert):
     uniform = tiny_bert.edited(lambda c: torch.full_like(c.weights, 1 / c.weights.shape[-1]))
     result = probe_relations(uniform, [RELATION] * 3, shuffles=19)

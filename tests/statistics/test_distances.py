@@ -58,6 +58,7 @@ def test_a_survey_sums_divergences_over_all_rows_of_all_texts(family, request):
         flat = maps.alpha.reshape(-1, maps.n, maps.n)
         total, rows = total + published(flat), rows + maps.n
     np.testing.assert_allclose(found.values, total / rows, atol=1e-5)
+    np.testing.assert_array_equal(np.asarray(found), found.values)
     assert found.heads[0] == (0, 0) and len(found.heads) == len(total)
 
 

@@ -154,6 +154,15 @@ def test_labels_come_as_a_table_a_mapping_or_labels(tiny_bert):
         as_labels(["sink"], "encoder")
 
 
+def test_an_array_becomes_a_head_map():
+    values = np.arange(6.0).reshape(2, 3)
+    view = hs.head_map(values)
+    (column,) = view.data.header["table"]["columns"]
+    assert column["name"] == view.state["column"]
+    with pytest.raises(BadInput):
+        hs.head_map(np.zeros(3))
+
+
 def test_a_survey_becomes_a_head_map():
     import pandas as pd
 
