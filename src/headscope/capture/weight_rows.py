@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture.call import Call, allowed
+from headscope.capture.softmax import attention_weights
 
 
 def weight_rows(call: Call, rows: Tensor) -> Tensor:
@@ -20,23 +21,16 @@ def weights_of(call: Call, q: Tensor, k: Tensor, rows: Tensor) -> Tensor:
 
     Scaling, soft-cap, positional bias, mask and sinks are the call's own.
     """
-    batch, heads, count, dim = q.shape
-    groups, keys = k.shape[1], k.shape[2]
-    scaled = q.float() * (dim**-0.5 if call.scaling is None else call.scaling)
-    grouped = scaled.reshape(batch, groups, heads // groups * count, dim)
-    scores = (grouped @ k.float().transpose(2, 3)).view(batch, heads, count, keys)
-    if call.softcap is not None:
-        scores = torch.tanh(scores / call.softcap) * call.softcap
+    bias, visible = None, None
     for added in (call.bias, call.mask):
         if added is None:
             continue
         some = added if added.shape[2] == 1 else added[:, :, rows]
-        if some.dtype == torch.bool:
-            scores = scores.masked_fill(~some, float("-inf"))
-        else:
-            scores = (scores + some.float()).masked_fill(~allowed(some), float("-inf"))
-    if call.sinks is None:
-        return scores.softmax(-1)
-    # sink logits take their share of every row and are then forgotten
-    sinks = call.sinks.float().view(1, heads, 1, 1).expand(batch, heads, count, 1)
-    return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
+        visible = allowed(some) if visible is None else visible & allowed(some)
+        if some.dtype != torch.bool:
+            bias = some.float() if bias is None else bias + some.float()
+    scaling = q.shape[-1] ** -0.5 if call.scaling is None else call.scaling
+    return attention_weights(
+        q.float(), k.float(), scaling, softcap=call.softcap, bias=bias, visible=visible,
+        sinks=call.sinks,
+    )  # fmt: skip

@@ -129,16 +129,12 @@ def probe_dependency(
         read(1, scorer, "words to score")
         for data in (first, *(() if second is None or test is dev else (second,))):
             data.faults_into(faults)
+        every = of_layers(_every_head(scorer, picks), scope.layer_numbers[kind])
         found = DependencyResult(
-            summary=_table(scorer, picks, minimum),
-            heads=of_layers(_every_head(scorer, picks), scope.layer_numbers[kind]),
-            layers=layers,
-            heads_per_layer=heads,
+            _table(scorer, picks, minimum), every, layers, heads,
             sentences=chooser.sentences + scorer.sentences,
-            dropped_words=chooser.dropped + scorer.dropped,
-            faults=faults,
-            kind=kind,
-        )
+            dropped_words=chooser.dropped + scorer.dropped, faults=faults, kind=kind,
+        )  # fmt: skip
         if output is not None:
             write_output(found, output, found.summary, heads=found.heads)
     return found
