@@ -80,7 +80,7 @@ class Backwards:
         return _Task((worker, method, arguments))
 
     def wait(self, tasks):
-        return tasks[-1]
+        return [tasks[-1]]
 
     def result(self, task):
         worker, method, arguments = task
@@ -105,14 +105,17 @@ def test_portions_in_any_order_give_the_same_bytes(tiny_bert, corpus, tmp_path, 
     merge, waiting = Tally.merge, []
 
     def last_first(tally, other):
+        if not 0 < other.documents <= 4:  # not a portion
+            return merge(tally, other)
         waiting.insert(0, other)
         if sum(part.documents for part in waiting) == len(corpus):
             for part in waiting:
                 merge(tally, part)
+        return None
 
     monkeypatch.setattr(Tally, "merge", last_first)
     hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
-    assert same_bytes(whole, spread)
+    assert waiting and same_bytes(whole, spread)
 
 
 def test_with_one_text_a_batch_portions_of_any_size_give_the_same_bytes(

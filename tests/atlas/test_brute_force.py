@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.atlas.speech import parsed
 from headscope.statistics.features.scrambled import scrambled
 
 TOP, PER_DECILE, PER_DOCUMENT = 6, 2, 2
@@ -159,3 +160,35 @@ def test_measures_and_labels_are_those_of_a_survey(tiny_bert, corpus, atlas):
     survey = hs.survey(tiny_bert, corpus, progress=False)
     for name in survey.measures:
         np.testing.assert_allclose(atlas.map(name), survey.map(name), atol=1e-6)
+
+
+def test_words_speech_and_relations_are_counted_over_the_places_drawn(tiny_bert, corpus):
+    """Here every place is drawn: the heaviest key of every query that is a word."""
+    pytest.importorskip("spacy")
+    atlas = hs.atlas(tiny_bert, corpus, progress=False, batch_tokens=1, distances=False)
+    words, relations, tags = Counter(), Counter(), Counter()
+    even = Counter()
+    for text, pair in corpus:
+        part = tiny_bert.read(text, pair).part()
+        weights, tokens = part.weights(1)[2], part.query
+        real = [i for i in range(len(tokens)) if tokens.classes[i] > 2]
+        document = next(parsed([[tokens.labels[i] for i in real]]))
+        of = dict(zip(real, document, strict=True))
+        for i in real:
+            j = int(weights[i].argmax())
+            words[tokens.labels[j].lower() if j in of else "special token"] += 1
+            tags[of[i].pos_, of[j].pos_ if j in of else "special token"] += 1
+            relations["governor"] += j in of and j != i and of[i].head.i == of[j].i
+            for k in range(len(tokens)):
+                even[of[i].pos_, of[k].pos_ if k in of else "special token"] += 1 / len(tokens)
+    table = atlas.profiles(1, 2, "key_word")
+    assert dict(zip(table["name"], table["count"], strict=True)) == {
+        name: n for name, n in words.items() if n >= 5
+    }
+    table = atlas.profiles(1, 2, "speech")
+    for row in table.itertuples():
+        assert tags[row.name, row.other] == row.count
+        assert even[row.name, row.other] == pytest.approx(row.expected)
+    table = atlas.profiles(1, 2, "relation")
+    governors = table[table["name"].str.startswith("governor")]
+    assert governors["count"].sum() <= relations["governor"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,7 +16,8 @@ SHARE = 0.8  # of the attention of a planted row
 
 @pytest.fixture(scope="module")
 def corpus():
-    return texts(60, seed=3)
+    # so many that "it", whose largest weight is raised by a sixth, passes for all names at once
+    return texts(150, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def random_scope(tiny_bert):
 
 @pytest.fixture(scope="module")
 def planted_scope(tiny_bert):
-    """Random attention, but head 0-1 looks from "it" to "the", and head 1-2 at the next token."""
+    """Random attention, but head 0-1 looks from "it" to the first "the", 1-2 at the next token."""
     ids = tiny_bert.tokenizer.convert_tokens_to_ids(["it", "the"])
     seen: dict[str, torch.Tensor] = {}
 
@@ -61,7 +63,7 @@ class _Planted:
                 keys = (ids[row] == self.the).nonzero()[:, 0]
                 for query in (ids[row] == self.it).nonzero()[:, 0] if len(keys) else ():
                     weights[row, 1, query] *= 1 - SHARE
-                    weights[row, 1, query, keys] += SHARE / len(keys)
+                    weights[row, 1, query, keys[0]] += SHARE
             if call.layer == 1:
                 for query in range(int((ids[row] != 0).sum()) - 1):
                     weights[row, 2, query] *= 1 - SHARE
@@ -72,13 +74,27 @@ class _Planted:
         return "attention planted by hand"
 
 
+def planted_lift(atlas, corpus):
+    """How much larger the largest weight of "it" is than that of all queries, by construction: in
+    texts with a "the" at least the planted share, else what a head that draws its weights has."""
+    words = [f"{text} {pair}".replace(".", "").split() for text, pair in corpus]
+    asked = [("the" in text) for text in words for word in text if word == "it"]
+    drawn, planted = (
+        np.average(rows["weight"], weights=rows["count"])
+        for rows in (atlas.profiles(0, head, "position") for head in (0, 1))
+    )
+    answered = np.mean(asked)
+    return (answered * SHARE + (1 - answered) * drawn) / planted
+
+
 def test_profiles_and_labels_name_what_was_planted(planted_scope, corpus):
     atlas = hs.atlas(planted_scope, corpus, distances=False, progress=False)
     first = atlas.profiles(0, 1, "pair").iloc[0]
     assert (first["name"], first["other"], bool(first["clear"])) == ("it", "the", True)
     assert first["lift"] > 5
     asking = atlas.profiles(0, 1, "query_token").iloc[0]
-    assert asking["name"] == "it" and asking["lift"] > 1.05
+    assert (asking["name"], bool(asking["clear"])) == ("it", True)
+    assert asking["lift"] > 1 + (planted_lift(atlas, corpus) - 1) / 2  # half of what was put in
     ahead = atlas.profiles(1, 2, "offset").sort_values("count").iloc[-1]
     assert ahead["name"] == "1" and ahead["clear"]
     assert atlas.label(1, 2) == "next_word"

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.text.tokenise import Text
 
-PROFILES = ("offset", "query_token", "key_token", "pair", "position", "length")
+PROFILES = (
+    "offset", "query_token", "key_token", "pair", "position", "length", "key_word", "key_speech",
+    "speech", "relation", "writes",
+)  # fmt: skip
 UNLABELLED = ("confidence", "focus")  # what examples of a head without a label show
 
 
@@ -176,7 +179,7 @@ class Atlas(HeadResult):
     def profiles(
         self, layer: int, head: int, which: str | None = None, kind: Kind | None = None
     ) -> pd.DataFrame:
-        """What a head looks for: `which` is offset, query_token, key_token, pair, position, length.
+        """What a head looks for: `which` is one of `PROFILES`, such as offset, key_token or speech.
 
         `count` is how often, `expected` how often by chance, `lift` their ratio and `p` how often
         chance alone would do as well; see docs/how-to/atlas.md for what chance is.

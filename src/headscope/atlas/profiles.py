@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from headscope.atlas.word_profiles import word_profiles, written
 from headscope.patterns.evidence import ERROR_RATE
 from headscope.statistics.places.counts import REACH, UNIT, Counts
 from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
+    from headscope.atlas.spelled import Spelled
     from headscope.capture import Kind
+    from headscope.reading import Scope
     from headscope.statistics.places.places import Places
     from headscope.statistics.survey.tally import Heads
 
@@ -25,18 +27,22 @@ COLUMNS = [
     "kind", "layer", "head", "profile", "name", "other", "count", "expected", "lift", "p",
     "clear", "weight", "focus",
 ]  # fmt: skip
-Spelled = Callable[[Any], list[str]]
+WRITTEN = 10  # tokens that a head raises most
 
 
 def profile_table(
-    kind: Kind, heads: Heads, places: Places, spelled: Spelled | None
+    scope: Scope, kind: Kind, heads: Heads, places: Places, spelled: Spelled | None
 ) -> pd.DataFrame:
-    """All profiles of all heads; those of tokens only with text."""
+    """All profiles of all heads; those of tokens and words only with text."""
     counts = places.counts
     parts = [_offsets(counts), _along("position", counts.positions), _lengths(counts)]
     if spelled is not None:
         parts += [_key_tokens(counts, spelled), _query_tokens(counts, spelled)]
         parts += [_pairs(counts, spelled)]
+        if kind != "cross":
+            parts += word_profiles(places, kind == "decoder", spelled, _judged)
+            writes = written(scope, places, heads, spelled, WRITTEN)
+            parts += [] if writes is None else [writes]
     frame: Any = pd.concat(parts, ignore_index=True)
     numbers = np.array(heads)
     at = frame.pop("at").to_numpy(dtype=np.int64)
@@ -123,11 +129,26 @@ def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     asked = counts.queries.count[np.searchsorted(counts.queries.codes, with_query)]
     with_key = head * counts.vocabulary + key
     chosen = counts.keys.count[np.searchsorted(counts.keys.codes, with_key)]
-    expected = asked * chosen / max(counts.total, 1)
+    apart = asked * chosen / max(counts.total, 1)
+    expected = np.maximum(apart, _together(counts, query, key) * _preference(counts, key, chosen))
     frame = _judged(head, "pair", query, table.count, expected)
     frame = frame.assign(other=key, weight=table.mean)
     frame = _most_telling(frame, "name", spelled)
     return frame.assign(other=spelled(frame["other"].to_numpy(dtype=np.int64)))
+
+
+def _together(counts: Counts, query: Any, key: Any) -> NDArray[np.float64]:
+    """How often even attention goes from one token to another, for the texts they stand in."""
+    code = query * counts.vocabulary + key
+    at = np.minimum(np.searchsorted(counts.together.codes, code), len(counts.together.codes) - 1)
+    there = counts.together.codes[at] == code
+    return np.where(there, counts.together.weight[at] * UNIT, 0.0)
+
+
+def _preference(counts: Counts, key: Any, chosen: Any) -> NDArray[np.float64]:
+    """How much more often a head chooses a token than even attention, whatever the query."""
+    even = counts.chance.weight[np.searchsorted(counts.chance.codes, key)] * UNIT
+    return chosen / np.maximum(even, 1e-12)
 
 
 def _judged(

@@ -41,7 +41,7 @@ def atlas_of(
         heads = tally.heads[kind]
         frames["examples"].append(examples(kind, heads, places, spelled))
         frames["deciles"].append(deciles(kind, heads, places))
-        frames["profiles"].append(profile_table(kind, heads, places, spelled))
+        frames["profiles"].append(profile_table(scope, kind, heads, places, spelled))
     tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
     tables["documents"] = documents(tally.places, tables["examples"], spelled)
     tables["heads"] = _settled(survey.table)

@@ -67,6 +67,25 @@ def _count_chance(counts: Counts, grid: Grid, lengths: list[int], ids: Tensor) -
         chances.append(_chance_of_keys(n, grid.causal))
         counts.expected_offsets += whole(_chance_of_offsets(n, grid.causal))
     counts.chance.add(np.concatenate(found), np.concatenate(chances))
+    _count_together(counts, grid, lengths, found)
+
+
+def _count_together(
+    counts: Counts, grid: Grid, lengths: list[int], keys: list[NDArray[np.int64]]
+) -> None:
+    """Which keys even attention would choose from which query: tokens of one text go together."""
+    queries = grid.query.ids.cpu().numpy()
+    codes: list[NDArray[np.int64]] = []
+    chances: list[NDArray[np.float64]] = []
+    for row, (n, of_keys) in enumerate(zip(lengths, keys, strict=True)):
+        pairs = queries[row, :n, None] * counts.vocabulary + of_keys[None]
+        seen = np.full(n, len(of_keys))
+        if grid.causal:
+            seen = np.arange(1, n + 1)
+        there = np.arange(len(of_keys))[None] < seen[:, None]
+        codes.append(pairs[there])
+        chances.append(np.repeat(1 / seen, seen))
+    counts.add_together(np.concatenate(codes), np.concatenate(chances))
 
 
 def _chance_of_keys(length: int, causal: bool) -> NDArray[np.float64]:

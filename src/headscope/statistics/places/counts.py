@@ -20,6 +20,7 @@ REACH = 64  # offsets beyond are counted as this one
 OFFSETS = 2 * REACH + 1
 POSITIONS = 10  # tenths of a text
 LENGTHS = 20  # powers of two
+MOST_TOGETHER = 2**18  # pairs of tokens whose chance is kept
 UNIT = 2.0**-30  # of sums of weights: nine places after the point, room for billions of weights
 
 
@@ -95,6 +96,7 @@ class Counts:
         self.pairs = CountTable()  # (head · V + query token) · V + key token
         self.lost = np.zeros(heads, dtype=np.int64)  # what a pair's count may lack
         self.chance = CountTable()  # key token: how often even attention would choose it
+        self.together = CountTable()  # query token · V + key token: how often even attention would
         self.total = 0  # queries seen
 
     def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
@@ -107,6 +109,19 @@ class Counts:
         self.keys.add_counted(with_key, found.count, found.weight, found.square)
         self.pairs.merge(found)
         self.prune()
+
+    def add_together(self, codes: Ints, chances: Floats) -> None:
+        """Count the pairs of tokens that stand in one text, by what even attention gives them."""
+        self.together.add(codes, chances)
+        self._prune_together()
+
+    def _prune_together(self) -> None:
+        """Keep the most frequent; of the others profiles know the tokens' own counts."""
+        if len(self.together.codes) > 2 * MOST_TOGETHER:
+            order = np.lexsort((self.together.codes, -self.together.count))
+            kept = np.zeros(len(order), dtype=bool)
+            kept[order[:MOST_TOGETHER]] = True
+            self.together.keep(kept)
 
     def prune(self) -> None:
         """Keep each head's most frequent pairs; remember how many of one may have gone."""
@@ -129,11 +144,12 @@ class Counts:
         self.expected_offsets += other.expected_offsets
         self.positions += other.positions
         self.lengths += other.lengths
-        for name in ("queries", "keys", "pairs", "chance"):
+        for name in _TABLES:
             getattr(self, name).merge(getattr(other, name))
         self.lost += other.lost
         self.total += other.total
         self.prune()
+        self._prune_together()
 
     def arrays(self) -> dict[str, Array]:
         found: dict[str, Array] = {name: getattr(self, name) for name in _PLAIN}
@@ -151,4 +167,4 @@ class Counts:
 
 
 _PLAIN = ("offsets", "expected_offsets", "positions", "lengths", "lost")
-_TABLES = ("queries", "keys", "pairs", "chance")
+_TABLES = ("queries", "keys", "pairs", "chance", "together")

@@ -6,14 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from headscope.atlas.atlas import Atlas
 
 SHOWN = 10  # tokens of a profile
 NEAREST = 5
 LEAST = 5  # times something was counted, before its lift says anything
 CHANCE = 1e-3
+NOT_SHOWN = ("key_word", "key_speech")  # tokens and pairs of speech say it already
 
 
 def head_pages(
@@ -28,40 +27,37 @@ def head_pages(
             at = (layer, head)
             pages.append(
                 {
-                    "evidence": _evidence(by_head["labels"].get(at)),
-                    "shown": _shown(by_head["labels"].get(at)),
-                    "profiles": _profiles(by_head["profiles"].get(at)),
-                    "deciles": _deciles(by_head["deciles"].get(at)),
-                    "near": _near(distances.get(at)),
+                    "evidence": _evidence(by_head["labels"].get(at, [])),
+                    "shown": _shown(by_head["labels"].get(at, [])),
+                    "profiles": _profiles(by_head["profiles"].get(at, [])),
+                    "deciles": _deciles(by_head["deciles"].get(at, [])),
+                    "near": _near(distances.get(at, [])),
                 }
             )
     return pages
 
 
-def _by_head(atlas: Atlas, name: str, kind: str) -> dict[tuple[int, int], pd.DataFrame]:
-    if not atlas.has(name):
-        return {}
-    rows: Any = atlas.frame(name)
-    groups = rows[rows["kind"] == kind].groupby(["layer", "head"], sort=False)
-    return {(int(layer), int(head)): group for (layer, head), group in groups}
+def _by_head(atlas: Atlas, name: str, kind: str) -> dict[tuple[int, int], list[Any]]:
+    """The rows of a table as plain tuples: frames of every head would take ten times as long."""
+    found: dict[tuple[int, int], list[Any]] = {}
+    if atlas.has(name):
+        for row in atlas.frame(name).itertuples(index=False):
+            if row.kind == kind:
+                found.setdefault((int(row.layer), int(row.head)), []).append(row)  # pyright: ignore
+    return found
 
 
-def _shown(labels: pd.DataFrame | None) -> str:
+def _shown(labels: list[Any]) -> str:
     """The measure whose examples come first, as `Atlas.shown_measure` says."""
-    found: Any = labels
-    if labels is None or not found["labelled"].any():
-        return "confidence"
-    rows: Any = found[found["labelled"]].sort_values("score", ascending=False, kind="stable")
-    return str(rows.iloc[0]["pattern"])
+    held = [row for row in labels if row.labelled]
+    return str(max(held, key=lambda row: row.score).pattern) if held else "confidence"
 
 
-def _evidence(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
+def _evidence(labels: list[Any]) -> list[dict[str, Any]]:
     """Labels that hold, strongest first; where none does, the nearest miss."""
-    if labels is None:
-        return []
-    rows: Any = labels.sort_values("score", ascending=False, kind="stable")
-    held = rows[rows["labelled"]]
-    told = held if len(held) else rows.nlargest(1, "lift")
+    held = sorted((row for row in labels if row.labelled), key=lambda row: -row.score)
+    near = [row for row in labels if math.isfinite(row.lift)]
+    told = held or ([max(near, key=lambda row: row.lift)] if near else [])
     return [
         {
             "label": str(row.label),
@@ -70,7 +66,7 @@ def _evidence(labels: pd.DataFrame | None) -> list[dict[str, Any]]:
             "holds": bool(row.labelled),
             "sentence": sentence(row),
         }
-        for row in told.itertuples()
+        for row in told
         if math.isfinite(row.score)
     ]
 
@@ -87,56 +83,57 @@ def sentence(row: Any) -> str:
     )
 
 
-def _profiles(rows: pd.DataFrame | None) -> dict[str, Any]:
-    if rows is None:
-        return {}
+def _profiles(rows: list[Any]) -> dict[str, Any]:
+    groups: dict[str, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(str(row.profile), []).append(row)
     found: dict[str, Any] = {}
-    for name, group in rows.groupby("profile", sort=False):
+    for name, group in groups.items():
         if name in ("offset", "position", "length"):
-            columns = (group[each] for each in ("name", "count", "expected", "weight"))
-            found[str(name)] = [
-                [int(value), _number(count), _number(expected), _number(weight)]
-                for value, count, expected, weight in zip(*columns, strict=True)
+            found[name] = [
+                [int(row.name), *(_number(x) for x in (row.count, row.expected, row.weight))]
+                for row in group
             ]
-        else:
-            found[str(name)] = _preferred(group)
+        elif name == "writes":
+            found[name] = [[str(row.name), "", 0, None, _number(row.weight)] for row in group]
+        elif name not in NOT_SHOWN:
+            found[name] = _preferred(group)
     return found
 
 
-def _preferred(group: pd.DataFrame) -> list[list[Any]]:
+def _preferred(group: list[Any]) -> list[list[Any]]:
     """Names with count and lift: those that chance does not explain, by how often they are met."""
-    rows: Any = group[group["count"] >= LEAST]
-    if rows["p"].notna().any():
-        rows = rows[(rows["p"] <= CHANCE) & (rows["lift"] > 1)].nlargest(SHOWN, "count")
+    rows = [row for row in group if row.count >= LEAST]
+    if any(math.isfinite(row.p) for row in rows):
+        rows = [row for row in rows if row.p <= CHANCE and row.lift > 1]
+        rows.sort(key=lambda row: -row.count)
     else:
-        rows = rows.nlargest(SHOWN, "lift")
+        rows.sort(key=lambda row: -row.lift)
     return [
-        [str(name), "" if other is None or other != other else str(other), int(count),
-         _number(lift), _number(weight)]
-        for name, other, count, lift, weight in zip(
-            rows["name"], rows["other"], rows["count"], rows["lift"], rows["weight"], strict=True
-        )
-    ]  # fmt: skip
+        [
+            str(row.name),
+            str(row.other or ""),
+            int(row.count),
+            _number(row.lift),
+            _number(row.weight),
+        ]
+        for row in rows[:SHOWN]
+    ]
 
 
-def _deciles(rows: pd.DataFrame | None) -> dict[str, list[float | None]]:
+def _deciles(rows: list[Any]) -> dict[str, list[float | None]]:
     """The eleven values between which the deciles of each measure lie."""
     found: dict[str, list[float | None]] = {}
-    if rows is not None:
-        columns = (rows[name] for name in ("measure", "decile", "low", "high"))
-        for measure, decile, low, high in zip(*columns, strict=True):
-            bounds = found.setdefault(str(measure), [None] * 11)
-            bounds[int(decile)], bounds[int(decile) + 1] = _number(low), _number(high)
+    for row in rows:
+        bounds = found.setdefault(str(row.measure), [None] * 11)
+        bounds[int(row.decile)], bounds[int(row.decile) + 1] = _number(row.low), _number(row.high)
     return found
 
 
-def _near(rows: pd.DataFrame | None) -> list[list[float]]:
-    if rows is None:
-        return []
-    near: Any = rows.nsmallest(NEAREST, "distance")
+def _near(rows: list[Any]) -> list[list[float]]:
+    near = sorted(rows, key=lambda row: row.distance)[:NEAREST]
     return [
-        [int(row.other_layer), int(row.other_head), round(float(row.distance), 4)]
-        for row in near.itertuples()
+        [int(row.other_layer), int(row.other_head), round(float(row.distance), 4)] for row in near
     ]
 
 

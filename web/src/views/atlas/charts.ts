@@ -32,6 +32,9 @@ const titles: [string, string, string][] = [
   ["key_token", "Attends to", "times it was the heaviest key; × more than even attention would"],
   ["query_token", "From", "queries; × heavier than this head's usual"],
   ["pair", "From → to", "times; × more than query and key by themselves would"],
+  ["speech", "Parts of speech", "of 1,024 queries drawn; × more than even attention would"],
+  ["relation", "What the key is to the query", "of 1,024 queries drawn; × more than even attention would"],
+  ["writes", "Writes", "tokens it raises most when it looks at what it mostly looks at"],
 ];
 
 export function tokenLists(page: HeadPage): HTMLElement[] {
@@ -39,7 +42,7 @@ export function tokenLists(page: HeadPage): HTMLElement[] {
     const rows = page.profiles[name] ?? [];
     if (!rows.length) return [];
     const lines = rows.map(([token, other, count, lift]) =>
-      make("tr", {}, make("td", {}, visible(String(token)) + (other ? ` → ${visible(String(other))}` : "")), make("td", {}, number(count)), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
+      make("tr", {}, make("td", {}, visible(String(token)) + (other ? ` → ${visible(String(other))}` : "")), make("td", {}, count ? number(count) : ""), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
     );
     return [make("div", { class: "at-chart", "data-profile": name }, make("h4", { title: note }, title), make("table", {}, make("tbody", {}, ...lines)), make("p", {}, note))];
   });
