@@ -40,5 +40,5 @@ def test_nearest_places_are_those_of_a_direct_comparison(name, corpus, request, 
 
 
 def test_another_model_is_refused(atlas, tiny_gpt2):
-    with pytest.raises(BadInput, match="is not the model of this atlas"):
+    with pytest.raises(BadInput, match="made of BertForPreTraining with other weights"):
         atlas.nearest(tiny_gpt2, "the cat", 0, 0, 0)

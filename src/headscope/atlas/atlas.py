@@ -62,6 +62,11 @@ class Atlas(HeadResult):
         return name in self._tables or (self._store is not None and name in self._store.names)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The tables it has."""
+        return tuple(name for name in file.TABLES if self.has(name))
+
+    @property
     def table(self) -> pd.DataFrame:
         return self.frame("heads")
 
@@ -151,6 +156,17 @@ class Atlas(HeadResult):
     def key_excerpt(self, number: int, key: int, around: int = 4) -> str:
         """A key of cross attention, in the text that the encoder read."""
         return excerpt(self.document(number, "encoder"), NOWHERE, [key], around, about=key)
+
+    def check(self, scope: Scope) -> None:
+        """Say so where a scope's weights are not those that the atlas was made of."""
+        from headscope.runs import model_fingerprint
+
+        made_of = self.description.get("weights")
+        if made_of is not None and made_of != model_fingerprint(scope.model):
+            raise BadInput(
+                f"This atlas was made of {self.model} with other weights than those of "
+                f"{scope.name}; open that model, or make an atlas of this one."
+            )
 
     def shown_measure(self, layer: int, head: int, kind: Kind | None = None) -> str:
         """What a head's examples are of when nothing is named: its label, or its confidence."""
@@ -245,8 +261,7 @@ class Atlas(HeadResult):
 
     def save(self, path: str | Path) -> None:
         """Write the atlas as one file (a zip of Parquet tables)."""
-        names = [name for name in file.TABLES if self.has(name)]
-        file.write(path, self.description, {name: self.frame(name) for name in names})
+        file.write(path, self.description, {name: self.frame(name) for name in self.names})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -20,7 +20,6 @@ from headscope.atlas.excerpt import excerpt
 from headscope.capture import Call, Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.runs import model_fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,9 +82,7 @@ def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: st
         raise BadInput("This atlas was made without text, so it has no places to compare with.")
     if scope.encoder_decoder:
         raise BadInput("Nearest places are found for models with one stack alone.")
-    made_of = atlas.description.get("weights")
-    if made_of is not None and made_of != model_fingerprint(scope.model):
-        raise BadInput(f"{scope.name} is not the model of this atlas; open that one.")
+    atlas.check(scope)
 
 
 def _index(

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headscope.atlas.atlas import Atlas
+from headscope.atlas.bundled import bundled_atlas
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.interrupting import Interrupted
 from headscope.surfaces.app.atlas import OpenedAtlas
@@ -20,7 +21,7 @@ from headscope.surfaces.app.attributions import target_of, weighting_of
 from headscope.surfaces.app.export import export
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
-from headscope.surfaces.app.models import Models
+from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.readings import ReadingGoneError
 from headscope.surfaces.app.request import (
     fields,
@@ -48,6 +49,9 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application
 
 
 def session_over(models: Models, atlas: Atlas | None = None) -> Session:
+    """With the atlas given, or with the one that comes with the bundled model."""
+    if atlas is None and models.default == BUNDLED:
+        atlas = bundled_atlas()
     return Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
 
 
@@ -107,6 +111,9 @@ def routes_over(session: Session) -> Starlette:
     def atlas_page(request: Request) -> Response:
         return _container(session.atlas().page())
 
+    async def open_atlas(request: Request) -> Response:
+        return _json(await run_in_threadpool(session.open_atlas, await request.body()))
+
     def atlas_text(request: Request) -> Response:
         number = whole(request.path_params["document"], "document")
         return _json(session.atlas().text(number))
@@ -135,6 +142,7 @@ def routes_over(session: Session) -> Starlette:
     routes = [
         Route("/api/models", welcome),
         Route("/api/atlas", atlas_page),
+        Route("/api/atlas", open_atlas, methods=["POST"]),
         Route("/api/atlas/text/{document:str}", atlas_text),
         Route("/api/read", read, methods=["POST"]),
         Route("/api/media", media, methods=["POST"]),

@@ -10,7 +10,7 @@ from headscope.capture import Kind
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.reading import Reading, Scope
-from headscope.surfaces.app.atlas import OpenedAtlas
+from headscope.surfaces.app.atlas import OpenedAtlas, opened_bytes
 from headscope.surfaces.app.attributions import attributed, weighed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
@@ -95,8 +95,13 @@ class Session:
 
     def atlas(self) -> OpenedAtlas:
         if self.opened_atlas is None:
-            raise BadInput("No atlas is open; start the app with --atlas FILE.")
+            raise BadInput("No atlas is open; open a file that `headscope atlas` wrote.")
         return self.opened_atlas
+
+    def open_atlas(self, data: bytes) -> dict[str, Any]:
+        """Take an atlas file from the page in place of the one that is open."""
+        self.opened_atlas = opened_bytes(data, self.models)
+        return {"atlas": self.opened_atlas.model}
 
     def place(self, ticket: str) -> dict[str, Any]:
         """Where a request stands in its queue; a null place: it is done, or was never made."""

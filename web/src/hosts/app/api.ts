@@ -37,6 +37,10 @@ export async function postJson<Reply>(path: string, body: unknown): Promise<Repl
   return (await ask(path, posted(body))).json() as Promise<Reply>;
 }
 
+export async function postFile<Reply>(path: string, body: Blob): Promise<Reply> {
+  return (await ask(path, { method: "POST", body })).json() as Promise<Reply>;
+}
+
 export async function postBytes(path: string, body: unknown): Promise<ArrayBuffer> {
   return (await ask(path, posted(body))).arrayBuffer();
 }

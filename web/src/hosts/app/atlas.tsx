@@ -3,11 +3,11 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { openContainer } from "../../protocol/container";
 import { mountInto } from "../mount";
-import { getBytes, getJson } from "./api";
+import { getBytes, getJson, postFile } from "./api";
 import type { Session } from "./session";
 
 export function AtlasButton({ session }: { session: Session }): JSX.Element | null {
-  if (!session.models?.atlas || session.models.atlas !== session.model) return null;
+  if (!session.models || (session.models.atlas ?? session.models.default) !== session.model) return null;
   return (
     <button class="button" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
       {session.inAtlas ? "back" : "atlas"}
@@ -18,6 +18,16 @@ export function AtlasButton({ session }: { session: Session }): JSX.Element | nu
 export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
   const [message, setMessage] = useState("Opening the atlas…");
+  const [opened, setOpened] = useState(0);
+  const fail = (error: unknown) => setMessage(String(error instanceof Error ? error.message : error));
+  const open = (file: File | undefined) => {
+    if (!file) return;
+    setMessage(`Opening ${file.name}…`);
+    postFile<{ atlas: string }>("api/atlas", file).then(({ atlas }) => {
+      session.models!.atlas = atlas;
+      setOpened(opened + 1);
+    }, fail);
+  };
   useLayoutEffect(() => {
     let stop = () => undefined as void;
     let gone = false;
@@ -30,21 +40,30 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       if (gone || !holder.current) return;
       const { layer, head } = session.state;
       source.header.state = { ...source.header.state, theme: session.theme, ...(layer === undefined || head === undefined ? {} : { layer, head, heads: [head] }) };
-      const fail = (error: unknown) => setMessage(String(error instanceof Error ? error.message : error));
       const options = { fill: true, openText: (...at: [number, number, number]) => void openText(...at).catch(fail) };
       const { instrument } = mountInto(holder.current, source, options, true);
       stop = () => instrument.unmount();
       setMessage("");
     };
-    show().catch((error: unknown) => setMessage(String(error instanceof Error ? error.message : error)));
+    show().catch(fail);
     return () => {
       gone = true;
       stop();
     };
-  }, []);
+  }, [opened]);
   return (
-    <main class="app-atlas">
+    <main
+      class="app-atlas"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        open(event.dataTransfer?.files[0]);
+      }}
+    >
       {message && <p class="message" role="status">{message}</p>}
+      <label class="button">
+        open another atlas <input type="file" data-control="atlas-file" accept=".atlas,.zip" onChange={(event) => open(event.currentTarget.files?.[0])} />
+      </label>
       <div ref={holder} />
     </main>
   );

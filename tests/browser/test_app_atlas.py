@@ -1,0 +1,97 @@
+"""The app and the atlas: from the sentence in hand to this head over a corpus, and back."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import uvicorn
+
+import headscope as hs
+from headscope.cli.app import _listen
+from headscope.surfaces.app import Models
+from headscope.surfaces.app.guard import LOOPBACK, Guard
+from headscope.surfaces.app.server import routes_over, session_over
+from tests.atlas.conftest import texts
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def atlas(tiny_bert):
+    return hs.atlas(tiny_bert, texts(12), top=4, progress=False)
+
+
+@pytest.fixture(scope="module")
+def address(tiny_bert, atlas):
+    from headscope.surfaces.app.front import HEADERS, Front
+
+    models = Models(["tiny"])
+    models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert}
+    listening = _listen("127.0.0.1", 0)
+
+    def make(stage):
+        stage.doing = None
+        return routes_over(session_over(models, atlas))
+
+    app = Guard(Front(make), hosts=LOOPBACK, headers=HEADERS)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://localhost:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+
+
+def opened(new_page, address):
+    page = new_page(viewport={"width": 1440, "height": 900})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{address}/?text=the+cat+sat+on+the+mat&layer=1&head=2")
+    page.locator('[data-side="query"][data-token="1"]').first.wait_for()
+    return page, errors
+
+
+def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
+    new_page, address, atlas
+):
+    page, errors = opened(new_page, address)
+    page.locator("[data-control=atlas]").click()
+    page.locator(".at-page h3", has_text="Head 1-2").wait_for()  # the head in hand, not another
+    examples = atlas.examples(1, 2)
+    first = page.locator(".at-examples li").first
+    assert first.get_attribute("data-document") == str(examples["document"].iloc[0])
+    first.locator("p, span").first.click()
+    page.locator(".app-atlas").wait_for(state="detached")
+    query = page.locator('[data-side="query"][data-token] .text')
+    words = atlas.document(int(examples["document"].iloc[0])).tokens
+    last = page.locator(f'[data-side="query"][data-token="{len(words) - 1}"] .text')
+    last.first.wait_for()  # the text of the example is longer than the sentence
+    shown = [text.strip() for text in query.all_inner_texts()]
+    assert [word.removeprefix("##") for word in words] == [w.removeprefix("##") for w in shown]
+    assert "layer=1" in page.url and "head=2" in page.url
+    page.locator("[data-control=atlas]").click()
+    page.locator(".at-page h3", has_text="Head 1-2").wait_for()
+    page.locator("[data-control=atlas]").click()  # back to the reading
+    query.first.wait_for()
+    assert errors == []
+
+
+def test_an_atlas_file_is_opened_from_the_app_and_one_of_another_model_is_told(
+    new_page, address, atlas, tmp_path
+):
+    own, other = tmp_path / "own.atlas", tmp_path / "other.atlas"
+    atlas.save(own)
+    hs.Atlas({**atlas.description, "weights": "of another"}, atlas._tables).save(other)
+    page, errors = opened(new_page, address)
+    page.locator("[data-control=atlas]").click()
+    page.locator(".at-page").wait_for()
+    page.set_input_files("[data-control=atlas-file]", other)
+    page.locator(".app-atlas .message", has_text="with other weights").wait_for()
+    page.set_input_files("[data-control=atlas-file]", own)
+    page.locator(".app-atlas .message").wait_for(state="detached")
+    page.locator(".at-page").wait_for()
+    assert errors == []
