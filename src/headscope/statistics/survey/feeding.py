@@ -145,6 +145,7 @@ class Fed:
         self._scope, self._settings = scope, settings
         self._desk = Desk.of(scope, settings, cutter)
         self._count = helpers() if count is None else count
+        self.helping = 0  # processes that have started
 
     def run_shards(self, shards: list[Shard], first: int) -> Iterator[Done]:
         """Every portion measured; one is added up when the next was given to the device."""
@@ -177,6 +178,7 @@ class Fed:
                     yield shard, prepared
                 place, first = place + 1, 0
             if pool is not None and place < len(shards):
+                self.helping = pool.count
                 rules = Rules[Prepared]("prepare", lambda shard, last: (), most=HELD)
                 yield from in_order(pool, shards[place:], first, rules)
         finally:

@@ -118,7 +118,8 @@ class Pass:
             self._heard(done.shard, done)
             if done.segments:
                 self._take(done)
-            self._tell(done.shard + (done.faults is not None), count)
+            note = f"{engine.helping} processes prepare text" if engine.helping else ""
+            self._tell(done.shard + (done.faults is not None), count, note)
 
     def _over_shards(self, engine: Spread, left: list[Shard], count: int) -> None:
         """Shards read by the workers, from the one an earlier run came to."""

@@ -32,11 +32,7 @@ class Processes:
         self._tasks: dict[Future[Any], tuple[int, str, tuple[Any, ...], int]] = {}
 
     def _started(self, place: int) -> ProcessPoolExecutor:
-        import multiprocessing
-
-        # not forked: a fork inherits the locks of torch's threads, and may wait for them for ever
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(1, context, _begin, self._start[place])
+        return ProcessPoolExecutor(1, _context(), _begin, self._start[place])
 
     def submit(self, worker: int, method: str, *arguments: Any) -> Any:
         return self._submit(worker, method, arguments, 0)
@@ -78,6 +74,21 @@ _here: list[Any] = []  # the worker of this process
 
 def _begin(make: Callable[..., Any], *given: Any) -> None:
     _here[:] = [make(*given)]
+
+
+def _context() -> Any:
+    """How processes start: from one that has imported what all of them need, and runs no thread.
+
+    Never forked from this one: a fork inherits the locks of torch's threads, and may wait for them
+    for ever.
+    """
+    import multiprocessing
+
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["headscope.statistics.survey.feeding"])
+    return context
 
 
 def _wait_for(executor: ProcessPoolExecutor) -> None:
