@@ -6,6 +6,7 @@ shown as a box here, and told once for a script, so that it costs no page of war
 
 from __future__ import annotations
 
+import contextlib
 import unicodedata
 import warnings
 from functools import lru_cache
@@ -47,6 +48,8 @@ _WANTED = (
     "Segoe UI Symbol",
 )
 
+_FIRST_CJK = _WANTED.index("Noto Sans CJK SC")
+
 
 class FontWarning(Warning):
     """A figure shows boxes where characters should stand."""
@@ -59,7 +62,19 @@ _BOX = "\u25a1"
 def families() -> tuple[str, ...]:
     """Installed families, best first; DejaVu Sans comes with matplotlib and is always there."""
     installed = set(font_manager.get_font_names())
+    if not installed.intersection(_WANTED[_FIRST_CJK:]):
+        _look_again()
+        installed = set(font_manager.get_font_names())
     return tuple(name for name in _WANTED if name in installed) or ("DejaVu Sans",)
+
+
+def _look_again() -> None:
+    """Matplotlib keeps a list of fonts from its first day; some may have been installed since."""
+    known = {entry.fname for entry in font_manager.fontManager.ttflist}
+    for path in font_manager.findSystemFonts():
+        if path not in known:
+            with contextlib.suppress(OSError, RuntimeError, ValueError):  # a file that is no font
+                font_manager.fontManager.addfont(path)
 
 
 @lru_cache
