@@ -30,6 +30,8 @@ export interface ModelsReply {
   media_examples: MediaExample[];
   /** Longest text accepted, in characters. */
   max_characters: number;
+  /** What words of the panel mean. */
+  glossary: Record<string, string>;
   /** Id of the model that an atlas is open of. */
   atlas?: string | null;
 }

@@ -9,6 +9,7 @@ from typing import Any
 from headscope.capture import Kind
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
+from headscope.measures.glossary import GLOSSARY
 from headscope.reading import Reading, Scope
 from headscope.surfaces.app.atlas import OpenedAtlas, opened_bytes
 from headscope.surfaces.app.attributions import attributed, weighed
@@ -57,6 +58,7 @@ class Session:
             "examples": for_page(),
             "media_examples": media_examples(),
             "max_characters": MOST_CHARACTERS,
+            "glossary": GLOSSARY,
             "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
         }
 

@@ -1,12 +1,14 @@
 /** What a reading is compared with, how much each head changed, and which head is which. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useInstrument } from "../../instrument/chrome";
 import type { Instrument } from "../../instrument/instrument";
 import { LegendMark } from "../../instrument/legend";
 import { sequential } from "../../render/scales";
 import { cellAt, headGrid, markOpen } from "../../views/head_map/grid";
 import { allOn, anotherText } from "./session";
 import type { Session } from "./session";
+import { Terms } from "./terms";
 
 /** Another model, another text, or this model before heads were switched off. */
 export function Against({ session }: { session: Session }): JSX.Element | null {
@@ -96,9 +98,16 @@ export function ChangeMap({ session, instrument }: { session: Session; instrumen
       <p class="quiet">
         {change === undefined || change < 0 ? `The other model has no head ${state.layer}-${state.head}.` : `Head ${state.layer}-${state.head} and ${state.layer}-${state.head} of the other: likeness ${(1 - change).toFixed(2)}.`}
       </p>
-      <p class="quiet">{comparison.note}</p>
+      <p class="quiet"><Terms session={session}>{comparison.note}</Terms></p>
     </section>
   );
+}
+
+/** Which head of the other reading stands beside the one in hand, and how alike the two are. */
+export function Partner({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  const { layer, head } = useInstrument(instrument);
+  const match = session.comparison?.matches.find((each) => each.layer === layer && each.head === head);
+  return <small>{` head ${session.partner(layer, head).join("-")}${session.pairing === "likeness" && match ? `, likeness ${match.likeness.toFixed(2)}` : ""}`}</small>;
 }
 
 /** The head of the other reading that attends most like the one in hand. */

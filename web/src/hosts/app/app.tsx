@@ -10,6 +10,7 @@ import type { State } from "../../protocol/types";
 import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
 import style from "./app.css";
+import { Partner } from "./against";
 import { AtlasLayer } from "./atlas";
 import { AppHeader } from "./header";
 import { FirstHint, LessonCard } from "./lesson";
@@ -68,7 +69,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
             <div class="app-view" ref={holder} />
             {reading?.other && (
               <div class="app-beside">
-                <p class="pair-name">{reading.other.title}</p>
+                <p class="pair-name">{reading.other.title}{current && <Partner session={session} instrument={current} />}</p>
                 <div class="app-other" ref={beside} />
               </div>
             )}

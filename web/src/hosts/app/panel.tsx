@@ -8,6 +8,7 @@ import { css } from "../../render/oklch";
 import { Match } from "./against";
 import { getJson, postJson } from "./api";
 import type { Session } from "./session";
+import { Terms } from "./terms";
 import { Writes } from "./writes";
 import { Why } from "./why";
 import { Written } from "./writing";
@@ -53,7 +54,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       </h2>
       <section data-panel="facts" class={stale ? "stale" : ""} aria-busy={stale}>
         <h3>What it does</h3>
-        {reply ? <What facts={reply} /> : waiting}
+        {reply ? <What facts={reply} session={session} /> : waiting}
       </section>
       <Match session={session} instrument={instrument} />
       <section data-panel="looks" class={stale ? "stale" : ""}>
@@ -63,7 +64,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <Written session={session} instrument={instrument} />
       <section data-panel="numbers" class={stale ? "stale" : ""}>
         <h3>Numbers <small>on this text</small></h3>
-        {reply ? <Numbers facts={reply} /> : waiting}
+        {reply ? <Numbers facts={reply} session={session} /> : waiting}
       </section>
       <section data-panel="why" class={stale ? "stale" : ""}>
         <h3>Why</h3>
@@ -78,23 +79,23 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
 }
 
 /** The label, what it means, and how sure it is: here, and over the corpus it was labelled on. */
-function What({ facts }: { facts: HeadFacts }): JSX.Element {
+function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.Element {
   return (
     <>
       <p class="label-line">
-        {facts.label ? <><b>{facts.label}</b> {facts.score?.toFixed(2)} <small class="quiet">on this text</small></> : <span class="quiet">{facts.why_no_patterns ?? "No pattern stands out on this text."}</span>}
+        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet">on this text</small></> : <span class="quiet">{facts.why_no_patterns ?? "No pattern stands out on this text."}</span>}
       </p>
-      {facts.about && <p>{facts.about}</p>}
+      {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}
       <ul class="meters">
         {facts.patterns.slice(0, 4).map((pattern) => (
           <li key={pattern.name} title={[pattern.about ? `How much the head ${pattern.about}.` : "", pattern.lift ? `${valueText(pattern.lift)} times what even attention gives` : ""].filter(Boolean).join(" ")}>
-            <span class={pattern.labelled ? "" : "quiet"}>{pattern.name.replaceAll("_", " ")}</span>
+            <span class={pattern.labelled ? "" : "quiet"}><Terms session={session}>{pattern.name.replaceAll("_", " ")}</Terms></span>
             <meter min={0} max={1} value={pattern.score} aria-label={`${pattern.name} ${pattern.score.toFixed(3)}`} />
             <b>{pattern.score.toFixed(2)}</b>
           </li>
         ))}
       </ul>
-      {facts.corpus && <p class="quiet">Over a corpus: <b>{facts.corpus.label}</b> {facts.corpus.score.toFixed(2)} {facts.corpus.evidence}</p>}
+      {facts.corpus && <p class="quiet">Over a corpus: <b>{facts.corpus.label}</b> {facts.corpus.score.toFixed(2)} <Terms session={session}>{facts.corpus.evidence}</Terms></p>}
     </>
   );
 }
@@ -121,7 +122,7 @@ function Looks({ facts, instrument }: { facts: HeadFacts; instrument: Instrument
   );
 }
 
-function Numbers({ facts }: { facts: HeadFacts }): JSX.Element {
+function Numbers({ facts, session }: { facts: HeadFacts; session: Session }): JSX.Element {
   const [all, setAll] = useState(false);
   const shown = all ? facts.statistics : facts.statistics.slice(0, 6);
   return (
@@ -129,7 +130,7 @@ function Numbers({ facts }: { facts: HeadFacts }): JSX.Element {
       <dl class="numbers">
         {shown.map((statistic) => (
           <div key={statistic.name} title={statistic.note}>
-            <dt>{statistic.name.replaceAll("_", " ")}</dt>
+            <dt><Terms session={session}>{statistic.name.replaceAll("_", " ")}</Terms></dt>
             <dd>{smallText(statistic.value)}{statistic.unit ? ` ${statistic.unit}` : ""}</dd>
           </div>
         ))}
@@ -237,7 +238,7 @@ function Importance({ session, instrument }: { session: Session; instrument: Ins
           </li>
         ))}
       </ol>
-      {answer?.reply && <p class="quiet">{answer.reply.note}</p>}
+      {answer?.reply && <p class="quiet"><Terms session={session}>{answer.reply.note}</Terms></p>}
     </section>
   );
 }
