@@ -54,3 +54,19 @@ def test_a_page_with_a_picture_is_walked(show):
     walker = Walker(seen.page, PAGE_HOST)
     walker.everywhere(schemes=("light",))
     assert "image" in walker.ask(f"headscopeWalk.tabs({PAGE_HOST})")
+
+
+def test_a_patch_in_a_tooltip_is_seen_as_it_is_in_the_picture(show):
+    """Hover a patch in the head view: the crop beside its name has the picture's own colours."""
+    reading = digit()
+    seen = show(hs.head_view(reading, layer=1, heads=[0]))
+    page = seen.page
+    page.locator('[data-side="query"][data-token="20"]').hover()
+    crop = page.locator(f".tooltip .crops canvas[data-drawn='{20}']").first
+    crop.wait_for()
+    drawn = crop.evaluate("c => Array.from(c.getContext('2d').getImageData(0, 0, 40, 40).data)")
+    shown = np.array(drawn, float).reshape(40, 40, 4)[:, :, :3].mean((0, 1))
+    left, top, right, bottom = reading.part().query.places.rectangles[20].round().astype(int)
+    own = reading.pictures[0].pixels[top:bottom, left:right].mean((0, 1))
+    assert np.abs(shown - own).max() < 20  # the page's picture is a WebP
+    assert seen.errors == []

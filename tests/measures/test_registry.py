@@ -125,3 +125,21 @@ def test_an_old_name_is_understood_with_a_warning(old, now):
 def test_an_unknown_name_gets_a_sentence():
     with pytest.raises(BadInput, match="did you mean entropy"):
         choose("entropyy")
+
+
+def test_threads_that_ask_at_once_all_get_every_measure() -> None:
+    """The app warms up in one thread while another reads: neither may see half a registry."""
+    import subprocess
+    import sys
+
+    program = """
+import threading
+from headscope.measures import every
+counts = []
+threads = [threading.Thread(target=lambda: counts.append(len(every()))) for _ in range(6)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+print(set(counts) == {len(every())} and len(every()) > 20)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "True", done.stdout + done.stderr

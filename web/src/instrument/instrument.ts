@@ -6,6 +6,7 @@ import { headColours } from "../render/palette";
 import type { Rgb } from "../render/oklch";
 import type { Shade } from "../render/palette";
 import { copyText, make } from "../render/dom";
+import { crops } from "../render/crops";
 import { Tooltip } from "../render/tooltip";
 import { addOwn, defaults } from "../state/state";
 import { Store } from "../state/store";
@@ -70,6 +71,7 @@ export class Instrument implements Mounted {
     this.reading = new Reading(source);
     this.other = options.other ? new Reading(options.other) : source.header.other ? new Reading(source, "other") : null;
     this.tooltip = new Tooltip(root);
+    this.tooltip.crops = (query, key) => crops(this.reading, this.store.state.kind, query, key);
     root.append(this.live);
     this.context = {
       store: this.store,

@@ -25,6 +25,8 @@ export class Tooltip {
   readonly element = make("div", { class: "tooltip", role: "tooltip", id: "tooltip", hidden: true });
   /** What the numbers are, where they are not weights. */
   says = "";
+  /** What a query and a key look like, where they are pieces of a picture. */
+  crops: (query: number, key: number) => HTMLElement | null = () => null;
   private text = "";
 
   constructor(private readonly root: HTMLElement) {
@@ -41,7 +43,9 @@ export class Tooltip {
       for (const [name, value] of Object.entries(row.data ?? {})) line.setAttribute(`data-${name}`, String(value));
       element.append(line);
     }
-    if (content.picture) element.append(content.picture);
+    const about = content.rows?.find(({ data }) => data && "query" in data && "key" in data)?.data;
+    const picture = content.picture ?? (about && this.crops(Number(about.query), Number(about.key)));
+    if (picture) element.append(picture);
     if (this.says) element.append(make("div", { class: "note" }, this.says));
     if (content.note) element.append(make("div", { class: "note" }, content.note));
     if (content.weight === undefined) element.removeAttribute("data-weight");
