@@ -108,3 +108,16 @@ def test_the_first_token_is_hidden_with_one_control(new_page, address):
     keys = page.locator('.app-view [data-side="key"][data-token]')
     assert keys.first.get_attribute("data-token") == "1"
     assert page.locator('.app-view [data-side="query"][data-token="0"]').count() == 1
+
+
+def test_the_app_draws_what_is_moved_towards_the_answer_chosen(new_page, address):
+    page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the&view=prediction")
+    other = page.locator(".pr-answers button").nth(1)
+    answer = other.inner_text().split()[0]
+    other.click()
+    page.locator(f'.pr-answers button[aria-pressed="true"]:has-text("{answer}")').wait_for()
+    page.locator(".app-view").evaluate("e => e.headscope.set({view: 'head'})")
+    page.locator('[data-control="weighting"]').select_option("logit")
+    page.locator(f'.legend:has-text("along the logit of {answer}")').wait_for()
+    page.locator('[data-control="weighting"]').select_option("weight")
+    page.locator('.legend:has-text("opacity and width: weight")').wait_for()

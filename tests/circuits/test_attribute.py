@@ -58,6 +58,12 @@ def test_a_difference_of_two_logits_is_the_difference_of_their_parts(tiny_llama)
     assert np.allclose(both.map(), house.map() - tree.map(), atol=1e-5)
 
 
+def test_a_piece_of_a_word_is_a_target_as_it_is_spelled(tiny_llama) -> None:
+    found = attribute(tiny_llama, TEXT, target="##berries", tokens=0, lens=False)
+    piece = tiny_llama.tokenizer.convert_tokens_to_ids("##berries")
+    assert found.value == pytest.approx(float(own_logits(tiny_llama, TEXT)[piece]), abs=1e-4)
+
+
 def test_a_head_whose_projection_is_zero_adds_nothing() -> None:
     scope = tiny_scope("GPT2LMHeadModel")
     before = attribute(scope, TEXT, target="house").map()

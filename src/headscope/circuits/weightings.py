@@ -50,7 +50,8 @@ def with_weightings(
 ) -> Reading:
     """A reading that views can draw by weight, by norm or towards a logit: `weighting="norm"`."""
     reading = scope.read(text, text_pair)
-    for one in [by] if isinstance(by, str) else by:
+    asked: tuple[By, ...] = (by,) if isinstance(by, str) else tuple(by)  # pyright: ignore[reportAssignmentType]
+    for one in asked:
         reading = weigh(scope, reading, text, text_pair, by=one, target=target, position=position)
     return reading
 
@@ -79,7 +80,7 @@ def weighted(
         for kind, part in reading.parts.items()
         if by in part.weightings
     }
-    named = next(iter(reading.parts[kind].weightings[by].label for kind in parts))
+    named = next(p.weightings[by].label for p in reading.parts.values() if by in p.weightings)
     return dataclasses.replace(reading, parts=parts, model=f"{reading.model}: {named}")
 
 

@@ -115,12 +115,15 @@ def _word_id(scope: Scope, asked: Question, target: str | int) -> int:
 
 
 def token_id(scope: Scope, word: str, after: object = None) -> int:
-    """The one token a word is: as it stands within a text, else as it is written."""
+    """The one token a word is: as it stands in a text, else as written, else as a piece."""
     spaced = [word] if word[:1].isspace() or "decoder" not in scope.kinds else [f" {word}", word]
     tried = [scope.tokenizer(one, add_special_tokens=False)["input_ids"] for one in spaced]
     for ids in tried:
         if len(ids) == 1 and ids[0] != scope.tokenizer.unk_token_id:
             return int(ids[0])
+    known = scope.tokenizer.convert_tokens_to_ids(word)  # a piece such as ##s, as it is spelled
+    if isinstance(known, int) and known not in (scope.tokenizer.unk_token_id, -1):
+        return known
     pieces = labels_of(scope.tokenizer, spelling_of(scope.tokenizer, tried[0]))
     if len(tried[0]) == 1:
         raise BadInput(f"{scope.name} does not know the word {word!r}; choose another target.")
