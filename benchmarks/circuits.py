@@ -50,7 +50,7 @@ def main() -> None:
         return scope.forward(inputs[0])
 
     def attribution() -> None:
-        solved = attributing._solve(scope, found, asked, 7)
+        solved = attributing.solve(scope, found, asked, 7)
         attributing._parts(scope, found, solved)
 
     forwards, share = _beside(forward, attribution, given.turns)

@@ -91,7 +91,7 @@ def tried(model: Any, tokenizer: Any) -> dict[str, Any]:
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     with torch.no_grad():
-        own = model(**scope._accepted(batch.inputs), output_attentions=True).attentions
+        own = model(**scope.accepted(batch.inputs), output_attentions=True).attentions
     model.set_attn_implementation(before)
     expected = np.stack([maps[0].float().cpu().numpy() for maps in own])
     found["largest difference from output_attentions"] = float(

@@ -31,7 +31,7 @@ def own_logits(scope: hs.Scope, text: str) -> torch.Tensor:
 
     batch = encode_both(scope, [text], [None])[0] if scope.encoder_decoder else scope.encode([text])
     with torch.no_grad():
-        return scope.model(**scope._accepted(batch.inputs)).logits[0, -1]
+        return scope.model(**scope.accepted(batch.inputs)).logits[0, -1]
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -101,7 +101,7 @@ def test_a_masked_word_is_explained_but_for_what_its_transform_bends(architectur
     found = attribute(scope, text, target="store")
     ids = scope.encode([text])
     with torch.no_grad():
-        output = scope.model(**scope._accepted(ids.inputs))
+        output = scope.model(**scope.accepted(ids.inputs))
     logits = getattr(output, "prediction_logits", None)
     logits = output.logits if logits is None else logits
     place = ids.tokens[0].spellings.index("[MASK]")

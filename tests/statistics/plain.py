@@ -58,7 +58,7 @@ def maps_of(scope: Any, model: Any, text: str, pair: str | None) -> dict[str, Ma
             "cross": Maps(_stack(out.cross_attentions), written, read, False),
         }
     batch = scope.encode([text], [pair])
-    inputs = scope._accepted(batch.inputs)
+    inputs = scope.accepted(batch.inputs)
     with torch.no_grad():
         out = model(**inputs, output_attentions=True)
     tokens = batch.tokens[0]

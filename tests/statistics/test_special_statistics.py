@@ -31,7 +31,7 @@ def test_gradients_are_those_of_the_maps_transformers_returns(family, request):
     else:
         inputs, labels, on = _masked(scope, inputs, on, seed=0)
     model = eager_copy(scope)
-    out = model(**scope._accepted(inputs), output_attentions=True)
+    out = model(**scope.accepted(inputs), output_attentions=True)
     logits = getattr(out, "prediction_logits", getattr(out, "logits", None))
     loss = torch.nn.functional.cross_entropy(logits[0], labels[0], ignore_index=-100)
     names = {"encoder": "encoder_attentions", "decoder": "decoder_attentions"}

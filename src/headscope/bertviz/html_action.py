@@ -20,7 +20,7 @@ def perform(view: View, html_action: str) -> HTML | None:
         """A whole page: shown in a frame of its own, `.data` is what to write to a file."""
 
         def _repr_html_(self) -> str:
-            return view._repr_html_()
+            return view._repr_html_()  # pyright: ignore[reportPrivateUsage]
 
     if html_action == "view":
         display(view)

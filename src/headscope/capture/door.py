@@ -149,7 +149,7 @@ def _if_open(door: Door, layer: int | None) -> None:
 
 
 def _active_modes() -> list[Any]:
-    from torch.overrides import _get_current_function_mode_stack
+    from torch.overrides import _get_current_function_mode_stack  # pyright: ignore[reportPrivateUsage]
 
     return _get_current_function_mode_stack()
 

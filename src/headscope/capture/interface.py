@@ -211,7 +211,7 @@ def _sdpa(
 
 def _own_eager_function(module: nn.Module) -> Eager:
     """The eager function the module's own file names as its default."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     for _ in range(4):  # decorators may stand between the module's forward and us
         for name in frame.f_code.co_names:
             if "eager" in name and callable(frame.f_globals.get(name)):

@@ -50,12 +50,13 @@ class SoftmaxTap(TorchFunctionMode):
         if active.stack.tap_closed:
             return result
         if func in PRODUCTS and any(door.scores for door in active.stack.doors):
-            if _attention_module(sys._getframe(1), within=True) is not None:
+            caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            if _attention_module(caller, within=True) is not None:
                 self._products.note(func, args, kwargs, result)
             return result
         if func not in _SOFTMAX or not _over_keys(args, kwargs, result):
             return result
-        module = _attention_module(sys._getframe(1))
+        module = _attention_module(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
         if module is None:
             return result
         into = args[0] if args else (kwargs or {})["input"]

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, weight_of
-from headscope.circuits.logits.attribute import _solve
+from headscope.circuits.logits.attribute import solve
 from headscope.circuits.logits.target import Question, answer_labels, question
 from headscope.circuits.outputs import one_text, projection_of
 from headscope.circuits.wiring import wiring
@@ -140,7 +140,7 @@ def _towards(
 ) -> tuple[tuple[str, ...], tuple[Factors, float]]:
     """|v_j W_h · u| with u the answer's direction as the answering position has it."""
     wired = wiring(scope)
-    solved = _solve(scope, wired, asked, target)
+    solved = solve(scope, wired, asked, target)
     row = int(solved.rows[-1])
     factors: Factors = {}
     most = 0.0

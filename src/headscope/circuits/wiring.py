@@ -72,7 +72,7 @@ def wiring(scope: Scope) -> Wiring:
 def _find(scope: Scope) -> Wiring:
     from headscope.circuits.trace import trace
 
-    scope = type(scope)(scope.model, scope.tokenizer, scope.name, (), scope._shared)
+    scope = type(scope)(scope.model, scope.tokenizer, scope.name, (), scope.shared)
     _ = scope.description  # watches which module takes the heads' outputs
     calls: list[Call] = []
     scope.forward(trial_inputs(scope.model), calls.append)

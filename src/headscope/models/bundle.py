@@ -36,7 +36,7 @@ def open_bundled(dtype: torch.dtype) -> tuple[nn.Module, Any]:
 
     config = BertConfig.from_pretrained(BUNDLED)
     config.dtype = dtype
-    config._name_or_path = str(BUNDLED)
+    config._name_or_path = str(BUNDLED)  # pyright: ignore[reportPrivateUsage]
     with torch.device("meta"):  # the weights come from the file, so none are drawn at random
         model = BertForPreTraining(config)
     weights = load_file(BUNDLED / "model.safetensors")

@@ -28,7 +28,7 @@ def with_random_weights(scope: Scope, seed: int = 0) -> Scope:
             module.load_state_dict(trained[name].state_dict())
     fresh = fresh.to(device=scope.device, dtype=next(scope.model.parameters()).dtype).eval()
     name = f"{scope.name} with random weights"
-    return dataclasses.replace(scope, model=fresh, name=name, _shared={})
+    return dataclasses.replace(scope, model=fresh, name=name, shared={})
 
 
 def _embeds_input(name: str, module: nn.Module) -> bool:

@@ -53,13 +53,13 @@ class Scope:
     name: str
     edits: tuple[Edit, ...] = ()
     processor: Any = None  # of pictures and sounds; None: looked for in the model's folder
-    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         """One line: the network itself would fill a screen."""
         sizes = ", ".join(
             f"{len(self.layer_numbers[kind])} {kind} layers × {self.heads[kind]} heads"
-            for kind in (self.kinds if "description" in self._shared else ())
+            for kind in (self.kinds if "description" in self.shared else ())
         )
         parts = [f"<Scope of {self.name}: {type(self.model).__name__}", sizes, str(self.device)]
         edits = f", {len(self.edits)} edits" if self.edits else ""
@@ -69,11 +69,11 @@ class Scope:
 
     @property
     def description(self) -> Description:
-        if "description" not in self._shared:  # edited copies share what was found once
+        if "description" not in self.shared:  # edited copies share what was found once
             from headscope.reading.media.trial import trial_with_picture
 
-            self._shared["description"] = describe(self.model, trial_with_picture(self))
-        return self._shared["description"]
+            self.shared["description"] = describe(self.model, trial_with_picture(self))
+        return self.shared["description"]
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -193,7 +193,7 @@ class Scope:
         door: Any = None
 
         def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
-            tensors = self._accepted(inputs.inputs if isinstance(inputs, Batch) else inputs)
+            tensors = self.accepted(inputs.inputs if isinstance(inputs, Batch) else inputs)
             tower = tower_for(self.model, tensors)
             if tower is not self.model and door is not None:
                 door.start_pass(tensors)  # the model itself, whose passes are counted, is not run
@@ -213,13 +213,13 @@ class Scope:
         """Whether the model takes an input of that name."""
         import inspect
 
-        if "parameters" not in self._shared:
+        if "parameters" not in self.shared:
             # the class's own: accelerate and others put a function of theirs on the object
             forward = inspect.signature(type(self.model).forward)
-            self._shared["parameters"] = set(forward.parameters)
-        return name in self._shared["parameters"]
+            self.shared["parameters"] = set(forward.parameters)
+        return name in self.shared["parameters"]
 
-    def _accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Tokenizers give token types to models that have none; those are left out."""
         if self.accepts("token_type_ids"):
             return dict(tensors)

@@ -56,7 +56,7 @@ def attribute(
     """
     found = wiring(scope)
     asked = question(scope, text, text_pair, position)
-    solved = _solve(scope, found, asked, target)
+    solved = solve(scope, found, asked, target)
     parts, edges = _parts(scope, found, solved)
     value = float(solved.answer.detach())
     explained = sum(part.value for part in parts)
@@ -98,7 +98,7 @@ class Solved:
 
 @stopped_safely()
 @torch.enable_grad()
-def _solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solved:
+def solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solved:
     before: list[Tensor] = []
 
     def keep(module: nn.Module, given: Any, output: Tensor) -> None:

@@ -54,7 +54,7 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tenso
             own_encoder = wiring.stack.before.forward
             undo.enter_context(standing_in(wiring.stack.before, own_encoder))
         undo.enter_context(standing_in(layer, lambda x, *a, **k: own(x[:, at : at + 1], *a, **k)))
-        output = scope.model(**scope._accepted(asked.inputs), **_plain(scope))
+        output = scope.model(**scope.accepted(asked.inputs), **_plain(scope))
     return logits_of(scope, output, True, at)
 
 

@@ -46,7 +46,7 @@ class Sweep:
         weights: object = None,
     ) -> None:
         self.scope, self.stack, self.instead, self.weights = scope, stack, instead, weights
-        self.inputs = scope._accepted(inputs)
+        self.inputs = scope.accepted(inputs)
         self.batch = len(next(iter(inputs.values())))
         self.baseline: Tensor  # b o
         self.last: SlicedLast | None = None  # the last layer cut to the positions that matter

@@ -59,9 +59,10 @@ def layer_head_map(
         _draw_borders(axes, rows, columns, 0.6 if cell > 0.14 else 0.3)
         if show_numbers:
             _write_numbers(axes, values, image)
-        ink = {"edgecolor": colour.of_shade(colour.INK), "linewidth": 1.2}
+        ink = colour.of_shade(colour.INK)
         for layer, head in mark or ():
-            axes.add_patch(Rectangle((head - 0.5, layer - 0.5), 1, 1, fill=False, **ink))
+            place = (head - 0.5, layer - 0.5)
+            axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=ink, linewidth=1.2))
         _draw_scale(figure, axes, image, label)
     return figure
 

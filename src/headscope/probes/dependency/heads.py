@@ -69,7 +69,7 @@ class DependencyResult(ProbeResult):
 
     def accuracy_map(self, relation: str, direction: str) -> NDArray[np.float64]:
         """layers × heads: the accuracy of every head for one relation and direction."""
-        rows = self.heads[
+        rows = self.heads.loc[
             (self.heads["relation"] == relation) & (self.heads["direction"] == direction)
         ]
         if rows.empty:

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.capture import Call
+from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.probes.data import Data
@@ -110,7 +110,8 @@ class _FeatureSums:
     """The largest weights of every sentence that has a feature, added up per head."""
 
     def __init__(self, scope: Scope) -> None:
-        self._scope, self._kind = scope, self_attention(scope)
+        self._scope = scope
+        self._kind: Kind = self_attention(scope)
         layers, heads = scope.layers[self._kind], scope.heads[self._kind]
         features = len(FEATURES) + len(SPECIALS)
         self._arrays: dict[str, NDArray[Any]] = {

@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from headscope.capture import Call
+from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Choice, Fault, Faults
 from headscope.corpus.relations.examples import Relation, Span
 from headscope.errors import BadInput
@@ -128,7 +128,7 @@ class _Scores:
     ) -> None:
         self._scope, self._shuffles = scope, shuffles
         self._longest, self._faults = longest, faults
-        self._kind = self_attention(scope)
+        self._kind: Kind = self_attention(scope)
         self._shape = scope.layers[self._kind], scope.heads[self._kind]
         self._generator = np.random.default_rng(seed)
         self._total = np.zeros((len(VARIANTS), *self._shape))

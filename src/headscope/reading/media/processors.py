@@ -14,9 +14,9 @@ def processor_of(scope: Scope, what: str) -> Any:
     """The processor the scope was loaded with, or the one in the model's folder."""
     if scope.processor is not None:
         return scope.processor
-    if "processor" not in scope._shared:
-        scope._shared["processor"] = _opened(scope.model.config._name_or_path)
-    found = scope._shared["processor"]
+    if "processor" not in scope.shared:
+        scope.shared["processor"] = _opened(scope.model.config._name_or_path)
+    found = scope.shared["processor"]
     if found is None:
         raise BadInput(
             f"{scope.name} came without a processor for {what}; put its preprocessor_config.json "
