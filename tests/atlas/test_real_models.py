@@ -13,7 +13,7 @@ from headscope.statistics.features.grid import grid_of
 
 from .test_brute_force import PER_DOCUMENT, check_deciles, rows_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SENTENCES, TOP = 300, 20
 
 
@@ -30,7 +30,7 @@ def test_the_strongest_places_of_real_models_are_those_of_a_direct_computation(
 ):
     scope = request.getfixturevalue(name)
     corpus = sentences(shared_data)
-    atlas = hs.atlas(scope, corpus, top=TOP, distances=False, batch_tokens=1, progress=False)
+    atlas = hs.atlas(scope, corpus, top=TOP, distances=False, progress=False)
     maps, tokens = [], []
     for text in corpus:
         part = scope.read(text).part()

@@ -54,6 +54,13 @@ class Search:
         start = dict(zip(keys, np.cumsum(lengths) - lengths, strict=True))
         tokens = np.concatenate(rows["tokens"].to_list()) if len(rows) else np.array([], object)
         words = [w for row in rows.itertuples() for w in words_of(row.tokens, row.continues)]
+        # pieces of one word are one place of it
+        starts = [
+            not (place and goes_on)
+            for row in rows.itertuples()
+            for place, goes_on in enumerate(row.continues)
+        ]
+        self._occurrence = np.cumsum(starts)
         self._tokens, self._token_names = pd.factorize(tokens)
         self._words, self._word_names = pd.factorize(np.array(words, dtype=object))
         places: Any = self._places
@@ -100,7 +107,7 @@ class Search:
             fits &= (apart >= low) & (apart <= high)
         if same_word:
             fits &= self._words[self._query_at] == self._words[self._key_at]
-            fits &= self._query != self._key
+            fits &= self._occurrence[self._query_at] != self._occurrence[self._key_at]
         for text, at in ((query, self._query_at), (key, self._key_at)):
             if text is not None:
                 fits &= self._spelled(text)[at]
