@@ -8,12 +8,26 @@ raised at known places only. Signals reach the main thread alone; elsewhere noth
 from __future__ import annotations
 
 import contextlib
+import operator
 import signal
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, TypeVar
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+NEAR = 8  # calls between such a function and what the signal module does for it
 PATIENCE = 2.0  # seconds that a block may go on after Ctrl-C; the next one is then raised at once
+
+
+_whole: set[CodeType] = set()
+
+
+def made_whole(function: Function) -> Function:
+    """A function that puts things back: Ctrl-C waits, from its first line to its last."""
+    _whole.add(function.__code__)
+    return function
 
 
 class Block(contextlib.ContextDecorator):
@@ -22,10 +36,14 @@ class Block(contextlib.ContextDecorator):
     def __init__(self, *, holds: bool, at_safe_points: bool = False) -> None:
         self.holds, self.at_safe_points = holds, at_safe_points
 
+    @made_whole
     def __enter__(self) -> None:
         if threading.current_thread() is threading.main_thread():
             _ctrl_c.enter(self)
+            if _ctrl_c.asked and not _holding(_ctrl_c.blocks):  # it came amid these lines
+                _ctrl_c.leave(self)
 
+    @made_whole
     def __exit__(self, *_: object) -> None:
         _ctrl_c.leave(self)
 
@@ -75,49 +93,59 @@ class _CtrlC:
         self.asked = 0  # how often Ctrl-C has come and not been raised
         self.came = False
         self._since = 0.0
-        self._blocks: list[Block] = []  # innermost last
+        self.blocks: list[Block] = []  # innermost last
         self._before: Any = None
+        self._outer: list[tuple[Any, list[Block]]] = []  # what was so before our last coming
         self._handler = self._on_signal  # one object, so that it is known again
 
+    @made_whole
     def enter(self, block: Block) -> None:
         found = signal.getsignal(signal.SIGINT)
         if found is self._handler:
-            self._blocks.append(block)
+            self.blocks.append(block)
         elif callable(found):  # otherwise it is ignored, or left to the system
-            self._before, self.asked, self.came = found, 0, False
-            self._blocks = [block]  # interrupted here, the block is one that nobody asks about
+            self._outer.append((self._before, self.blocks))  # whoever took our place has ours back
+            self._before, self.asked = found, 0
+            self.blocks = [block]  # interrupted here, the block is one that nobody asks about
             signal.signal(signal.SIGINT, self._handler)  # from now on nothing is raised but by us
 
+    @made_whole
     def leave(self, block: Block) -> None:
         """Blocks of generators may end in any order, and in any thread."""
-        left = [one for one in self._blocks if one is not block]
-        if len(left) == len(self._blocks):
+        for _, blocks in self._outer:
+            _remove(blocks, block)
+        left = list(self.blocks)
+        _remove(left, block)
+        if len(left) == len(self.blocks):
             return
         if threading.current_thread() is not threading.main_thread():
-            self._blocks = left
+            self.blocks = left
             return
-        if not left and signal.getsignal(signal.SIGINT) is self._handler:
-            signal.signal(signal.SIGINT, self._before)
-        self._blocks = left
-        self.came = self.came and any(not one.holds for one in left)
-        holding = self._holding()
+        holding, before = _holding(left), self._before
+        if left:
+            self.blocks = left
+        else:
+            if signal.getsignal(signal.SIGINT) is self._handler:
+                signal.signal(signal.SIGINT, before)
+            self._before, self.blocks = self._outer.pop()
+        self.came = self.came and len(_holding(self.blocks)) < len(self.blocks)
         if self.asked and (not holding or (self.asked > 1 and not holding[-1].at_safe_points)):
-            self._raise()
+            self.asked = 0
+            before(signal.SIGINT, None)
 
     def at_safe_point(self) -> None:
-        holding = self._holding()
+        holding = _holding(self.blocks)
         if not holding or not holding[-1].at_safe_points:
             return
         if self.asked > 1 or all(one.at_safe_points for one in holding):
             self._raise()
 
-    def _holding(self) -> list[Block]:
-        return [one for one in self._blocks if one.holds]
-
-    def _on_signal(self, number: int, frame: object) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        holding, now = _holding(self.blocks), time.monotonic()
         self.asked += 1
-        self.came = any(not one.holds for one in self._blocks)
-        holding, now = self._holding(), time.monotonic()
+        self.came = len(holding) < len(self.blocks)
+        if _puts_back(frame):
+            return
         if holding and self.asked == 1:
             self._since = now
             return
@@ -129,6 +157,28 @@ class _CtrlC:
         """As whoever had the signal before would have it."""
         self.asked = 0
         self._before(signal.SIGINT, frame)
+
+
+def _puts_back(frame: FrameType | None) -> bool:
+    """Whether a function that is made whole runs here, or has just called this."""
+    for _ in range(NEAR):
+        if frame is None:
+            return False
+        if frame.f_code in _whole:
+            return True
+        frame = frame.f_back
+    return False
+
+
+@made_whole
+def _holding(blocks: list[Block]) -> list[Block]:
+    return list(filter(operator.attrgetter("holds"), blocks))
+
+
+@made_whole
+def _remove(blocks: list[Block], block: Block) -> None:
+    if block in blocks:
+        blocks.remove(block)
 
 
 _ctrl_c = _CtrlC()

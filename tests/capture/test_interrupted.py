@@ -13,7 +13,7 @@ import pytest
 
 import headscope as hs
 from headscope.edits.ablate import ablate
-from headscope.interrupts import safe_point, stopped_safely, uninterrupted
+from headscope.interrupts import remembered, safe_point, stopped_safely, uninterrupted
 from headscope.tasks.questions import make_questions
 from tests.finetuning.test_finetune import colours
 from tests.runs.as_found import left_open, state_of
@@ -101,3 +101,18 @@ def test_a_safe_point_inside_a_step_lets_the_step_end():
             safe_point()
         done.append("whole")
     assert done == ["whole"] and left_open() == []
+
+
+def test_whoever_takes_the_signal_amid_a_block_gets_it_and_gives_it_back():
+    """As a server does that runs inside a command."""
+    told: list[int] = []
+    with pytest.raises(KeyboardInterrupt), remembered():
+        ours = signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
+        with stopped_safely():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert told == []
+        assert told == [signal.SIGINT]
+        signal.signal(signal.SIGINT, ours)
+        os.kill(os.getpid(), signal.SIGINT)
+        raise AssertionError("not reached")
+    assert left_open() == []

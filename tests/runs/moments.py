@@ -8,6 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 
+def _signalled(frame: Any) -> None:
+    """As Python calls whoever has the signal, amid this frame."""
+    handler: Any = signal.getsignal(signal.SIGINT)
+    handler(signal.SIGINT, frame)
+
+
 def interrupted_at(moment: int | None, work: Callable[[], Any]) -> tuple[BaseException | None, int]:
     """What the work ended with, and how many lines it ran; None for no interrupt."""
     lines = 0
@@ -18,7 +24,7 @@ def interrupted_at(moment: int | None, work: Callable[[], Any]) -> tuple[BaseExc
         if event == "line":
             lines += 1
             if lines == moment:
-                signal.raise_signal(signal.SIGINT)
+                _signalled(frame)
         return each
 
     def enter(frame: Any, event: str, argument: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headscope._version import __version__
 from headscope.errors import BadInput, HeadscopeError, Stopped
 from headscope.files import atomic_path, sweep
-from headscope.interrupts import pending, remembered, uninterrupted, was_asked
+from headscope.interrupts import made_whole, pending, remembered, uninterrupted, was_asked
 from headscope.runs.identity import describe, differences
 from headscope.runs.lock import only_writer
 from headscope.runs.part import RunPart
@@ -72,6 +72,7 @@ class Run:
             raise
         return self
 
+    @made_whole
     def __exit__(
         self,
         kind: type[BaseException] | None,
