@@ -9,8 +9,11 @@ leaves behind must be what an undisturbed one leaves, to the bit.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
+import importlib
 import os
+import pkgutil
 import random
 import shutil
 import signal
@@ -25,7 +28,6 @@ from typing import Any
 import torch
 
 import headscope as hs
-from headscope import cli  # noqa: F401, so that commands need not import it again
 from headscope.__main__ import main as command
 from tests.runs.as_found import left_open, state_of
 from tests.runs.commands import COMMANDS, SHORT, make_work
@@ -185,6 +187,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     torch.set_num_threads(1)
     os.environ["COLUMNS"] = "200"
+    import_everything()
     patch_small_steps()
     faults = 0
     print("| what is stopped | stops | kept and went on | ended alike | anything else |")
@@ -213,9 +216,17 @@ def main() -> None:
     sys.exit(1 if faults else 0)
 
 
-def patch_small_steps() -> None:
-    import importlib
+def import_everything() -> None:
+    """So that a process made by forking need not: a stop is then amid work, not amid imports."""
+    for found in pkgutil.walk_packages(hs.__path__, "headscope."):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(found.name)
+    for name in ("matplotlib.pyplot", "pyarrow.parquet", "transformers.models.bert.modeling_bert",
+                 "transformers.models.gpt2.modeling_gpt2", "safetensors.torch"):  # fmt: skip
+        importlib.import_module(name)
 
+
+def patch_small_steps() -> None:
     for name, value in SMALL_STEPS.items():
         module, attribute = name.rsplit(".", 1)
         setattr(importlib.import_module(module), attribute, value)
