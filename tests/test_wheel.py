@@ -6,9 +6,12 @@ The source archive gives the same wheel, and other Pythons that are here can com
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import tarfile
+import urllib.request
 import venv
 import zipfile
 from pathlib import Path
@@ -70,24 +73,52 @@ def test_the_wheel_surveys_a_corpus(fresh: Path, tmp_path: Path) -> None:
     assert "entropy" in (tmp_path / "survey.csv").read_text()
 
 
+def test_the_wheel_opens_the_app(fresh: Path, tmp_path: Path) -> None:
+    server = subprocess.Popen(
+        [str(fresh), "-c", calling("app", "--port", "0", "--no-browser")],
+        cwd=tmp_path,
+        env=alone(fresh),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        told = server.stdout.readline()
+        address = re.search(r"http://\S+", told)
+        assert address, told
+        with urllib.request.urlopen(address[0], timeout=60) as page:
+            assert "headscope" in page.read().decode()
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
 def command(python: Path, folder: Path, *arguments: str) -> None:
     """A command of the wheel, in an environment that knows nothing of the checkout."""
-    environment = {**os.environ, "PATH": str(python.parent), "HF_HUB_OFFLINE": "1"}
-    environment.pop("PYTHONPATH", None)
-    code = (
-        "import headscope, sys; from headscope.cli import main; "
-        "assert 'fresh' in headscope.__file__, headscope.__file__; "
-        f"sys.argv = {['headscope', *arguments]!r}; main()"
-    )
     done = subprocess.run(
-        [str(python), "-c", code],
+        [str(python), "-c", calling(*arguments)],
         cwd=folder,
-        env=environment,
+        env=alone(python),
         capture_output=True,
         text=True,
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
+
+
+def alone(python: Path) -> dict[str, str]:
+    environment = {**os.environ, "PATH": str(python.parent), "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONPATH", None)
+    return {**environment, "PYTHONUNBUFFERED": "1"}
+
+
+def calling(*arguments: str) -> str:
+    return (
+        "import headscope, sys; from headscope.cli import main; "
+        "assert 'fresh' in headscope.__file__, headscope.__file__; "
+        f"sys.argv = {['headscope', *arguments]!r}; main()"
+    )
 
 
 def test_the_wheel_s_metadata_admits_the_pythons_it_names(wheel: Path) -> None:
