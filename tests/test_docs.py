@@ -42,6 +42,15 @@ def test_every_command_that_is_shown_exists(path: Path) -> None:
     assert set(COMMAND.findall(code)) <= known
 
 
+def test_every_option_a_guide_names_exists() -> None:
+    option = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+    known = set(option.findall(page())) | {"--version", "--help", "--install-completion"}
+    known |= {"--to", "--tokens"}  # of nbconvert, and of the benchmarks
+    guides = [ROOT / "README.md", *ROOT.glob("docs/start/*.md"), *ROOT.glob("docs/how-to/*.md")]
+    for path in guides:
+        assert set(option.findall(path.read_text())) <= known, path.name
+
+
 def test_the_page_of_commands_is_what_the_commands_say() -> None:
     assert (ROOT / "docs" / "reference" / "cli.md").read_text() == page(), (
         "run: python -m tests.cli_page > docs/reference/cli.md"
