@@ -127,3 +127,8 @@ def test_the_gallery_has_a_picture_for_each_theme(site: Path) -> None:
     text = (site / "gallery" / "index.html").read_text()
     light, dark = (text.count(f"-{theme}.webp#only-{theme}") for theme in ("light", "dark"))
     assert light == dark == len(list(ROOT.glob("docs/gallery/thumbnails/*-light.webp")))
+
+
+def test_the_moving_picture_of_the_first_screen_is_light() -> None:
+    shown = re.search(r"!\[[^\]]+\]\((\S+\.webp)\)", (ROOT / "README.md").read_text())
+    assert shown and (ROOT / shown[1]).stat().st_size <= 2_000_000
