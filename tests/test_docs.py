@@ -57,6 +57,12 @@ def test_the_page_of_commands_is_what_the_commands_say() -> None:
     )
 
 
+def test_every_option_is_described() -> None:
+    rows = re.findall(r"^\| `(-[^`]+)` \|(.*)\|$", page(), re.M)
+    assert len(rows) > 100
+    assert [name for name, said in rows if len(said.strip()) < 5] == []
+
+
 def test_the_table_of_views_is_what_their_files_say() -> None:
     assert views_page.PAGE.read_text() == views_page.page(), "run: python -m tests.views_page"
 
