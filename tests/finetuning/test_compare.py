@@ -84,6 +84,15 @@ def test_the_comparison_has_every_head_and_statistic(before, after):
         found.map("nonsense")
 
 
+def test_the_picture_names_both_models_and_leaves_unchanged_heads_light(before, after):
+    figure = hs.compare(before, after, ["the cat sat"]).plot()
+    said = " ".join(one.get_text() for one in figure.findobj(lambda one: hasattr(one, "get_text")))
+    assert before.name in said and "after" in said
+    image = figure.axes[0].images[0] if figure.axes[0].images else figure.axes[0].collections[0]
+    shades = image.cmap(image.norm(image.get_array()))[..., :3].sum(-1)
+    assert shades.reshape(2, -1)[0].min() >= shades.reshape(2, -1)[1].max(), "layer 0 is unchanged"
+
+
 def test_a_task_is_a_corpus_too(before, after):
     task = labelled_task("toy", TEXTS, PAIRS, ["a"] * 5)
     assert text_pairs(task, 3)[0][1] is not None and len(text_pairs(task, 3)) == 3
