@@ -116,10 +116,13 @@ class Ray:
         if not ray.is_initialized():
             try:
                 ray.init(address=address, log_to_driver=False, include_dashboard=False)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except Exception as error:  # Ray raises the plainest kind when a busy machine is slow
                 raise HeadscopeError(
-                    f"No Ray cluster answers at {address}; start one with `ray start --head`, or "
-                    "leave the address out to run on this machine."
+                    f"Ray did not start on this machine ({str(error).partition('. ')[0]}); try "
+                    "again when it is less busy, or use engine='local' with workers=."
+                    if address is None
+                    else f"No Ray cluster answers at {address}; start one with `ray start --head`, "
+                    "or leave the address out to run on this machine."
                 ) from error
         self._ray: Any = ray
         free = ray.cluster_resources()
