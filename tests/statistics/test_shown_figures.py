@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from IPython.core.formatters import DisplayFormatter
 
 import headscope as hs
@@ -13,3 +15,5 @@ def test_a_plot_shows_itself_as_a_picture_with_words_for_those_who_do_not_see_it
     assert shown["image/png"]
     assert "entropy" in about["image/png"]["alt"].lower()
     assert 200 < about["image/png"]["width"] < 900
+    words = re.match('<img alt="([^"]+)"', shown["text/html"])
+    assert words and "entropy" in words[1].lower()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
 
 from matplotlib.figure import Figure
@@ -19,6 +21,13 @@ class ShownFigure(Figure):
         png = written.getvalue()
         width = int.from_bytes(png[16:20], "big") // _FINE  # the header says how wide it came out
         return png, {"width": width, "alt": self._title()}
+
+    def _repr_html_(self) -> str:
+        """The picture with its words: exporters of notebooks drop those of a bare picture."""
+        png, about = self._repr_png_()
+        said = html.escape(str(about["alt"]), quote=True)
+        data = base64.b64encode(png).decode("ascii")
+        return f'<img alt="{said}" width="{about["width"]}" src="data:image/png;base64,{data}">'
 
     def _title(self) -> str:
         titles = [axes.get_title(loc) for axes in self.axes for loc in ("left", "center")]
