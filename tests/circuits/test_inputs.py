@@ -75,14 +75,3 @@ def test_with_one_layer_flow_and_rollout_are_the_same() -> None:
 def test_misuse_is_told_in_one_sentence(tiny_gpt2) -> None:
     with pytest.raises(hs.BadInput, match="no method"):
         hs.circuits.inputs(tiny_gpt2, TEXT, methods=["magic"])
-
-
-@pytest.mark.slow
-def test_on_a_real_model_integrated_gradients_beat_random_orders(smollm2) -> None:
-    text = "When Mary and John went to the store, John gave a drink to"
-    found = hs.circuits.inputs(
-        smollm2, text, target=("Mary", "John"), methods=["integrated_gradients"], orders=40
-    )
-    assert found.incomplete["integrated_gradients"] <= 0.01
-    test = found.tests["integrated_gradients"]
-    assert test.area < test.random and test.better
