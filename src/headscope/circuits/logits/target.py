@@ -49,7 +49,7 @@ def question(
             f"{scope.name} has no output layer, so there is no prediction to explain; load the "
             "model as it was trained, for words or for classes."
         )
-    if position is not None and not isinstance(position, int):
+    if not isinstance(position, int | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"A position is the number of a token, not {position!r}.")
     if position is None and words is not None:
         position = _answer_position(scope, query)
@@ -95,7 +95,7 @@ def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) ->
     """The answer's number, or those of two answers to be told apart; the likeliest if none."""
     if target is None:
         return [int(logits.argmax())]
-    several = [target] if isinstance(target, str | int) else target
+    several: Any = [target] if isinstance(target, str | int) else target
     if not isinstance(several, Sequence) or len(several) not in (1, 2):
         raise BadInput("A target is one token, or two to be told apart: ('Paris', 'London').")
     of_words = asked.output_layer is not None
