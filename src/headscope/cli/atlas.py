@@ -66,7 +66,8 @@ def atlas(
     check_reading(bad_data, layout)
     check_choice("segments", segments, "windows", "documents", "pairs")
     check_choice("engine", engine, "local", "ray")
-    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_decile=per_decile)
+    check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_decile=per_decile,
+                  workers=workers or 1)  # fmt: skip
     check_data(corpus)
     from headscope.atlas.make import atlas as make
 

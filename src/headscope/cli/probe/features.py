@@ -49,10 +49,11 @@ def features(
     # two models are two runs, each with an output of its own
     places = [beside(output, "first"), beside(output, "second")] if other else [output]
     results: list[Any] = []
-    for name, place in zip([model, other], places, strict=False):
-        scope = open_scope(name, device, dtype, trust_remote_code)
-        from headscope.probes.features.attention import probe_features
+    names = [model, other] if other else [model]  # both are opened before either is measured
+    scopes = [open_scope(name, device, dtype, trust_remote_code) for name in names]
+    from headscope.probes.features.attention import probe_features
 
+    for scope, place in zip(scopes, places, strict=True):
         results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad=choice,
                                       output=place, restart=restart))  # fmt: skip
         say_written(place)
