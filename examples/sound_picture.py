@@ -1,6 +1,6 @@
 """The sound view's figure: python -m examples.sound_picture docs/images.
 
-Needs espeak-ng and the Whisper of requirements/models.txt.
+Needs espeak-ng and the Whisper of requirements/fetch_data.py.
 """
 
 from __future__ import annotations

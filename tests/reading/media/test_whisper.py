@@ -12,7 +12,7 @@ import headscope.reading.media.word_times as timing
 from headscope.media import Sound
 from headscope.reading.media.word_times import spoken_tokens
 from tests.reading.media.espeak import spoken
-from tests.reading.media.packaged_whisper import packaged_whisper
+from tests.reading.media.packaged_whisper import FOLDER, packaged_whisper
 
 SENTENCES = (
     "The little yellow boat was sailing slowly across the river before evening",
@@ -23,10 +23,9 @@ SENTENCES = (
 
 @pytest.fixture(scope="module")
 def scope() -> hs.Scope:
-    try:
-        return packaged_whisper()
-    except ModuleNotFoundError as missing:
-        pytest.skip(f"needs the package {missing.name}")
+    if not FOLDER.is_dir():
+        pytest.skip("needs Whisper: python requirements/fetch_data.py")
+    return packaged_whisper()
 
 
 def _spoken(sentence: str) -> tuple[Sound, list[float]]:
