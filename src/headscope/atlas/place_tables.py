@@ -133,7 +133,7 @@ def deciles(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
                 "places": np.repeat(counts.sum(1), DECILES),
             }
         )
-        parts.append(frame[frame["places"] > 0])
+        parts.append(frame.loc[frame["places"] > 0])
     order = ["layer", "head", "measure", "decile"]
     return pd.concat(parts, ignore_index=True).sort_values(order, kind="stable")
 

@@ -58,7 +58,7 @@ def profile_table(
 def _offsets(counts: Counts) -> pd.DataFrame:
     head, place = np.nonzero(counts.offsets)
     count = counts.offsets[head, place]
-    expected = counts.expected_offsets[place] * UNIT
+    expected = (counts.expected_offsets[place] * UNIT).astype(np.float64)
     return _judged(head, "offset", (place - REACH).astype(str), count, expected)
 
 
@@ -88,7 +88,7 @@ def _key_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     head, token = np.divmod(counts.keys.codes, counts.vocabulary)
     at = np.searchsorted(counts.chance.codes, token)
     # even attention chooses every key seen alike: `weight` sums those chances
-    expected = counts.chance.weight[at] * UNIT
+    expected = (counts.chance.weight[at] * UNIT).astype(np.float64)
     weight = counts.keys.mean
     frame = _judged(head, "key_token", token, counts.keys.count, expected).assign(weight=weight)
     return _most_telling(frame, "name", spelled)

@@ -47,7 +47,7 @@ def atlas_of(
     tables["heads"] = _settled(survey.table)
     tables["labels"] = _settled(_labels(tables["heads"]))
     if survey.pairs:
-        each = {kind: _distances(survey, kind) for kind in survey.pairs}
+        each: dict[Kind, pd.DataFrame] = {kind: _distances(survey, kind) for kind in survey.pairs}
         tables["distances"] = pd.concat(each.values(), ignore_index=True)
         tables["groups"] = pd.concat(
             [_groups(survey, kind, frame) for kind, frame in each.items()], ignore_index=True

@@ -78,7 +78,7 @@ def _judged(
     names = np.array(list(codes), dtype=object).reshape(-1, 2)[code]
     found = judged(head, profile, names[:, 0], counts[head, code].astype(np.int64), expected[code])
     found = found.assign(other=names[:, 1])
-    return found[found["count"] >= LEAST]
+    return found.loc[found["count"] >= LEAST]
 
 
 def _asked(places: Places, texts: dict[int, _Words]) -> Iterator[tuple[int, _Words, int]]:

@@ -33,7 +33,9 @@ def partial_folder(output: Path) -> Path:
 
 
 class Run:
-    """Use it as `with Run(output, identity, title=…) as run:`; see the folder's own page."""
+    """Use it as `with Run(output, identity, title=…) as run:`.
+
+    What is kept lies in `<output>.partial` until the output is written."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ def _by_head(atlas: Atlas, name: str, kind: str) -> dict[tuple[int, int], list[A
     found: dict[tuple[int, int], list[Any]] = {}
     if atlas.has(name):
         for row in atlas.frame(name).itertuples(index=False):
-            if row.kind == kind:
+            if row.kind == kind:  # pyright: ignore
                 found.setdefault((int(row.layer), int(row.head)), []).append(row)  # pyright: ignore
     return found
 
