@@ -31,7 +31,8 @@ NAMES = [
 # every address that takes a body, and what else it is asked with
 POSTED: dict[str, dict[str, object]] = {
     "read": {}, "predict": {}, "importance": {}, "tokens": {}, "compare": {}, "attribute":
-    {"target": "cat"}, "write": {"count": 2}, "cancel": {"ticket": "x" * 9},
+    {"target": "cat"}, "weigh": {"by": "norm", "target": "cat"}, "write": {"count": 2},
+    "cancel": {"ticket": "x" * 9},
     "media": {"media": "image", "name": "a.png", "data": "iVBORw0KGgo="},
 }  # fmt: skip
 

@@ -131,7 +131,7 @@ def new_classifier(
             check_complete(model, where, report)
     except BadInput:
         raise
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise not_opened(where, error) from error
     if model.config.pad_token_id is None:
         model.config.pad_token_id = pad_id(tokenizer)
