@@ -24,6 +24,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 SHARED = Path(__file__).parents[2] / "shared"
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_python_s() -> Iterator[None]:
+    """A test that runs a whole command leaves Ctrl-C to the system, which would end the suite."""
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """As many threads as a process started by a test has: sums come out the same to the bit."""
