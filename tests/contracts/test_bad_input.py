@@ -63,3 +63,11 @@ def test_a_bad_call_ends_in_one_of_our_sentences(name, call, made, place):
         assert "argument" in str(caught.value)
     assert len(str(caught.value)) > 15
     assert list(place.iterdir()) == []
+
+
+def test_a_pipe_that_would_be_read_twice_is_refused(capsys):
+    """`patterns - --predictive` would find its second reading empty."""
+    from headscope import cli
+
+    assert cli.run(["patterns", "-", "--predictive", "4"]) == 2
+    assert "write it to a file" in " ".join(capsys.readouterr().err.split())
