@@ -108,3 +108,12 @@ def test_a_scope_is_one_line(tiny_bert: hs.Scope) -> None:
     )
     edited = tiny_bert.without([(0, 1)])
     assert repr(edited).endswith("cpu, 1 edits>") and len(repr(edited)) < 120
+
+
+def test_summaries_of_an_encoder_decoder_say_which_part_a_head_is_in(tiny_t5: hs.Scope) -> None:
+    reading = tiny_t5.read("the cat sat", target="the dog")
+    for said in (repr(reading), repr(tiny_t5)):
+        assert all(kind in said for kind in ("encoder", "decoder", "cross"))
+    texts = ["the cat sat on the mat", "the dog ran"]
+    best = hs.survey(tiny_t5, texts, progress=False).top("entropy", 3)
+    assert set(best["kind"]) <= {"encoder", "decoder", "cross"}
