@@ -10,6 +10,7 @@ from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each, answer_each_plainly, stack_of
 from headscope.edits.disable import chosen_kind
 from headscope.edits.modes import mode as find_mode
+from headscope.edits.sweep.layers import find_stack
 from headscope.edits.sweep.sweep import Sweep
 from headscope.tasks.metrics import METRICS
 from headscope.tasks.questions import Questions, make_questions, token_answers, token_losses
@@ -132,6 +133,27 @@ def test_the_last_layer_is_computed_only_where_the_answers_look(architecture, lo
     with Sweep(scope, stack, inputs, lambda out, _: out.logits, find_mode("zero")) as sweep:
         assert sweep.last is not None
         assert sweep.last.look.shape == (3, looked)
+
+
+@pytest.mark.parametrize("read", [[-1], [1, -1]])
+def test_words_are_scored_only_where_the_answers_look(tiny_llama, read):
+    """Held to full passes too, whose logits are the model's own at these positions."""
+    inputs = dict(tiny_llama.encode([TEXTS[1]]).inputs)
+    calls = []
+    tiny_llama.forward(inputs, calls.append)
+    stack = find_stack(tiny_llama.model, "decoder", calls)
+    assert stack is not None
+
+    def answers(out, _):
+        return out.logits[:, read].flatten(1)
+
+    with Sweep(tiny_llama, stack, inputs, answers, find_mode("zero")) as sweep:
+        swept = sweep.answers(0, [(0,), (2,)], 2)
+    full = [answers(tiny_llama.without([(0, head)], mode="zero").forward(inputs), 1)
+            for head in (0, 2)]  # fmt: skip
+    torch.testing.assert_close(swept, torch.stack(full), atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(full[0], full[1], atol=1e-3)
+    assert sweep._scored is not None and sweep._scored._look.shape == (1, len(read))
 
 
 def test_layers_are_left_as_they_were_found():

@@ -3,8 +3,8 @@
 For an edit of layer l the layers below l are stood in for by what they gave in the plain pass;
 at layer l the attention is computed once for all edits of that layer, which differ only in some
 heads' outputs; from there on the edits run side by side as copies of the batch. In the last
-layer only the positions that reach the answers are computed. What cannot be taken apart so is
-run whole, and what is run is always the model's own code.
+layer and the output layer only the positions that reach the answers are computed. What cannot be
+taken apart so is run whole, and what is run is always the model's own code.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from headscope.capture.interface import apply
 from headscope.edits.modes import Instead
 from headscope.edits.sweep.answer_positions import positions_read
 from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
+from headscope.edits.sweep.output_rows import OutputRows, output_layer
 from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
@@ -50,6 +51,7 @@ class Sweep:
         self.batch = len(next(iter(inputs.values())))
         self.baseline: Tensor  # b o
         self.last: SlicedLast | None = None  # the last layer cut to the positions that matter
+        self._scored: OutputRows | None = None  # the output layer, cut likewise
         self.on_call: OnCall | None = None  # what the pass now running wants of the calls
         self._read = read
         self._outputs: list[Any] = []  # what each layer returned in the plain pass
@@ -64,7 +66,10 @@ class Sweep:
             self._open.enter_context(evaluating(self.scope.model))
             self._open.enter_context(capture(self.scope.model, self._sink, lazy=True))
             self._plain_pass()
-            self.last = self._sliced_last()
+            look = self._positions_read()
+            if look is not None:
+                self.last = self._sliced_last(look)
+                self._scored = self._output_rows(look)
         except BaseException:
             self._open.close()
             raise
@@ -120,7 +125,10 @@ class Sweep:
 
     def _run(self, copies: int) -> Tensor:
         inputs = repeated(self.inputs, self.batch, copies)
-        return self._read(self.scope.model(**inputs, **self._settings), copies)
+        with contextlib.ExitStack() as undo:
+            if self._scored is not None:
+                undo.enter_context(standing_in(self._scored.layer, self._scored.forward))
+            return self._read(self.scope.model(**inputs, **self._settings), copies)
 
     def _plain_pass(self) -> None:
         def keep_layer(module: nn.Module, given: Any, output: Any) -> None:
@@ -153,24 +161,40 @@ class Sweep:
                     undo.enter_context(standing_in(layer, lambda *a, **k: given))
             yield
 
-    def _sliced_last(self) -> SlicedLast | None:
-        """The last layer cut to where the answers look, if that gives the same answers."""
-        layers = len(self.stack.layers)
+    def _positions_read(self) -> Tensor | None:
+        """b p: where in the last layer the answers look; None where that is most of it."""
         hidden = hidden_of(self._outputs[-1]).detach().clone().requires_grad_()
-        with torch.enable_grad(), self._reusing(layers, 1, hidden):
-            look = positions_read(self._run(1), hidden)
-        if look is None:
-            return None
+        with torch.enable_grad(), self._reusing(len(self.stack.layers), 1, hidden):
+            return positions_read(self._run(1), hidden)
+
+    def _sliced_last(self, look: Tensor) -> SlicedLast | None:
+        """The last layer cut to where the answers look, if that gives the same answers."""
         sliced = SlicedLast(self, look)
         try:
             with (
-                self._reusing(layers - 1, 1),
+                self._reusing(len(self.stack.layers) - 1, 1),
                 standing_in(self.stack.layers[-1], sliced.forward),
             ):
-                again = self._run(1)
+                return sliced if self._unchanged(self._run(1)) else None
         except Exception:  # a layer that cannot take a shorter input is run whole
             return None
-        return sliced if torch.allclose(again, self.baseline, rtol=1e-4, atol=1e-5) else None
+
+    def _output_rows(self, look: Tensor) -> OutputRows | None:
+        """The output layer cut likewise, on the same condition."""
+        layer = output_layer(self.scope.model)
+        if layer is None:
+            return None
+        self._scored = OutputRows(layer, look, hidden_of(self._outputs[-1]).shape[1])
+        try:
+            with self._reusing(len(self.stack.layers), 1):
+                return self._scored if self._unchanged(self._run(1)) else None
+        except Exception:  # as above
+            return None
+        finally:
+            self._scored = None
+
+    def _unchanged(self, answers: Tensor) -> bool:
+        return torch.allclose(answers, self.baseline, rtol=1e-4, atol=1e-5)
 
 
 def _without_cache(model: nn.Module) -> dict[str, Any]:
