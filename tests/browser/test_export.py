@@ -64,9 +64,9 @@ def same(page: Any, figure: Any, where: str, share: bool = False) -> None:
         if figure and abs(first) > 3e-3:
             assert page[0][:-1] == figure[0][:-1], where
     elif isinstance(figure, list) and where.endswith((".dot", ".scaled")):
-        # q and k are rounded so that weights are right to 1e-3; their products are so to 1e-2
-        most = max(1.0, *map(abs, figure))
-        assert page == pytest.approx(figure, abs=1e-2 * most), where
+        for one, two in zip(page, figure, strict=True):  # right to the digits that are written
+            digit = 0.1 if abs(two) >= 100 else 0.01 if abs(two) >= 10 else 0.001
+            assert one == pytest.approx(two, abs=digit), where
     elif isinstance(figure, list):
         assert len(page) == len(figure), where
         for at, (one, two) in enumerate(zip(page, figure, strict=True)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-TYPES = {"uint16": "<u2", "uint8": "u1", "int8": "i1", "float16": "<f2", "float32": "<f4"}
+TYPES = {"uint16": "<u2", "uint8": "u1", "int8": "i1", "float32": "<f4"}
 
 
 class Container:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,39 @@ def test_weights_arrive_right_to_a_thousandth_as_maps_or_as_q_and_k(reading, neu
         for at, layer in enumerate(part.numbers):
             error = np.abs(container.weights(number, at) - part.weights(layer)).max()
             assert error <= 1e-3, (part.kind, layer)
+
+
+def off_by(container, reading) -> float:
+    """The most any q·k or scaled score is off, in steps of the last digit the page writes of it."""
+    most = 0.0
+    for number, part in enumerate(reading.parts.values()):
+        sent = container.header["parts"][number]["per_layer"]
+        for at, name in enumerate(part.numbers):
+            layer = part.layer(name)
+            true, got = (
+                np.einsum("htd,hsd->hts", q, np.repeat(k, len(q) // len(k), axis=0))
+                for q, k in (
+                    (layer.q.astype(float), layer.k.astype(float)),
+                    [container.array(sent[at][each]).astype(float) for each in "qk"],
+                )
+            )
+            for scale in (1.0, sent[at]["scaling"]):
+                size = np.abs(true * scale)
+                digit = np.select([size >= 100, size >= 10], [0.1, 0.01], 0.001)
+                most = max(most, float((np.abs(got - true) * scale / digit).max()))
+    return most
+
+
+@pytest.mark.parametrize("times", [1, 30])
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama", "tiny_t5"])
+def test_scores_arrive_right_to_the_digits_the_page_writes(name, times, request):
+    scope = copy.deepcopy(request.getfixturevalue(name))
+    for each, weights in scope.model.named_parameters():
+        if each.endswith(("query.weight", "q_proj.weight", ".q.weight")):
+            weights.data *= times  # scores in the hundreds
+    reading = scope.read(*PAIR)
+    container = Container(discover()["neuron"].build(reading).container())
+    assert off_by(container, reading) <= 1
 
 
 def test_q_and_k_travel_without_maps_when_they_are_asked_for(tiny_llama):
@@ -109,3 +144,5 @@ def test_real_heads_at_128_tokens_are_right_to_a_thousandth(minilm, shared_data)
         for at, layer in enumerate(reading.part().numbers):
             error = np.abs(container.weights(0, at) - reading.part().weights(layer)).max()
             assert error <= 1e-3, (neurons, layer, error)
+        if neurons:
+            assert off_by(container, reading) <= 1

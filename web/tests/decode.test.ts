@@ -1,19 +1,10 @@
 import { deflateRawSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { openContainer } from "../src/protocol/container";
-import { decode, fromBase64, fromHalf, joinPlanes } from "../src/protocol/decode";
+import { decode, fromBase64, joinPlanes } from "../src/protocol/decode";
 import type { BufferEntry } from "../src/protocol/types";
 
 const entry = (change: Partial<BufferEntry>): BufferEntry => ({ dtype: "uint8", shape: [1], offset: 0, bytes: 0, codec: "raw", ...change });
-
-describe("half precision", () => {
-  it("decodes the values the standard names", () => {
-    const codes = Uint16Array.of(0x0000, 0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x3555, 0x7c00, 0xfc00);
-    const truth = [0, 1, -2, 65504, 2 ** -14, 2 ** -24, 0.333251953125, Infinity, -Infinity];
-    expect([...fromHalf(codes)]).toEqual(truth.map(Math.fround));
-    expect(fromHalf(Uint16Array.of(0x7e00))[0]).toBeNaN();
-  });
-});
 
 describe("buffers", () => {
   it("come back from planes and deflate", async () => {

@@ -28,39 +28,14 @@ export function joinPlanes(bytes: Uint8Array, itemSize: number): Uint8Array {
   return joined;
 }
 
-let halfTable: Float32Array | null = null;
-
-/** All 65,536 half-precision values: one look-up a number is the quickest decoding there is. */
-function halves(): Float32Array {
-  if (halfTable) return halfTable;
-  const table = new Float32Array(65536);
-  for (let code = 0; code < 65536; code++) {
-    const sign = code & 0x8000 ? -1 : 1;
-    const exponent = (code >> 10) & 31;
-    const fraction = code & 1023;
-    if (exponent === 0) table[code] = sign * fraction * 2 ** -24;
-    else if (exponent === 31) table[code] = fraction ? NaN : sign * Infinity;
-    else table[code] = sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
-  }
-  halfTable = table;
-  return table;
-}
-
-export function fromHalf(codes: Uint16Array): Float32Array {
-  const table = halves();
-  const values = new Float32Array(codes.length);
-  for (let i = 0; i < codes.length; i++) values[i] = table[codes[i]];
-  return values;
-}
-
-const itemSizes = { uint16: 2, float16: 2, float32: 4, uint8: 1, int8: 1, bit: 1 } as const;
+const itemSizes = { uint16: 2, float32: 4, uint8: 1, int8: 1, bit: 1 } as const;
 
 export function expectedBytes(entry: BufferEntry): number {
   const items = entry.shape.reduce((product, side) => product * side, 1);
   return entry.dtype === "bit" ? Math.ceil(items / 8) : items * itemSizes[entry.dtype];
 }
 
-/** Codes as stored: float16 becomes float32, uint16 and uint8 stay codes (value = code * entry.scale). */
+/** Codes as stored: uint16 and uint8 stay codes (value = code * entry.scale). */
 export async function decode(entry: BufferEntry, stored: Uint8Array, name = "a buffer"): Promise<Numbers> {
   let bytes = entry.codec === "deflate" ? await inflate(stored) : stored;
   if (bytes.length !== expectedBytes(entry)) {
@@ -73,8 +48,6 @@ export async function decode(entry: BufferEntry, stored: Uint8Array, name = "a b
   switch (entry.dtype) {
     case "uint16":
       return new Uint16Array(buffer, byteOffset, bytes.length / 2);
-    case "float16":
-      return fromHalf(new Uint16Array(buffer, byteOffset, bytes.length / 2));
     case "float32":
       return new Float32Array(buffer, byteOffset, bytes.length / 4);
     case "int8":

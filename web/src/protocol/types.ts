@@ -104,11 +104,11 @@ export interface Layer {
   softcap?: number | null;
   /** float32 (heads,): one extra logit per head that takes mass and is not a key. */
   sinks?: { buffer: string } | null;
-  /** uint16 | uint8 | float16 | float32 (heads, t, s), weight = code * scale. Preferred when both are here. */
+  /** uint16 | uint8 | float32 (heads, t, s), weight = code * scale. Preferred when both are here. */
   maps?: { buffer: string } | null;
-  /** float16 | float32 | int8 (heads, t, dim), after rotary. */
+  /** float32 (heads, t, dim), after rotary. */
   q?: { buffer: string } | null;
-  /** float16 | float32 | int8 (groups, s, dim), after rotary, not repeated. */
+  /** float32 (groups, s, dim), after rotary, not repeated. */
   k?: { buffer: string } | null;
   /** Some heads alone, where the layer does not travel whole: a page with a budget, a long text. */
   pieces?: Piece[];
@@ -187,7 +187,7 @@ export interface TableColumn {
 }
 
 export interface BufferEntry {
-  dtype: "uint16" | "uint8" | "int8" | "float16" | "float32" | "bit";
+  dtype: "uint16" | "uint8" | "int8" | "float32" | "bit";
   shape: number[];
   offset: number;
   /** Length as stored, that is after compression. */

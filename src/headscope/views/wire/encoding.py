@@ -1,8 +1,8 @@
 """Maps, or q and k: whichever makes the smaller page and still shows every number right to 1e-3.
 
 A map grows with the square of the text, q and k grow with the text. The size of maps is foretold
-from the entropy of a few rows. q and k are sent only where they are proven, on tested queries, to
-give back the captured weights; an edited head, for one, cannot be had from them.
+from the entropy of a few rows. q and k are sent instead only where they are proven, on tested
+queries, to give back the captured weights; an edited head, for one, cannot be had from them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention
-from headscope.views.wire.packing import rounded, weight_codes
-from headscope.views.wire.softmax import Floats, weights_of_rows
+from headscope.views.wire.packing import FLOAT_MANTISSA, rounded, weight_codes
+from headscope.views.wire.softmax import Floats, scores_of_rows, weights_of_rows
 
 TESTED_ERROR = 4e-4  # on tested queries; a number shown may be off by 1e-3
 SPREAD, LARGEST = 20, 8  # tested queries of each head
-MANTISSAS = (6, 8, 10, 12, 14, 16)  # bits tried
-NEURON_BITS = 14.5  # of one neuron after packing, as a first guess
+MANTISSAS = (14, 16, 18, 20, FLOAT_MANTISSA)  # bits tried; 14 hold the four digits shown of q and k
+NEURON_BITS = 20.5  # of one neuron after packing, as a first guess
 MAPS_AT_MOST = 48_000_000  # weights; packing more as maps takes seconds
 
 
@@ -29,7 +29,6 @@ class Neurons:
 
     q: Floats
     k: Floats
-    bits: int  # the most mantissa bits any head needs
     exact: bool  # they give back the captured weights
 
 
@@ -46,23 +45,34 @@ def bits_per_weight(layer: LayerAttention) -> float:
 
 
 def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
-    """Each head's shortest mantissa with which its tested queries come out right."""
+    """Each head's shortest mantissa with which its tested queries come out right: their weights,
+    and the scores that the neuron view writes out."""
     rows = _tested(q)
     each = np.arange(q.shape[0])[:, None]
-    full = weights_of_rows(layer, q, k, rows)
+    full, scores = weights_of_rows(layer, q, k, rows), scores_of_rows(q, k, rows)
     kept = layer.weights
     truth = full if kept is None else kept[each, rows]
     exact = bool(np.abs(full - truth).max() <= TESTED_ERROR)
+    scaling = layer.scaling or 1.0
+    allowed = np.minimum(last_digit(scores), last_digit(scores * scaling) / scaling) / 2
     group = np.arange(q.shape[0]) * k.shape[0] // q.shape[0]  # of each head
     q_bits = np.full(q.shape[0], MANTISSAS[-1])
-    for bits in reversed(MANTISSAS[:-1]):  # each step down only while it still holds
-        got = weights_of_rows(layer, rounded(q, bits), rounded(k, bits), rows)
-        right = np.abs(got - full).max(axis=(1, 2)) <= TESTED_ERROR
-        q_bits[right & (q_bits <= bits + 2)] = bits
+    for place in reversed(range(len(MANTISSAS) - 1)):  # each step down only while it still holds
+        short_q, short_k = rounded(q, MANTISSAS[place]), rounded(k, MANTISSAS[place])
+        wrong = np.abs(scores_of_rows(short_q, short_k, rows) - scores) > allowed
+        off = np.abs(weights_of_rows(layer, short_q, short_k, rows) - full) > TESTED_ERROR
+        right = ~(wrong | off).any(axis=(1, 2))
+        q_bits[right & (q_bits <= MANTISSAS[place + 1])] = MANTISSAS[place]
         if not right.any():
             break
     k_bits = np.array([q_bits[group == one].max() for one in range(k.shape[0])])
-    return Neurons(_each_rounded(q, q_bits), _each_rounded(k, k_bits), int(q_bits.max()), exact)
+    return Neurons(_each_rounded(q, q_bits), _each_rounded(k, k_bits), exact)
+
+
+def last_digit(values: Floats) -> Floats:
+    """What one step of the last digit is worth, as the page writes a signed value."""
+    size = np.abs(values)
+    return np.where(size >= 100, 0.1, np.where(size >= 10, 0.01, 0.001)).astype(np.float32)
 
 
 def _tested(q: Floats) -> NDArray[np.intp]:  # h r

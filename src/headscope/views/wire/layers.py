@@ -17,12 +17,11 @@ from headscope.views.wire.packing import (
     FINE_STEP,
     WEIGHT_STEP,
     Packed,
-    pack_neurons,
     pack_numbers,
     pack_weights,
 )
 
-NEURONS_BESIDES_MAPS = 1_000_000  # bytes of q and k that a page of maps may carry along
+NEURONS_BESIDES_MAPS = 1_400_000  # bytes of q and k that a page of maps may carry along
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def pack(layer: LayerAttention, plan: Plan) -> Piece:
     own_q, own_k = (layer.q, layer.k) if plan.neurons else (None, None)
     if own_q is not None and own_k is not None:
         neurons = encoding.send_neurons(layer, own_q, own_k)
-        q, k = pack_neurons(neurons.q, neurons.bits), pack_neurons(neurons.k, neurons.bits)
+        q, k = pack_numbers(neurons.q), pack_numbers(neurons.k)
         send_maps = send_maps or not neurons.exact
     maps = layer.weights if send_maps or q is None else None
     step = FINE_STEP if plan.fine else WEIGHT_STEP

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 WEIGHT_STEP = 1e-3  # a weight is sent to the nearest step: off by at most half of it
 FINE_STEP = 1 / 65535  # where weights are added up: a sound is 1,500 moments, each with very little
-FLOAT_MANTISSA, HALF_MANTISSA, HALF_LARGEST = 23, 10, 65504.0
+FLOAT_MANTISSA = 23
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,8 @@ def rounded(values: NDArray[np.float32], bits: int) -> NDArray[np.float32]:
     return code.view(np.float32)
 
 
-def pack_neurons(values: NDArray[np.float32], bits: int) -> Packed:
-    """q or k, rounded to at most `bits` of mantissa: in half precision where that holds them."""
-    if bits <= HALF_MANTISSA and np.abs(values).max(initial=0.0) < HALF_LARGEST:
-        values = values.astype(np.float16)  # pyright: ignore[reportAssignmentType]
-    return Packed(str(values.dtype), values.shape, deflate(_planes(values)), "deflate", planes=True)
-
-
 def pack_numbers(values: NDArray[np.floating]) -> Packed:
-    """Small tables, exact to float32."""
+    """Exact to float32; what was rounded to fewer bits takes fewer bytes."""
     values = np.ascontiguousarray(values, dtype=np.float32)
     return Packed("float32", values.shape, deflate(_planes(values)), "deflate", planes=True)
 

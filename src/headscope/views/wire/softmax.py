@@ -16,6 +16,13 @@ from headscope.reading import LayerAttention
 Floats = NDArray[np.float32]
 
 
+def scores_of_rows(q: Floats, k: Floats, rows: NDArray[np.intp]) -> Floats:  # h r s
+    """q·k of some queries, before scaling, bias and mask."""
+    heads, groups = q.shape[0], k.shape[0]
+    chosen = np.take_along_axis(q, rows[:, :, None], axis=1)
+    return np.stack([chosen[head] @ k[head * groups // heads].T for head in range(heads)])
+
+
 def weights_of_rows(
     layer: LayerAttention,
     q: NDArray[np.floating],  # h t d
