@@ -56,6 +56,7 @@ def test_the_wheel_carries_the_front_end_and_the_bundled_model(wheel: Path) -> N
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert "headscope/surfaces/static/headscope.js" in names
+    assert "headscope/surfaces/static/headscope-heads.js" in names
     assert "headscope/models/bundled/model.safetensors" in names
     assert "headscope/models/bundled/tokenizer.json" in names
     assert not any(name.startswith(("web/", "tests/", "training/")) for name in names)

@@ -21,11 +21,14 @@ class FrontEndHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         web = Path(self.root) / "web"
-        bundle = Path(self.root) / "src" / "headscope" / "surfaces" / "static" / "headscope.js"
-        if is_stale(web, bundle):
+        static = Path(self.root) / "src" / "headscope" / "surfaces" / "static"
+        further = [f"headscope-{each.name}.js" for each in web.glob("src/more/*")]
+        bundles = [static / name for name in ("headscope.js", *further)]
+        if any(is_stale(web, bundle) for bundle in bundles):
             build_front_end(web)
-        if not bundle.is_file():
-            raise RuntimeError(f"The front end was not built: {bundle} is missing.")
+        for bundle in bundles:
+            if not bundle.is_file():
+                raise RuntimeError(f"The front end was not built: {bundle} is missing.")
 
 
 def is_stale(web: Path, bundle: Path) -> bool:

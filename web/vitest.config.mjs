@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { viewsModule } from "./build.mjs";
+import { ownViews, viewsModule } from "./build.mjs";
 
 export default defineConfig({
   test: { include: ["tests/**/*.test.ts"] },
@@ -7,7 +7,7 @@ export default defineConfig({
     {
       name: "discover-views",
       resolveId: (id) => (id === "virtual:views" ? "\0views" : null),
-      load: (id) => (id === "\0views" ? viewsModule() : null),
+      load: (id) => (id === "\0views" ? viewsModule([ownViews]) : null),
     },
   ],
 });

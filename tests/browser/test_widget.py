@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 
 import headscope as hs
-from headscope.surfaces.bundle import bundle
 
 PAIR = ("the cat sat on the mat", "a dog ran")
 
@@ -54,7 +53,7 @@ def shown(new_page, widget):
     page.route(
         "http://notebook/**",
         lambda route: (
-            route.fulfill(body=bundle(), content_type="text/javascript")
+            route.fulfill(body=str(widget._esm), content_type="text/javascript")
             if route.request.url.endswith(".js")
             else route.fulfill(body=PAGE, content_type="text/html")
         ),
@@ -90,3 +89,9 @@ def test_a_widget_that_is_closed_leaves_nothing_behind(new_page, tiny_bert):
     page.evaluate("model.set('state', {layer: 0})")
     assert page.locator("#cell").evaluate("cell => cell.headscope") is None
     assert len(saved) == before
+
+
+def test_a_view_of_a_further_script_brings_it_along(new_page, tiny_bert):
+    page, _ = shown(new_page, hs.head_scatter(tiny_bert.read(*PAIR)).widget())
+    heads = tiny_bert.read(*PAIR).attention.sizes
+    assert page.locator("circle[data-point]").count() == heads["layer"] * heads["head"]

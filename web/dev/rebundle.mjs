@@ -6,7 +6,7 @@ import { bundle } from "../build.mjs";
 
 const folder = fileURLToPath(new URL("../dist/dev/", import.meta.url));
 const script = join(folder, "headscope.js");
-const { gzipped } = await bundle(script);
+const [{ gzipped }] = await bundle(script);
 const code = readFileSync(script, "utf8");
 const tag = '<script type="module" nonce="dev">';
 for (const name of readdirSync(folder).filter((each) => each.endsWith(".html"))) {

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from headscope.surfaces.bundle import bundle
-from headscope.views import ViewData
+from headscope.views import ViewData, discover
 
 _STYLE = """:root{color-scheme:light dark}
 html,body{margin:0;height:100%}
@@ -28,7 +28,7 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
     """The page as text."""
     shown = [views] if isinstance(views, ViewData) else list(views)
     name = title or str(shown[0].header.get("caption") or "headscope")
-    script = bundle()
+    script = bundle(*needed(shown))
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -59,6 +59,16 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
 </body>
 </html>
 """
+
+
+def needed(views: Iterable[ViewData]) -> tuple[str, ...]:
+    """The further scripts that hold a view these open on or offer (`BUNDLE` of its file)."""
+    names = {
+        name for view in views for name in (view.header["view"], *view.header.get("views", []))
+    }
+    found = discover()
+    scripts = {getattr(found[name], "BUNDLE", None) for name in names if name in found}
+    return tuple(sorted(name for name in scripts if name))
 
 
 def element(view: ViewData) -> str:

@@ -10,7 +10,8 @@ import anywidget
 import traitlets
 
 from headscope.errors import HeadscopeError
-from headscope.surfaces.bundle import PATH
+from headscope.surfaces.bundle import PATH, bundle
+from headscope.surfaces.page import needed
 from headscope.views import Sending, discover
 from headscope.views.wire.layer import layer_data
 
@@ -31,6 +32,8 @@ class Widget(anywidget.AnyWidget):
         layer = empty.header["state"].get("layer")
         only = () if layer is None else (layer,)
         first = build(source, sending=replace(sending, only=only), **selection)
+        if further := needed([first]):
+            self._esm = bundle(*further)
         super().__init__(container=first.container(), state=dict(first.header["state"]))
         self._source = source
         self.on_msg(self._answer)

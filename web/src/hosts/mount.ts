@@ -1,7 +1,8 @@
 /** Puts a view into an element, behind a shadow root, so that pages and views leave each other alone. */
 import { createElement, render } from "preact";
 import { Chrome } from "../instrument/chrome";
-import { Instrument, adoptStyle } from "../instrument/instrument";
+import { adoptStyle, takeIn } from "../instrument/definitions";
+import { Instrument } from "../instrument/instrument";
 import { openContainer } from "../protocol/container";
 import type { MountOptions, Mounted, Source } from "../protocol/types";
 import { make } from "../render/dom";
@@ -17,6 +18,7 @@ export function mount(element: HTMLElement, source: Source | ArrayBuffer | Uint8
 
 /** `bare`: no title, caption and theme of its own, because the app around it has them. */
 export function mountInto(element: HTMLElement, source: Source, options: MountOptions, bare: boolean) {
+  takeIn();
   const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
   adoptStyle(root);
   const frame = make("div", { class: bare ? "hs bare" : "hs", tabindex: -1, role: "region", "aria-label": `Attention of ${source.header.model}` });

@@ -1,5 +1,4 @@
 /** A mounted view: one store, one reading, one stage; the chrome and the keys around it. */
-import views from "virtual:views";
 import { Reading } from "../protocol/reading";
 import type { Kind, MountOptions, Mounted, Source, State, ViewName } from "../protocol/types";
 import { headColours } from "../render/palette";
@@ -8,37 +7,18 @@ import type { Shade } from "../render/palette";
 import { copyText, make } from "../render/dom";
 import { crops } from "../render/crops";
 import { Tooltip } from "../render/tooltip";
-import { addOwn, defaults } from "../state/state";
 import { Store } from "../state/store";
-import style from "../style.css";
 import type { Context, Legend, View, ViewDefinition } from "../views/view";
+import { definitions } from "./definitions";
 import { listenToKeys } from "./keys";
 import { Painting } from "./painting";
 import { prefetch } from "./prefetch";
-
-export const definitions: ViewDefinition[] = [...views].sort((a, b) => a.place - b.place);
-addOwn("view", defaults.view, definitions.map((view) => view.name));
-for (const { choices, keeps } of definitions) {
-  for (const { name, entries } of choices ?? []) addOwn(name, entries[0][0], entries.map(([value]) => value));
-  for (const [name, value] of Object.entries(keeps ?? {})) addOwn(name, value);
-}
 
 export interface Notice {
   status: string;
   legend: Legend | null;
   help: boolean;
   finding: boolean;
-}
-
-let sheet: CSSStyleSheet | null = null;
-
-/** A constructed sheet needs no permission from a Content-Security-Policy. */
-export function adoptStyle(root: ShadowRoot): void {
-  if (!sheet) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync([style, ...definitions.map((view) => view.style ?? "")].join("\n"));
-  }
-  root.adoptedStyleSheets = [sheet];
 }
 
 export class Instrument implements Mounted {

@@ -17,8 +17,9 @@ from time import monotonic
 
 from headscope.surfaces.app.guard import Application, Message, Receive, Scope, Send, answer
 from headscope.surfaces.app.start.kept import FirstScreen
-from headscope.surfaces.bundle import bundle
+from headscope.surfaces.bundle import bundle, further_script
 
+SCRIPT = b"text/javascript; charset=utf-8"
 PATIENCE = 1.5  # seconds for a page to ask for the kept first screen before torch is imported
 
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
@@ -97,7 +98,9 @@ class Front:
         if method in ("GET", "HEAD") and path == "/":
             await _text(send, PAGE, b"text/html; charset=utf-8")
         elif method in ("GET", "HEAD") and path == "/static/headscope.js":
-            await _text(send, bundle(), b"text/javascript; charset=utf-8")
+            await _text(send, bundle(), SCRIPT)
+        elif method in ("GET", "HEAD") and path == "/static/headscope-heads.js":
+            await _text(send, further_script("heads"), SCRIPT)
         elif method == "GET" and path == "/api/start":
             await answer(send, 200, self.stage.seen())
         else:

@@ -3,7 +3,7 @@ import { render } from "preact";
 import type { JSX } from "preact";
 import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { useInstrument } from "../../instrument/chrome";
-import { adoptStyle } from "../../instrument/instrument";
+import { adoptStyle } from "../../instrument/definitions";
 import type { Instrument } from "../../instrument/instrument";
 import { make, number } from "../../render/dom";
 import type { State } from "../../protocol/types";

@@ -1,6 +1,6 @@
 /** A head's profiles as small charts: bars for places, rows for tokens. */
-import type { HeadPage } from "../../protocol/atlas";
-import { make, number, valueText, visible } from "../../render/dom";
+import type { HeadPage } from "../../../protocol/atlas";
+import { make, number, valueText, visible } from "../../../render/dom";
 import { svg } from "../scatter/geometry";
 
 const [width, height] = [260, 54];

@@ -1,4 +1,4 @@
-import type { ViewDefinition } from "../view";
+import type { ViewDefinition } from "../../../views/view";
 import { ScatterView } from "./scatter";
 import { planeKeeps } from "./state";
 import style from "./scatter.css";

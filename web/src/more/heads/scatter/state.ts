@@ -1,5 +1,5 @@
 /** What views of many heads keep in the state beside what all views share. */
-import type { HeadTable, State } from "../../protocol/types";
+import type { HeadTable, State } from "../../../protocol/types";
 
 export interface PlaneState extends State {
   /** Names of columns; an empty size: all points alike. */

@@ -1,7 +1,7 @@
 /** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
-import type { AtlasData, AtlasExample } from "../../protocol/atlas";
-import type { Label } from "../../protocol/types";
-import { make, valueText, visible, weightText } from "../../render/dom";
+import type { AtlasData, AtlasExample } from "../../../protocol/atlas";
+import type { Label } from "../../../protocol/types";
+import { make, valueText, visible, weightText } from "../../../render/dom";
 import { offsetChart, tokenLists } from "./charts";
 
 export interface Asked {

@@ -1,9 +1,9 @@
 /** The scatter of heads in a view of its own. */
-import type { State } from "../../protocol/types";
-import { make } from "../../render/dom";
-import { drawThumbnail } from "../../render/thumbnails";
-import type { Thumbnails } from "../../protocol/reading";
-import type { Context, View } from "../view";
+import type { State } from "../../../protocol/types";
+import { make } from "../../../render/dom";
+import { drawThumbnail } from "../../../render/thumbnails";
+import type { Thumbnails } from "../../../protocol/reading";
+import type { Context, View } from "../../../views/view";
 import { HeadPlane } from "./plane";
 import { ofPlane, placeOf } from "./state";
 

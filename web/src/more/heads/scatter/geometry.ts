@@ -1,5 +1,5 @@
 /** Where points stand in the plane, round numbers along its sides, and what a gesture encloses. */
-import { make } from "../../render/dom";
+import { make } from "../../../render/dom";
 
 export type Point = [number, number];
 type Attributes = Record<string, string | number>;

@@ -1,10 +1,10 @@
 /** The atlas: heads as points and as a table, and a page for the head in hand. */
-import { AtlasData } from "../../protocol/atlas";
-import type { State } from "../../protocol/types";
-import { make } from "../../render/dom";
+import { AtlasData } from "../../../protocol/atlas";
+import type { State } from "../../../protocol/types";
+import { make } from "../../../render/dom";
 import { HeadPlane } from "../scatter/plane";
 import { ofPlane, placeOf } from "../scatter/state";
-import type { Context, View } from "../view";
+import type { Context, View } from "../../../views/view";
 import { offsetChart } from "./charts";
 import { headPage } from "./head_page";
 import type { Asked } from "./head_page";

@@ -1,5 +1,5 @@
 /** The heads as a table: sorted by any number, filtered by label or by what is chosen, taken along as CSV. */
-import { make, valueText } from "../../render/dom";
+import { make, valueText } from "../../../render/dom";
 import type { HeadPlane } from "../scatter/plane";
 import { titleOf } from "../scatter/plane";
 import { headOf, numberOf, placeOf } from "../scatter/state";

@@ -1,11 +1,11 @@
 /** The plane of heads with its menus, and the layer × head map beside it: each marks what is chosen in the other. */
-import type { HeadTable, Label, TableColumn } from "../../protocol/types";
-import { make, valueText } from "../../render/dom";
-import { css } from "../../render/oklch";
-import { at, diverging, sequential } from "../../render/scales";
-import type { TooltipRow } from "../../render/tooltip";
-import { cellAt, headGrid, rangeOf, share } from "../head_map/grid";
-import type { Context } from "../view";
+import type { HeadTable, Label, TableColumn } from "../../../protocol/types";
+import { make, valueText } from "../../../render/dom";
+import { css } from "../../../render/oklch";
+import { at, diverging, sequential } from "../../../render/scales";
+import type { TooltipRow } from "../../../render/tooltip";
+import { cellAt, headGrid, rangeOf, share } from "../../../views/head_map/grid";
+import type { Context } from "../../../views/view";
 import { inside, menu, rectangle, span, svg, tickText, ticks } from "./geometry";
 import type { Point } from "./geometry";
 import { headOf, numberOf, ofPlane, placeOf } from "./state";

@@ -1,5 +1,5 @@
 import { planeKeeps } from "../scatter/state";
-import type { ViewDefinition } from "../view";
+import type { ViewDefinition } from "../../../views/view";
 import { AtlasView } from "./atlas";
 import style from "./atlas.css";
 
