@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from headscope.statistics.features.rows import Rows
 from headscope.statistics.kernels import blocks
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.plan import blocks as cut
@@ -32,6 +33,21 @@ def test_the_block_kernel_equals_float64(case, monkeypatch):
         scale = max(1.0, float(expected[name].abs().max()))
         assert float(difference.max()) / scale < 2e-6, name
     assert float(((output - expected_output).abs() * valid[:, :, None, None]).max()) < 5e-3
+
+
+def test_means_over_queries_are_those_of_float64_whatever_is_asked_beside_them():
+    grid = make(CASES[0])[1]
+    batch, queries = grid.query.ids.shape
+    values = torch.rand(batch, 8, 41, queries, generator=torch.Generator().manual_seed(0)) * 100
+    names = [str(number) for number in range(41)]
+    heads = [(0, head) for head in range(8)]
+    together = Rows(grid, heads, names, values, {}).mean("7")
+    alone = Rows(grid, heads, ["7"], values[:, :, 7:8], {}).mean("7")
+    chosen = grid.select("all")
+    for document in range(batch):
+        truth = values[document, :, 7, chosen[document]].double().mean(-1)
+        assert float((together[document] - truth).abs().max()) < 1e-12
+    assert float((together - alone).abs().max()) < 1e-12
 
 
 def test_blocks_cover_every_query_once_and_stay_small():

@@ -11,7 +11,7 @@ from headscope.views.caption import heading
 from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen_heads
 from headscope.views.selection import is_right_to_left, select
-from headscope.views.state import check_token, checked
+from headscope.views.state import check_token, checked, open_heads
 from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
@@ -45,10 +45,7 @@ def build(
     layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     weighting_of(part, options)
     state = {
-        "kind": part.kind,
-        "layer": layer,
-        "heads": heads,
-        "head": heads[0] if heads else 0,
+        **open_heads(part, layer, heads),
         "query": query,
         "key": key,
         **checked(options),

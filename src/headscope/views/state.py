@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, cast
 
@@ -33,6 +33,16 @@ FREE: Mapping[str, type] = {
     "marked": list,
     "column": str,
 }
+
+
+def open_heads(part: Part, layer: int, heads: Sequence[int]) -> dict[str, Any]:
+    """Some heads of one layer; the first is the one that the numbers speak of."""
+    return {
+        "kind": part.kind,
+        "layer": layer,
+        "heads": heads,
+        "head": heads[0] if heads else 0,
+    }
 
 
 def choices() -> dict[str, tuple[str, ...]]:

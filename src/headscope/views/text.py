@@ -17,7 +17,7 @@ from headscope.views.labels import Label, as_labels
 from headscope.views.opening import chosen_heads
 from headscope.views.selection import is_right_to_left
 from headscope.views.shading import Shading, Units, rows_of, shade, units_of
-from headscope.views.state import check_token, checked
+from headscope.views.state import check_token, checked, open_heads
 from headscope.views.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.encoding import sample
@@ -66,10 +66,7 @@ def build(
         hand = [telling_query(part, layer, *heads)]
     weighting_of(part, options)
     state = {
-        "kind": part.kind,
-        "layer": layer,
-        "heads": heads,
-        "head": heads[0] if heads else 0,
+        **open_heads(part, layer, heads),
         "query": hand[0] if hand and side == "query" else None,
         "key": hand[0] if hand and side == "key" else None,
         "also": hand[1:],

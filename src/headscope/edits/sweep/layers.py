@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
@@ -136,11 +135,3 @@ def run_attention_only(
     finally:
         handle.remove()
     return found[0]
-
-
-def same(a: Tensor, b: Tensor) -> bool:
-    """Equal up to what summing in another order does to floating point numbers."""
-    if a.shape != b.shape:
-        return False
-    scale = float(a.detach().abs().max().clamp(min=1e-6))
-    return bool(torch.all((a - b).abs() <= 1e-5 * scale))

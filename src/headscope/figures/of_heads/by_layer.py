@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
+from headscope.figures.of_heads.layer_head_map import layers_by_heads
 
 
 def scatter_by_layer(
@@ -24,11 +25,7 @@ def scatter_by_layer(
     height: float = 2.3,
 ) -> Figure:
     """One dot per head; the line joins the means of the layers."""
-    values = np.asarray(values, dtype=float)
-    if values.ndim != 2:
-        raise ValueError(
-            f"scatter_by_layer needs a layers × heads array, not one of shape {values.shape}."
-        )
+    values = layers_by_heads(values, "scatter_by_layer")
     layers, heads = values.shape
     with style.drawing():
         figure = style.new_figure(width, height)

@@ -29,11 +29,7 @@ def layer_head_map(
     less_is_better: bool = False,  # turns a diverging scale round, so that orange stays the worse
 ) -> Figure:
     """Draw the map with its colour scale; `diverging` centres the scale on zero."""
-    values = np.asarray(values, dtype=float)
-    if values.ndim != 2:
-        raise ValueError(
-            f"layer_head_map needs a layers × heads array, not one of shape {values.shape}."
-        )
+    values = layers_by_heads(values, "layer_head_map")
     rows, columns = values.shape
     show_numbers = (rows * columns <= 200) if numbers is None else numbers
     cell = 0.30 if show_numbers else max(0.10, min(0.24, 4.6 / columns))
@@ -65,6 +61,16 @@ def layer_head_map(
             axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=ink, linewidth=1.2))
         _draw_scale(figure, axes, image, label)
     return figure
+
+
+def layers_by_heads(values: NDArray[np.floating], drawing: str) -> NDArray[np.floating]:
+    """The numbers as the drawing of that name takes them, or a sentence about their shape."""
+    values = np.asarray(values, dtype=float)
+    if values.ndim != 2:
+        raise ValueError(
+            f"{drawing} needs a layers × heads array, not one of shape {values.shape}."
+        )
+    return values
 
 
 def _laid_out(rows: int, columns: int, cell: float) -> tuple[Figure, Axes]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headscope.statistics.features.grid import SELECTIONS, Grid
 
-SPAN = 2048  # queries summed in single precision before the sums go on in double
+SPAN = 2048  # queries a GPU sums in single precision before the sums go on in double
 
 
 class Rows:
@@ -69,10 +69,15 @@ def _sum_over_queries(values: Tensor, weights: Tensor) -> Tensor:
     """b H F t, b t S -> b H F S in double precision."""
     batch, heads, features, queries = values.shape
     flat = values.reshape(batch, heads * features, queries)
-    total = torch.zeros(
-        batch, heads * features, weights.shape[-1], dtype=torch.float64, device=values.device
-    )
-    for start in range(0, queries, SPAN):
-        part = slice(start, start + SPAN)
-        total += torch.bmm(flat[:, :, part], weights[:, part])
+    if values.is_cuda:
+        shape = (*flat.shape[:2], weights.shape[-1])
+        total = torch.zeros(shape, dtype=torch.float64, device=flat.device)
+        for start in range(0, queries, SPAN):
+            part = slice(start, start + SPAN)
+            total += torch.bmm(flat[:, :, part], weights[:, part])
+    else:
+        # in single precision a sum would depend on how many features are summed beside it;
+        # document by document the doubles stay in a processor's cache
+        pairs = zip(flat, weights.double(), strict=True)
+        total = torch.stack([one.double() @ chosen for one, chosen in pairs])
     return total.view(batch, heads, features, -1)

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from time import monotonic
 
-from headscope.surfaces.app.guard import Application, Message, Receive, Scope, Send, answer
+from headscope.surfaces.app.guard import Application, Receive, Scope, Send, answer, body_again
 from headscope.surfaces.app.start.kept import FirstScreen
 from headscope.surfaces.bundle import bundle, further_script
 
@@ -112,7 +112,7 @@ class Front:
                     if path == "/api/predict":  # the last of the first screen's questions
                         self._shown.set()
                     return
-                receive = _again(body, receive)
+                receive = body_again(body, receive)
             while not self._made.is_set():
                 await asyncio.sleep(0.02)
             if self._app is None:
@@ -124,20 +124,6 @@ class Front:
 async def _body(receive: Receive) -> bytes:
     """Guard hands it over in one piece."""
     return (await receive()).get("body", b"")
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A body that was looked at, for the one it was meant for."""
-    given = False
-
-    async def receive_again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again
 
 
 async def _text(send: Send, text: str, kind: bytes) -> None:

@@ -57,66 +57,69 @@ def session_over(models: Models, atlas: Atlas | None = None) -> Session:
 
 def routes_over(session: Session) -> Starlette:
     """Everything that needs a model."""
+    return Starlette(
+        routes=[*_of_models(session), *_of_texts(session), *_of_reading(session)],
+        exception_handlers={TooLongError: _too_long, **_sentences()},
+    )
 
-    async def read(request: Request) -> Response:
-        asked = read_request(await request.body())
-        return _container(await run_in_threadpool(session.read, asked))
 
-    async def media(request: Request) -> Response:
-        asked = await run_in_threadpool(media_request, await request.body())
-        return _container(await run_in_threadpool(session.read, asked))
-
-    async def tokens(request: Request) -> Response:
-        asked = read_request(await request.body())
-        return _json(await run_in_threadpool(session.tokens, asked))
-
-    async def predict(request: Request) -> Response:
-        found = fields(await request.body())
-        asked = reading_id(found), off_heads(found)
-        return _json(await run_in_threadpool(session.predict, *asked))
-
-    async def attribute(request: Request) -> Response:
-        found = fields(await request.body())
-        asked = reading_id(found), target_of(found)
-        return _container(await run_in_threadpool(session.attribute, *asked))
-
-    async def weigh(request: Request) -> Response:
-        found = fields(await request.body())
-        asked = reading_id(found), weighting_of(found), target_of(found)
-        return _container(await run_in_threadpool(session.weigh, *asked))
-
-    async def importance(request: Request) -> Response:
-        found = fields(await request.body())
-        asked = reading_id(found), off_heads(found)
-        return _json(await run_in_threadpool(session.importance, *asked))
-
-    async def write(request: Request) -> Response:
-        asked = write_request(await request.body())
-        return _json(await run_in_threadpool(session.write, asked))
-
-    async def compare(request: Request) -> Response:
-        found = fields(await request.body())
-        asked = reading_id(found), reading_id(found, "other")
-        return _json(await run_in_threadpool(session.compare, *asked))
-
-    async def cancel(request: Request) -> Response:
-        return _json(session.cancel(ticket(fields(await request.body()))))
-
-    async def place(request: Request) -> Response:
-        return _json(session.place(request.path_params["ticket"]))
-
-    def welcome(request: Request) -> Response:
-        return _json(session.welcome())
-
-    def atlas_page(request: Request) -> Response:
-        return _container(session.atlas().page())
-
-    async def open_atlas(request: Request) -> Response:
-        return _json(await run_in_threadpool(session.open_atlas, await request.body()))
+def _of_models(session: Session) -> list[Route]:
+    """What can be opened, the atlas, and work that waits or is called off."""
 
     def atlas_text(request: Request) -> Response:
         number = whole(request.path_params["document"], "document")
         return _json(session.atlas().text(number))
+
+    async def cancel(request: Request) -> Response:
+        return _json(session.cancel(ticket(fields(await request.body()))))
+
+    def place(request: Request) -> Response:
+        return _json(session.place(request.path_params["ticket"]))
+
+    return [
+        Route("/api/models", lambda request: _json(session.welcome())),
+        Route("/api/atlas", lambda request: _container(session.atlas().page())),
+        _posted("/api/atlas", _whole_body, session.open_atlas, _json),
+        Route("/api/atlas/text/{document:str}", atlas_text),
+        Route("/api/queue/{ticket:str}", place),
+        Route("/api/cancel", cancel, methods=["POST"]),
+    ]
+
+
+def _of_texts(session: Session) -> list[Route]:
+    """What is asked of a text, or of a reading by its number, and takes the model's time."""
+
+    def one_reading(body: bytes) -> tuple[Any, ...]:
+        found = fields(body)
+        return reading_id(found), off_heads(found)
+
+    def target(body: bytes) -> tuple[Any, ...]:
+        found = fields(body)
+        return reading_id(found), target_of(found)
+
+    def weighting(body: bytes) -> tuple[Any, ...]:
+        found = fields(body)
+        return reading_id(found), weighting_of(found), target_of(found)
+
+    def two_readings(body: bytes) -> tuple[Any, ...]:
+        found = fields(body)
+        return reading_id(found), reading_id(found, "other")
+
+    return [
+        _posted("/api/read", lambda body: (read_request(body),), session.read, _container),
+        _posted("/api/media", lambda body: (media_request(body),), session.read, _container),
+        _posted("/api/tokens", lambda body: (read_request(body),), session.tokens, _json),
+        _posted("/api/write", lambda body: (write_request(body),), session.write, _json),
+        _posted("/api/predict", one_reading, session.predict, _json),
+        _posted("/api/importance", one_reading, session.importance, _json),
+        _posted("/api/compare", two_readings, session.compare, _json),
+        _posted("/api/attribute", target, session.attribute, _container),
+        _posted("/api/weigh", weighting, session.weigh, _container),
+    ]
+
+
+def _of_reading(session: Session) -> list[Route]:
+    """What is fetched of a reading when it is looked at."""
 
     def layer(request: Request) -> Response:
         place = request.path_params
@@ -139,30 +142,30 @@ def routes_over(session: Session) -> Starlette:
         return Response(data, media_type=kind, headers=disposition)
 
     reading = "/api/reading/{id:str}"
-    routes = [
-        Route("/api/models", welcome),
-        Route("/api/atlas", atlas_page),
-        Route("/api/atlas", open_atlas, methods=["POST"]),
-        Route("/api/atlas/text/{document:str}", atlas_text),
-        Route("/api/read", read, methods=["POST"]),
-        Route("/api/media", media, methods=["POST"]),
-        Route("/api/queue/{ticket:str}", place),
-        Route("/api/cancel", cancel, methods=["POST"]),
-        Route("/api/tokens", tokens, methods=["POST"]),
+    return [
         Route(reading + "/layer/{kind:str}/{layer:str}", layer),
         Route(reading + "/head/{kind:str}/{layer:str}/{head:str}", head),
         Route(reading + "/export", export_reading),
-        Route("/api/predict", predict, methods=["POST"]),
-        Route("/api/importance", importance, methods=["POST"]),
-        Route("/api/write", write, methods=["POST"]),
-        Route("/api/compare", compare, methods=["POST"]),
-        Route("/api/attribute", attribute, methods=["POST"]),
-        Route("/api/weigh", weigh, methods=["POST"]),
     ]
-    return Starlette(
-        routes=routes,
-        exception_handlers={TooLongError: _too_long, **_sentences()},
-    )
+
+
+def _posted(
+    address: str,
+    parse: Callable[[bytes], tuple[Any, ...]],
+    work: Callable[..., Any],
+    reply: Callable[[Any], Response],
+) -> Route:
+    """An address that takes a body; what it asks for is done in a thread, so that others go on."""
+
+    async def endpoint(request: Request) -> Response:
+        body = await request.body()
+        return reply(await run_in_threadpool(lambda: work(*parse(body))))
+
+    return Route(address, endpoint, methods=["POST"])
+
+
+def _whole_body(body: bytes) -> tuple[bytes]:
+    return (body,)
 
 
 def _container(data: ViewData) -> Response:

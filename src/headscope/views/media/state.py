@@ -12,7 +12,7 @@ from headscope.media import PlaceKind
 from headscope.reading import Part
 from headscope.views.labels import as_labels
 from headscope.views.opening import chosen_heads
-from headscope.views.state import check_token, checked
+from headscope.views.state import check_token, checked, open_heads
 from headscope.views.wire.frame import Sending
 
 MEDIA_OPTIONS = {
@@ -43,10 +43,7 @@ def media_state(
         len(part.query if side == "query" else part.key), query if key is None else key, side
     )
     return {
-        "kind": part.kind,
-        "layer": layer,
-        "heads": heads,
-        "head": heads[0] if heads else 0,
+        **open_heads(part, layer, heads),
         "query": opening if query is None and key is None else query,
         "key": key,
         "side": side,
