@@ -177,11 +177,17 @@ def _at_the_end(
     def words_read(module: nn.Module, given: Any) -> None:
         between.extend(ran)
 
-    handles = [stack.layers[-1].register_forward_hook(lambda *_: ran.clear())]
+    def layers_end(module: nn.Module, given: Any, output: Any) -> None:
+        ran.clear()
+
+    def ran_after(module: nn.Module, given: Any, output: Any) -> None:
+        ran.append(module)
+
+    handles = [stack.layers[-1].register_forward_hook(layers_end)]
     for module in scope.model.modules():
         weighs = any(True for _ in module.parameters(recurse=False))
         if weighs and id(module) not in inside and module is not output_layer:
-            handles.append(module.register_forward_hook(lambda module, *_: ran.append(module)))
+            handles.append(module.register_forward_hook(ran_after))
     handles.append(output_layer.register_forward_pre_hook(words_read))
     _run_once(scope, handles)
     last = [module for module in between if any(module is norm for norm in norms)]

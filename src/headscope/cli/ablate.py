@@ -15,6 +15,7 @@ from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     from headscope.edits.ablate import Ablation, What
+    from headscope.edits.importance import Importance
 
 
 def register(app: typer.Typer) -> None:
@@ -64,22 +65,13 @@ def ablate(
     check_figure(map_file)
     check_name(task_data)
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_size=batch_size)
-    asked = {part.strip() for part in what.split(",")}
-    if not asked <= {"heads", "layers"}:
-        raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
-    every: tuple[What, ...] = ("heads", "layers")
-    chosen: tuple[What, ...] = tuple(part for part in every if part in asked)
+    chosen = _parts(what)
     from headscope.tasks.task import read_task
 
     task = read_task(
-        task_data,
-        split=split,
-        text=text,
-        text_pair=text_pair,
-        label=label,
-        kind=kind,
+        task_data, split=split, text=text, text_pair=text_pair, label=label, kind=kind,
         metric=metric,
-    ).sample(limit, seed)
+    ).sample(limit, seed)  # fmt: skip
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.edits.ablate import ablate as run
     from headscope.tasks.questions import make_questions
@@ -95,13 +87,23 @@ def ablate(
         draw(found.plot(), map_file)
     _summary(found)
     if found.importance is not None:
-        from headscope.edits.agreement import agreement
-
-        rank = agreement(found.importance, found)
-        out.print(
-            f"importance and damage agree to a rank correlation of {rank:.2f}", highlight=False
-        )
+        _agreement(found, found.importance)
     say_written(output)
+
+
+def _parts(what: str) -> tuple[What, ...]:
+    asked = {part.strip() for part in what.split(",")}
+    if not asked <= {"heads", "layers"}:
+        raise BadInput(f"--what is heads, layers, or heads,layers, not {what!r}.")
+    every: tuple[What, ...] = ("heads", "layers")
+    return tuple(part for part in every if part in asked)
+
+
+def _agreement(found: Ablation, importance: Importance) -> None:
+    from headscope.edits.agreement import agreement
+
+    rank = agreement(importance, found)
+    out.print(f"importance and damage agree to a rank correlation of {rank:.2f}", highlight=False)
 
 
 def _summary(found: Ablation) -> None:

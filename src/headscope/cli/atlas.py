@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from headscope.cli.checks import (
     check_reading,
 )
 from headscope.cli.console import err, open_scope, out, say_written
+
+if TYPE_CHECKING:
+    from headscope.atlas import Atlas
 
 COMPARED = 0.125  # share of the queries by which heads are compared
 
@@ -81,6 +84,11 @@ def atlas(
         distances=COMPARED if distances else 0.0,
         limit=limit, output=output, restart=restart, **asked,
     )  # fmt: skip
+    _summary(found)
+    say_written(output)
+
+
+def _summary(found: Atlas) -> None:
     about = found.description
     labelled = found.labels.groupby(["kind", "layer", "head"]).ngroups
     out.print(
@@ -93,4 +101,3 @@ def atlas(
             "The atlas holds excerpts of the corpus; make it with --no-text to keep none.",
             highlight=False,
         )
-    say_written(output)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_choice, check_figure, check_output
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.console import draw, open_scope, out, say_written
+
+if TYPE_CHECKING:
+    from headscope.circuits.patching.result import Patching
 
 READY = ("names", "years", "agreement")
 
@@ -63,10 +66,14 @@ def patch(
         restart=restart, **asked,
     )  # fmt: skip
     if map_file is not None:
-        from headscope.figures import save
+        draw(found.plot(), map_file)
+    _summary(found)
+    if method == "both":
+        out.print(f"estimate and exact agree in rank: {found.agreement:.2f}", highlight=False)
+    say_written(output)
 
-        save(found.plot(), map_file)
-        say_written(map_file)
+
+def _summary(found: Patching) -> None:
     out.print(
         f"{found.task}: {found.clean.mean():+.2f} on {len(found.clean)} clean prompts, "
         f"{found.corrupted.mean():+.2f} on corrupted ones",
@@ -80,6 +87,3 @@ def patch(
             f"corrected p {row.p_holm:.3f}",
             highlight=False,
         )
-    if method == "both":
-        out.print(f"estimate and exact agree in rank: {found.agreement:.2f}", highlight=False)
-    say_written(output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -99,29 +99,14 @@ def survey(
 
     choose(chosen)  # a name that nobody knows is said at once
     scope = open_scope(model, device, dtype, trust_remote_code)
-    found = measure(
-        scope,
-        corpus,
-        chosen,
-        segments=segments,  # pyright: ignore[reportArgumentType]
-        stride=stride,
-        max_tokens=max_tokens,
-        limit=limit,
-        distances=distances,
-        interval=interval,
-        token_types=token_types,  # pyright: ignore[reportArgumentType]
-        seed=seed,
-        output=output,
-        restart=restart,
-        engine=engine,  # pyright: ignore[reportArgumentType]
-        address=address,
-        workers=workers,
-        field=field,
-        layout=layout,  # pyright: ignore[reportArgumentType]
-        bad=bad_data,  # pyright: ignore[reportArgumentType]
-        batch_tokens=batch_tokens,
-    )
-    _print_summary(found)
+    asked: dict[str, Any] = {
+        "segments": segments, "stride": stride, "max_tokens": max_tokens, "limit": limit,
+        "distances": distances, "interval": interval, "token_types": token_types, "seed": seed,
+        "output": output, "restart": restart, "engine": engine, "address": address,
+        "workers": workers, "field": field, "layout": layout, "bad": bad_data,
+        "batch_tokens": batch_tokens,
+    }  # fmt: skip
+    _print_summary(measure(scope, corpus, chosen, **asked))
     say_written(output)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from headscope.cli.checks import check_choice, check_output
 from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
 from headscope.view_names import view_functions
+
+if TYPE_CHECKING:
+    from headscope.reading import Reading
 
 VIEWS = tuple(view_functions())
 FORMER = {"headmap": "head_map"}  # views by the names they had
@@ -107,6 +110,13 @@ def view(
         reading = scope.generate(text or "", generate)
     else:
         reading = scope.read(text, text_pair, truncate=truncate)
+    _show(reading, name, {**chosen, **screen}, theme, output)
+
+
+def _show(
+    reading: Reading, name: str, asked: dict[str, Any], theme: str, output: Path | None
+) -> None:
+    """The picture, the reading itself, or, without a file, its strongest weights."""
     if output is not None and output.suffix == ".safetensors":
         reading.save(output)
         say_written(output)
@@ -114,7 +124,7 @@ def view(
     from headscope.surfaces.functions import sending_for
     from headscope.surfaces.view import View
 
-    shown = View(name, reading, sending_for(reading, theme), {**chosen, **screen})
+    shown = View(name, reading, sending_for(reading, theme), asked)
     if output is None:
         from headscope.surfaces.terminal import strongest
 

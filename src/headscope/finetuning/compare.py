@@ -163,10 +163,7 @@ def compare(
         surveys = _Surveys(run, (a, b), texts, max_tokens)
         moved, named = _measured(surveys, (a, b), chosen, labels, kind)
         if named is not None:
-            table = table.merge(named, on=["layer", "head"], how="left")
-            for column in ("label_before", "label_after"):
-                table[column] = table[column].astype(object).where(table[column].notna(), "")
-            table["relabelled"] = table["label_before"] != table["label_after"]
+            table = _with_labels(table, named)
         found = Comparison(a.name, b.name, kind, len(texts), table, moved)
         if output is not None:
             found.save(output)
@@ -191,6 +188,15 @@ def _table(found: Change, padded: bool) -> Any:
             "divergence": found.divergence.ravel(),
         }
     )
+
+
+def _with_labels(table: Any, named: Any) -> Any:
+    """Every head's label before and after; a head that never had one keeps an empty place."""
+    table = table.merge(named, on=["layer", "head"], how="left")
+    for column in ("label_before", "label_after"):
+        table[column] = table[column].astype(object).where(table[column].notna(), "")
+    table["relabelled"] = table["label_before"] != table["label_after"]
+    return table
 
 
 class _Surveys:

@@ -98,7 +98,7 @@ class HeadResult:
         table = self.table
         names = ", ".join(self.measures[:SHOWN]) + (", …" if len(self.measures) > SHOWN else "")
         about = f"{len(table):,} rows; measures: {names}"
-        shown = table.head(SHOWN).to_html(index=False, float_format=lambda value: f"{value:.4g}")
+        shown = table.head(SHOWN).to_html(index=False, float_format="{:.4g}".format)
         return f"<p><strong>{escape(self.title)}</strong><br>{escape(about)}</p>{shown}"
 
 

@@ -46,20 +46,27 @@ def logit_lens(
 def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tensor) -> torch.Tensor:
     layer, at = asked.output_layer, asked.position
     assert layer is not None and at is not None
-    own = layer.forward
+    own, here = layer.forward, slice(at, at + 1)
+
+    def one_position(states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return own(states[:, here], *args, **kwargs)
+
     with stopped_safely(), evaluating(scope.model), contextlib.ExitStack() as undo:
         for one in wiring.stack.layers:
             undo.enter_context(standing_in(one, _giving(one, hidden)))
         if wiring.stack.before is not None:  # what the encoder says changes nothing any more
             own_encoder = wiring.stack.before.forward
             undo.enter_context(standing_in(wiring.stack.before, own_encoder))
-        undo.enter_context(standing_in(layer, lambda x, *a, **k: own(x[:, at : at + 1], *a, **k)))
+        undo.enter_context(standing_in(layer, one_position))
         output = scope.model(**scope.accepted(asked.inputs), **_plain(scope))
     return logits_of(scope, output, True, at)
 
 
 def _giving(layer: Any, hidden: torch.Tensor) -> Any:
-    return lambda *args, **kwargs: hidden
+    def instead(*args: Any, **kwargs: Any) -> torch.Tensor:
+        return hidden
+
+    return instead
 
 
 def _plain(scope: Scope) -> dict[str, Any]:

@@ -96,13 +96,17 @@ def dependency(
     found = probe_dependency(scope, dev, scored, minimum=minimum, **names, **chosen, output=output)
     shared.say_output(output, "heads")
     _draw(scope, found, dev, map_file, drawings)
+    _summary(found)
+    if learnt is not None:
+        parts = learnt, dev, scored or dev
+        _all_heads(scope, parts, output, {"vectors": vectors, "glove": glove, **chosen})
+
+
+def _summary(found: DependencyResult) -> None:
     show_table(found.summary, SHOWN)
     say_faults(found.faults)
     if found.dropped_words:
         err.print(f"{found.dropped_words} words (or their governors) have no token here.")
-    if learnt is not None:
-        parts = learnt, dev, scored or dev
-        _all_heads(scope, parts, output, {"vectors": vectors, "glove": glove, **chosen})
 
 
 def _draw(

@@ -40,12 +40,20 @@ def sieves(
     def string(of: Mention) -> str:
         return " ".join(document.words[of.start : of.end]).lower()
 
+    def head_word(of: Mention) -> str:
+        return document.words[of.head].lower()
+
+    def agrees(other: Mention) -> bool:
+        return agree(own, attributes(document, other))
+
+    def same_string(other: Mention) -> bool:
+        return string(other) == string(mention)
+
+    def same_head_word(other: Mention) -> bool:
+        return head_word(other) == head_word(mention)
+
     own = attributes(document, mention)
-    for keep in (
-        lambda o: string(o) == string(mention),
-        lambda o: document.words[o.head].lower() == document.words[mention.head].lower(),
-        lambda o: agree(own, attributes(document, o)),
-    ):
+    for keep in (same_string, same_head_word, agrees):
         if kept := [o for o in others if keep(o)]:
             return nearest(document, mention, kept)
     return nearest(document, mention, others)

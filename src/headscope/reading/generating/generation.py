@@ -37,7 +37,7 @@ def generated_reading(
         options.setdefault("forced_bos_token_id", language)
     with stopped_safely(), torch.no_grad(), contextlib.ExitStack() as stack:
         stack.enter_context(evaluating(scope.model))
-        between_tokens = scope.model.register_forward_pre_hook(lambda *_: safe_point())
+        between_tokens = scope.model.register_forward_pre_hook(_may_stop)
         stack.callback(between_tokens.remove)
         if scope.edits:
             stack.enter_context(scope.capture(_see_nothing, lazy=True))
@@ -65,6 +65,11 @@ def cache_fits(scope: Scope) -> bool:
     sizes = scope.model.config.get_text_config(decoder=True)
     deep = getattr(sizes, "num_hidden_layers", None)
     return deep is None or deep >= scope.layers.get("decoder", 0)
+
+
+def _may_stop(module: Any, given: Any) -> None:
+    """Between two tokens a stop may be taken."""
+    safe_point()
 
 
 def _see_nothing(call: Call) -> None:

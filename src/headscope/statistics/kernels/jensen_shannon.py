@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ def divergences(maps: Tensor, length: int) -> NDArray[np.float64]:
         torch.set_num_threads(1)
         try:
             with ThreadPoolExecutor(len(parts)) as pool:
-                found = list(pool.map(lambda part: _likeness(part, length), parts))
+                found = list(pool.map(partial(_likeness, length=length), parts))
         finally:
             torch.set_num_threads(threads)
         likeness = torch.stack(found).sum(0)

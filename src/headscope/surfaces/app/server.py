@@ -66,6 +66,12 @@ def routes_over(session: Session) -> Starlette:
 def _of_models(session: Session) -> list[Route]:
     """What can be opened, the atlas, and work that waits or is called off."""
 
+    def welcome(request: Request) -> Response:
+        return _json(session.welcome())
+
+    def atlas_page(request: Request) -> Response:
+        return _container(session.atlas().page())
+
     def atlas_text(request: Request) -> Response:
         number = whole(request.path_params["document"], "document")
         return _json(session.atlas().text(number))
@@ -77,8 +83,8 @@ def _of_models(session: Session) -> list[Route]:
         return _json(session.place(request.path_params["ticket"]))
 
     return [
-        Route("/api/models", lambda request: _json(session.welcome())),
-        Route("/api/atlas", lambda request: _container(session.atlas().page())),
+        Route("/api/models", welcome),
+        Route("/api/atlas", atlas_page),
         _posted("/api/atlas", _whole_body, session.open_atlas, _json),
         Route("/api/atlas/text/{document:str}", atlas_text),
         Route("/api/queue/{ticket:str}", place),

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -53,7 +54,7 @@ def fill(reading: Reading, units: Iterator[Unit], neurons: bool | None, left: fl
     at_once = min(4, os.cpu_count() or 1)
     with ThreadPoolExecutor(at_once) as pool:
         while some := list(islice(units, at_once)):
-            pieces = pool.map(lambda one: _packed(one, plans), some)
+            pieces = pool.map(partial(_packed, plans=plans), some)
             for unit, piece in zip(some, pieces, strict=True):
                 left -= piece.size
                 if left < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,8 @@ def encode_part(
     wanted = [layer for layer in part.layers if only is None or layer.layer in only]
     wanted = wanted if pieces is None else []
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib and numpy free the lock
-        packed = list(pool.map(lambda layer: pack(layer, plan), wanted))
-        pooled = list(pool.map(lambda layer: part_thumbnail(layer, part.heads), part.layers))
+        packed = list(pool.map(partial(pack, plan=plan), wanted))
+        pooled = list(pool.map(partial(part_thumbnail, heads=part.heads), part.layers))
     sent = {layer.layer: [one] for layer, one in zip(wanted, packed, strict=True)}
     sent = sent if pieces is None else pieces
     thumbnails = np.stack(pooled)  # l h r c
