@@ -15,6 +15,8 @@ from tests.contracts.family_models import build, inputs
 NAMES = (
     "BERT", "DistilBERT", "ModernBERT", "GPT-2", "OPT", "GPT-NeoX", "Llama", "Qwen2", "Gemma 2",
     "Gemma 3", "gpt-oss", "DeepSeek-V3", "T5", "BART",
+    # read at their softmax
+    "MPNet", "DeBERTa-v2", "GPT-J", "BLOOM", "Falcon, rotary",
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.errors import HeadscopeError
 from tests.circuits.built import built_scope, induction_model
 from tests.tiny import tiny_scope
 
@@ -62,9 +63,9 @@ def test_a_head_patched_at_one_token_equals_that_row_replaced_by_hand(tiny_llama
 
 
 @torch.no_grad()
-def test_heads_of_a_family_that_hides_its_values_are_patched_at_the_projection() -> None:
+def test_heads_of_a_family_read_at_its_softmax_are_patched_at_the_projection() -> None:
     scope = tiny_scope("BloomForCausalLM", n_layer=2, n_head=4, hidden_size=32)
-    assert not scope.description.reads_values
+    assert scope.read_at == "tap" and scope.description.reads_values
     found = hs.circuits.patch(scope, CLEAN, CORRUPTED, ANSWERS, method="both")
     ids = [scope.encode([text]).inputs["input_ids"] for text in (CLEAN, CORRUPTED)]
     module = scope.model.transformer.h[0].self_attention.dense
@@ -85,6 +86,23 @@ def test_heads_of_a_family_that_hides_its_values_are_patched_at_the_projection()
     share = (patched - base) / (clean - base)
     assert found.map("patch")[0, 1] == pytest.approx(share, abs=1e-4)
     assert found.agreement > 0.5
+    with pytest.raises(HeadscopeError, match="mixes its heads' outputs"):
+        hs.circuits.patch(scope, CLEAN, CORRUPTED, ANSWERS, what="values")
+
+
+def test_values_of_a_family_read_at_its_softmax_are_patched_where_they_can_be() -> None:
+    """With one layer and equal weights, patched values are the patched heads."""
+    sizes = {"num_hidden_layers": 1, "rotary_dim": 4, "n_positions": 64}
+    scope = tiny_scope("GPTJForCausalLM", **sizes)
+    with torch.no_grad():
+        # every key is looked at alike, on either prompt
+        scope.model.transformer.h[0].attn.q_proj.weight.zero_()
+    heads, values = (
+        hs.circuits.patch(scope, CLEAN, CORRUPTED, ANSWERS, what=what).map()
+        for what in ("heads", "values")
+    )
+    assert np.abs(heads).max() > 1e-3
+    np.testing.assert_allclose(heads, values, atol=1e-5)
 
 
 @pytest.mark.parametrize("what", WHATS)

@@ -106,10 +106,10 @@ def test_strongest_tokens_are_those_of_the_whole_product(tiny_llama) -> None:
     assert asked["value"].tolist() == pytest.approx(scores.topk(2).values.tolist(), rel=1e-4)
 
 
-def test_a_model_without_words_or_values_is_refused_in_one_sentence(tiny_deberta) -> None:
+def test_a_model_without_words_or_matrices_is_refused_in_one_sentence() -> None:
     with pytest.raises(hs.BadInput, match="no output layer of words"):
         hs.circuits.copying(tiny_scope("BertModel"))
     with pytest.raises(hs.HeadscopeError, match="cannot be told apart"):
-        hs.circuits.copying(tiny_deberta)
+        hs.circuits.copying(tiny_scope("BloomForCausalLM", n_layer=2, n_head=4, hidden_size=32))
     with pytest.raises(hs.BadInput, match="no head 9-0"):
         hs.circuits.ov_tokens(tiny_scope("GPT2LMHeadModel"), 9, 0)

@@ -28,11 +28,15 @@ How a family is read is found by running it, never from its name:
 - **interface**: the family asks transformers for its attention function; ours hands over q, k, v
   and the mask, and the family's own eager function makes the weights;
 - **tap**: the family computes attention itself; its softmax is read as it happens, and q, k and
-  what is added to their product from the product it takes of them (no v);
+  what is added to their product from the product it takes of them, and v where it lies ready;
 - **family**: the family keeps its weights in a form of its own; one file translates it.
 
 Families that are not listed are read the same way when they take either of the first two ways;
 `headscope models NAME` says what it finds. Weights can be replaced wherever they are read.
+
+Two give less than everything. Longformer and the encoder of LED give no v where some tokens look
+everywhere: those look at values of another projection. Block-sparse BigBird gives weights alone: it
+counts some keys twice in its softmax, which no q and k of a dense map would show.
 
 This page is made by `python -m tests.contracts.families_page > docs/reference/families.md`.
 
@@ -58,7 +62,9 @@ def row(family: Family, calls: list[Call]) -> str:
     ways = ", ".join(dict.fromkeys(call.read_at for call in calls))
     reads_qk = all(call.q is not None for call in calls)
     bias = "not apart" if not reads_qk else "yes" if any(map(_has_bias, calls)) else "none"
-    cells = (family.name, kinds, ways, "yes", "yes" if reads_qk else "no", bias, family.notes)
+    reads_v = all(call.v is not None for call in calls)
+    which = "yes" if reads_qk and reads_v else "q, k" if reads_qk else "no"
+    cells = (family.name, kinds, ways, "yes", which, bias, family.notes)
     return "| " + " | ".join(cells) + " |\n"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 import headscope as hs
 from headscope.capture import Call, capture
@@ -204,6 +205,36 @@ def softmax_in_float64(call: Call) -> Tensor:
     return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
 
 
+def test_values_are_what_the_model_multiplies(seen: Run) -> None:
+    """Those of families read outside the interface, held to the operands of their products."""
+    if all(call.read_at == "interface" for call in seen.calls):
+        return
+    products = Products()
+    with torch.no_grad(), capture(seen.model, lambda call: None), products:
+        seen.model(**seen.given)
+    for call in seen.calls:
+        if call.v is None:  # queries that look at values of two kinds; keys that count twice
+            assert call.read_at == "family"
+            continue
+        values = call.v.flatten().sort().values
+        assert any(torch.equal(values, one) for one in products.operands)
+
+
+class Products(TorchFunctionMode):
+    """The second operands of all products of three and more dimensions, each sorted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operands: list[Tensor] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in ("matmul", "__matmul__", "bmm", "baddbmm", "einsum"):
+            one = args[-1][-1] if isinstance(args[-1], tuple) else args[-1]
+            if isinstance(one, Tensor) and one.dim() >= 3:
+                self.operands.append(one.flatten().sort().values)
+        return func(*args, **(kwargs or {}))
+
+
 def test_texts_become_readings(seen: Run) -> None:
     if not seen.family.reads.startswith("text"):
         assert "input_ids" not in seen.given
@@ -241,9 +272,9 @@ def test_weights_made_when_asked_for_are_the_models_own_also_from_a_file(
         for layer, expected in zip(reading.part(kind).numbers, own, strict=True):
             queries, keys = expected.shape[2:]
             for found in (reading, back):
-                head = found.part(kind).attention.sel(layer=layer, head=expected.shape[1] - 1)
-                weights = head.values[:queries, :keys]
-                own_rows = expected[0, -1, : len(weights)]  # ProphetNet's main stream is the first
+                whole = found.part(kind).attention.sel(layer=layer)
+                weights = whole.values[:, :queries, :keys]
+                own_rows = expected[0, :, : weights.shape[1]]  # ProphetNet's main stream is first
                 np.testing.assert_allclose(weights, own_rows, atol=1e-5)
     for part in reading.parts.values():
         for one in part.layers:

@@ -158,7 +158,7 @@ def _vectors(
         values = call.v[:, head // (call.heads // call.groups)].float()
         found.append((call.weights[:, head].float() @ values).cpu())
 
-    scope.forward(inputs, look, lazy=True)
+    scope.forward(inputs, look, lazy=True, scores=True)
     return found[0]
 
 

@@ -45,9 +45,10 @@ class Lazy:
 class Call:
     """One attention computation: everything that went into its weights, and the weights.
 
-    `q`, `k` and `v` are what the model multiplied (after rotary embedding); they are None for
-    families that can only be read at their softmax. `k` and `v` keep their own head count
-    (grouped queries): head h of q belongs to group `h // (heads // groups)`.
+    `q`, `k` and `v` are what the model multiplied (after rotary embedding); they are None where a
+    family is read at its softmax and they were not found, and q and k where nobody asked for them.
+    `k` and `v` keep their own head count (grouped queries): head h of q belongs to group
+    `h // (heads // groups)`.
     """
 
     kind: Kind

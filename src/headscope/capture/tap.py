@@ -2,7 +2,7 @@
 
 A torch function mode sees every softmax the model takes; those taken inside an attention module
 over its keys are its weights. Its q and k are read from the product it takes of them, where a
-door asks for what the scores are made of.
+door asks for what the scores are made of, and its values where they lie ready.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from headscope.capture import active
 from headscope.capture.call import Call, Kind, Lazy, Output, ReadAt, checked, not_placed
 from headscope.capture.products import PRODUCTS, Products, Scores
 from headscope.capture.validity import Valid, from_padding
+from headscope.capture.values import values_in
 from headscope.errors import AttentionNotRead, HeadscopeError
 
 if TYPE_CHECKING:
@@ -56,14 +57,25 @@ class SoftmaxTap(TorchFunctionMode):
             return result
         if func not in _SOFTMAX or not _over_keys(args, kwargs, result):
             return result
-        module = _attention_module(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        module = _attention_module(caller)
         if module is None:
             return result
         into = args[0] if args else (kwargs or {})["input"]
-        return show(module, cast(Tensor, result), functools.partial(self._products.scores_of, into))
+        return show(
+            module,
+            cast(Tensor, result),
+            functools.partial(self._products.scores_of, into),
+            functools.partial(values_in, caller, module),
+        )
 
 
-def show(module: nn.Module, result: Tensor, scores_of: Callable[[Tensor], Scores | None]) -> Tensor:
+def show(
+    module: nn.Module,
+    result: Tensor,
+    scores_of: Callable[[Tensor], Scores | None],
+    values_of: Callable[[Tensor], Tensor | None],
+) -> Tensor:
     """Show one softmax of an attention module; what comes back takes its place."""
     weights = _with_heads(module, result)
     if weights is None:
@@ -72,7 +84,8 @@ def show(module: nn.Module, result: Tensor, scores_of: Callable[[Tensor], Scores
     def valid(door: Door, kind: Kind) -> Valid:
         return from_padding(*door.padding_of(kind), weights, cross=kind == "cross")
 
-    seen = show_weights(module, weights, "tap", valid, scores_of(weights))
+    made_of = scores_of(weights), values_of(weights)
+    seen = show_weights(module, weights, "tap", valid, *made_of)
     return result if seen is weights else seen.to(result.dtype).reshape(result.shape)
 
 
@@ -82,6 +95,7 @@ def show_weights(
     read_at: ReadAt,
     valid: Callable[[Door, Kind], Valid],
     scores: Scores | None = None,
+    values: Tensor | None = None,
 ) -> Tensor:
     """Show weights (b h t s) the module has made to every door; the last answer comes back."""
     if active.masks_may_be_implied():
@@ -96,7 +110,7 @@ def show_weights(
         module=module,
         q=None if scores is None else scores.q,
         k=None if scores is None else scores.k,
-        v=None,
+        v=values,
         scaling=None if scores is None else scores.scaling,
         bias=None if scores is None else scores.bias,
         softcap=None,

@@ -71,7 +71,15 @@ class Watch(contextlib.AbstractContextManager[None]):
         """Whether a door asks for what the scores are made of."""
         return any(door.scores for door in active.doors_of(self.module))
 
-    def show(self, weights: Tensor, real: Tensor, scores: Scores | None = None) -> Tensor:
+    def show(
+        self,
+        weights: Tensor,
+        real: Tensor,
+        scores: Scores | None = None,
+        values: Tensor | None = None,
+    ) -> Tensor:
         """Show dense weights (b h t s) with their real tokens (b t); what comes back counts."""
         valid: Valid = (real, real)
-        return tap.show_weights(self.module, weights, "family", lambda door, kind: valid, scores)
+        return tap.show_weights(
+            self.module, weights, "family", lambda door, kind: valid, scores, values
+        )

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from headscope.circuits.frozen_norm import tried
 from headscope.circuits.outputs import LayerOutputs, head_outputs
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.edits.sweep.layers import hidden_of
 from headscope.errors import HeadscopeError
@@ -27,6 +28,7 @@ def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int,
     where there is one (Kobayashi et al. 2021). All heads of a layer together: the residual is of
     no single head.
     """
+    scope = unrolled(scope)
     wired = wiring(scope)
     entered: dict[int, Tensor] = {}
     norms: dict[int, list[tuple[nn.Module, Tensor]]] = {}

@@ -23,6 +23,7 @@ from headscope.capture.output_projection import head_norms, weight_of
 from headscope.circuits.logits.attribute import solve
 from headscope.circuits.logits.target import Question, answer_labels, question
 from headscope.circuits.outputs import one_text, projection_of
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
@@ -98,6 +99,7 @@ def weigh(
     if by == "norm":
         title, (factors, most) = "norm of what is moved", _norms(scope, text, text_pair)
     elif by == "logit":
+        scope = unrolled(scope)
         asked = question(scope, text, text_pair, position)
         names, (factors, most) = _towards(scope, asked, target)
         title = f"size of the part along the logit of {' over '.join(names)}"

@@ -7,6 +7,7 @@ of some heads, or the last map of an MLP. No family is named here.
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -72,7 +73,7 @@ def wiring(scope: Scope) -> Wiring:
 def _find(scope: Scope) -> Wiring:
     from headscope.circuits.trace import trace
 
-    scope = type(scope)(scope.model, scope.tokenizer, scope.name, (), scope.shared)
+    scope = dataclasses.replace(scope, edits=())
     _ = scope.description  # watches which module takes the heads' outputs
     calls: list[Call] = []
     scope.forward(trial_inputs(scope.model), calls.append)

@@ -32,7 +32,7 @@ class Description:
     dims: dict[Kind, int]  # neurons of q and k, of a kind whose every layer gives them
     read_at: ReadAt
     reads_qk: bool
-    reads_values: bool  # and v; families read at their softmax give q and k alone
+    reads_values: bool  # and v
     positional_bias: bool
     causal: bool  # it only looks back; False where an encoder reads the text first
 

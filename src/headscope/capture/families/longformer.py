@@ -35,11 +35,13 @@ class _Translate(Watch):
         is_global: Tensor = given["is_index_global_attn"]  # b t
         weights = dense(output[1], output[2] if len(output) > 2 else None, is_global)
         real = ~given["is_index_masked"]
-        scores = None
+        scores = values = None
         if self.scores_wanted:
+            if not bool(is_global.any()):  # global queries look at values of another projection
+                values = self._heads(given["hidden_states"], "value")
             reach = (output[1].shape[-1] - (output[2].shape[2] if len(output) > 2 else 0) - 1) // 2
             scores = self._scores(given["hidden_states"], is_global, real, reach)
-        replaced = self.show(weights, real, scores)
+        replaced = self.show(weights, real, scores, values)
         result = output[0]
         # with gradients the dense weights take the band's place, so that gradients reach them
         if replaced is not weights or weights.requires_grad:
@@ -49,22 +51,23 @@ class _Translate(Watch):
     def _scores(self, hidden: Tensor, is_global: Tensor, real: Tensor, reach: int) -> Scores:
         """Global queries meet keys of another projection: both stand side by side where there are
         any, and each query is zero in the half that is not its own."""
-        module: Any = self.module
-        batch, queries, width = hidden.shape
-        dim = width // module.num_heads
-
-        def heads(project: nn.Module) -> Tensor:
-            return project(hidden).view(batch, queries, -1, dim).transpose(1, 2)
-
-        q, k = heads(module.query), heads(module.key)
+        queries = hidden.shape[1]
+        q, k = self._heads(hidden, "query"), self._heads(hidden, "key")
+        dim = q.shape[-1]
         if bool(is_global.any()):
             own = is_global[:, None, :, None]
-            q = torch.cat([q * ~own, heads(module.query_global) * own], dim=-1)
-            k = torch.cat([k, heads(module.key_global)], dim=-1)
+            q = torch.cat([q * ~own, self._heads(hidden, "query_global") * own], dim=-1)
+            k = torch.cat([k, self._heads(hidden, "key_global")], dim=-1)
         place = torch.arange(queries, device=hidden.device)
         near = (place[:, None] - place).abs() <= reach
         seen = (near | is_global[:, None, :] | is_global[:, :, None]) & real[:, None, :]
         return Scores(q, k, dim**-0.5, None, seen[:, None])
+
+    def _heads(self, hidden: Tensor, projection: str) -> Tensor:
+        """b h t d: what one of the module's projections makes of its input."""
+        module: Any = self.module
+        made: Tensor = getattr(module, projection)(hidden)
+        return made.view(*hidden.shape[:2], module.num_heads, -1).transpose(1, 2)
 
     def _mix(self, hidden: Tensor, weights: Tensor, is_global: Tensor) -> Tensor:
         """b t (h d): global queries look at values of their own projection."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from headscope.arguments import need_scope
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
 from headscope.capture.weight_rows import weight_rows
@@ -24,6 +25,7 @@ from headscope.circuits.logits.target import (
     target_ids,
 )
 from headscope.circuits.trace import Leaf, Trace, trace
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.interrupts import stopped_safely
 from headscope.reading.predict import likeliest
@@ -54,6 +56,8 @@ def attribute(
     classifiers for the whole text. With `tokens`, the strongest heads also get the tokens they
     raise and lower; with `lens`, what the model would say after every layer.
     """
+    need_scope(scope)
+    scope = unrolled(scope)
     found = wiring(scope)
     asked = question(scope, text, text_pair, position)
     solved = solve(scope, found, asked, target)

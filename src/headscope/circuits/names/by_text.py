@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.capture import Call
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.edits.sweep.layers import hidden_of
 from headscope.errors import BadInput
@@ -97,6 +98,7 @@ def massive_activations(scope: Scope, text: str) -> Floats:
 
     Thousands: a few numbers dwarf all others from that layer on, mostly at the first token.
     """
+    scope = unrolled(scope)
     found: dict[int, float] = {}
     handles = []
     for number, layer in enumerate(wiring(scope).stack.layers):

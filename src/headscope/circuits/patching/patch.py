@@ -28,6 +28,7 @@ from headscope.circuits.patching.result import (
     intervals_of,
 )
 from headscope.circuits.patching.swept import PatchSweep, Queries, What
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.edits.sweep.split_layer import Replaced
@@ -74,6 +75,7 @@ def patch(
     written there, and a run that is stopped goes on where it was.
     """
     need_scope(scope)
+    scope = unrolled(scope)
     _check(scope, what, method, positions)
     if output is not None:
         check_table(output, "A patching")
@@ -187,7 +189,7 @@ def _exact(
                 answers = sweep.layer_answers(layer, queries, copies)
             elif what == "mlps":
                 answers = sweep.mlp_answers(layer, queries, copies)
-            elif what == "heads" and not scope.description.reads_values:
+            elif what == "heads" and scope.read_at != "interface":
                 placed = [(p.head or 0, q) for p, q in zip(here, queries, strict=True)]
                 answers = sweep.head_answers(layer, placed, copies)
             else:

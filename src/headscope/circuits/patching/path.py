@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from headscope.arguments import need_scope
 from headscope.capture import Call
 from headscope.capture.interface import apply
 from headscope.capture.weight_rows import weights_of
@@ -24,6 +25,7 @@ from headscope.circuits.patching.donor import Donor, record
 from headscope.circuits.patching.pairs import Pairs, as_pairs
 from headscope.circuits.patching.result import Floats, share_of
 from headscope.circuits.patching.swept import PatchSweep
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
@@ -73,6 +75,8 @@ def path_patch(
     through: Through = "k",
 ) -> Paths:
     """What the sender tells every later head through its queries, keys or values."""
+    need_scope(scope)
+    scope = unrolled(scope)
     found = wiring(scope)
     layers, heads = len(found.stack.layers), scope.heads[found.stack.kind]
     if not (0 <= sender[0] < layers - 1 and 0 <= sender[1] < heads):
@@ -152,7 +156,7 @@ def _message(
                 if projection is not None and projection.kind == found.stack.kind:
                     handle = module.register_forward_pre_hook(put(layer))
                     undo.callback(handle.remove)
-        spoken = scope.forward(batch.corrupted, note, lazy=True)
+        spoken = scope.forward(batch.corrupted, note, lazy=True, scores=True)
     return told, spoken
 
 

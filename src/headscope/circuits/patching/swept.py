@@ -14,6 +14,7 @@ from headscope.capture.interface import apply
 from headscope.circuits.patching.donor import Donor
 from headscope.edits.sweep.layers import hidden_of, standing_in
 from headscope.edits.sweep.sweep import Sweep
+from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.circuits.patching.batch import PairBatch
@@ -40,6 +41,7 @@ class PatchSweep(Sweep):
     ) -> None:
         super().__init__(scope, wiring.stack, batch.corrupted, batch.read, self._donated)
         self.wiring, self.donor, self.what, self.other = wiring, donor, what, other
+        self.wants_scores = other is not None
 
     def replacement(self, call: Call) -> Tensor:
         """b t h d: what the heads of this layer give with the donor's part in them."""
@@ -55,11 +57,16 @@ class PatchSweep(Sweep):
         return apply(call.weights, there.v)
 
     def _donated(self, call: Call, weights: object) -> Tensor:
-        """b h t s: for families whose values cannot be seen."""
+        """b h t s: for families in which nothing but the weights can be put in place of others."""
+        if self.what != "weights" or self.other is not None:
+            raise HeadscopeError(
+                f"{type(call.module).__name__} mixes its heads' outputs with something else, so "
+                "they cannot be replaced one by one; patch its heads, weights, mlps or layers."
+            )
         return self.donor.calls[call.layer].weights
 
     def head_answers(self, layer: int, edits: Sequence[HeadPlace], copies: int) -> Tensor:
-        """e b o: with donor heads at the output projection, for families that hide their values."""
+        """e b o: with donor heads at the output projection, for families read at their softmax."""
         module = next(
             one for one in self.wiring.cuts[layer]
             if getattr(self.wiring.projections.get(id(one)), "kind", None) == self.stack.kind

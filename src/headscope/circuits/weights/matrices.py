@@ -21,6 +21,7 @@ from headscope.arguments import need_scope
 from headscope.capture import Call, Kind, capture
 from headscope.capture.output_projection import projection_module, weight_of
 from headscope.circuits.frozen_norm import is_norm, tried
+from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
@@ -61,6 +62,7 @@ class HeadWeights:
 def head_weights(scope: Scope) -> HeadWeights:
     """The matrices of the stack that answers (a decoder's own attention, else the encoder's)."""
     need_scope(scope)
+    scope = unrolled(scope)
     if not scope.description.reads_values:
         raise HeadscopeError(
             f"{scope.name} computes its attention outside the interface that hands over q, k and "
@@ -72,6 +74,8 @@ def head_weights(scope: Scope) -> HeadWeights:
     left_out = ["the scale of the norms"]
     if any(_inner_norms(call.module) for call in calls):
         left_out.append("the scale of the norms on q and k")
+    if scope.description.positional_bias:
+        left_out.append("what positions add to the scores")
     if any(layer.rotates for layer in layers):
         left_out.append("the rotation of positions")
     if wired.transformed:
@@ -128,9 +132,15 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
     with stopped_safely(), contextlib.ExitStack() as undo:
         for norm in _inner_norms(module):
             undo.enter_context(standing_in(norm, _gain_only(norm)))
-        undo.enter_context(capture(scope.model, stop, lazy=True))
+        undo.enter_context(capture(scope.model, stop, lazy=True, scores=True))
         undo.enter_context(contextlib.suppress(StoppedPass))
-        module(*args, **kwargs)
+        try:
+            module(*args, **kwargs)
+        except (RuntimeError, ValueError, IndexError) as error:  # BLOOM's bias fits one batch alone
+            raise HeadscopeError(
+                f"{type(module).__name__} cannot be tried apart from its model, so the weights of "
+                "its heads cannot be told apart; attribute or patch on a text instead."
+            ) from error
     tried_call = seen[0]
     assert tried_call.q is not None and tried_call.k is not None and tried_call.v is not None
     q, q_bias = _matrix(tried_call.q, call.heads)
@@ -224,10 +234,10 @@ def vocabulary(scope: Scope) -> tuple[Tensor, Tensor]:
             f"{scope.name} maps its embeddings to another width, so tokens cannot be read from "
             "its weights alone."
         )
-    return into, _of_norm(wiring(scope).last_norm, reads=True)(out)
+    return into, _of_norm(wiring(unrolled(scope)).last_norm, reads=True)(out)
 
 
 def _stream_width(scope: Scope) -> int:
-    wired = wiring(scope)
+    wired = wiring(unrolled(scope))
     first = next(one for layer in wired.cuts for one in layer if id(one) in wired.projections)
     return weight_of(first).shape[1]

@@ -60,7 +60,8 @@ def heads_at(call: Call, look: Tensor, replaced: bool) -> Tensor:
 
 def can_be_sliced(call: Call) -> bool:
     """Whether torch's own attention gives this call's output (no soft-cap, no sinks)."""
-    return call.v is not None and call.softcap is None and call.sinks is None
+    known = call.q is not None and call.v is not None
+    return known and call.softcap is None and call.sinks is None
 
 
 def _query_rows(tensor: Tensor, look: Tensor) -> Tensor:

@@ -91,6 +91,8 @@ def first_rows(value: Any, batch: int, rows: int) -> Any:
     """Everything that has one row per example, cut to the first `rows` of `batch`."""
 
     def cut(tensor: Tensor) -> Tensor:
+        if tensor.dim() == 3 and tensor.shape[0] % batch == 0:
+            return tensor[: tensor.shape[0] // batch * rows]  # BLOOM folds heads into the batch
         return tensor[:rows] if tensor.dim() and tensor.shape[0] == batch else tensor
 
     return tensors(value, cut)

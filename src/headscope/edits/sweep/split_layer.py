@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Output
+from headscope.capture.call import ReadAt
 from headscope.capture.interface import apply
 from headscope.edits.sweep.answer_positions import can_be_sliced, heads_at, rows
 from headscope.edits.sweep.head_outputs import OutputStep, find_output_step
@@ -52,6 +53,7 @@ class SplitLayer:
         self._own: Tensor | None = None  # b t h d
         self._disabled: Tensor | None = None  # b t h d
         self._step: OutputStep | None = None
+        self._read_at: ReadAt = "interface"
         self._prepared = False
 
     def edited(self, edits: Sequence[Edited]) -> Callable[..., Any]:
@@ -87,12 +89,15 @@ class SplitLayer:
             if call.v is not None:
                 self._own = apply(call.weights, call.v)
                 self._disabled = self._sweep.replacement(call)
+                self._read_at = call.read_at
 
         def own() -> Tensor | None:
             return self._own
 
-        with self._sweep.asking(note):
+        with self._sweep.asking(note), self._sweep.one_copy():
             self._step = find_output_step(self._whole, self._attention, few[0], few[1], own)
+        if self._step is None and self._read_at != "interface":
+            self._own = None  # a softmax takes other weights, and no outputs
         self._prepared = True
 
     def _heads(self, edits: Sequence[Edited], look: Tensor | None) -> Tensor:

@@ -37,6 +37,8 @@ OnCall = Callable[[Call, bool], Tensor | Output | None]
 class Sweep:
     """One batch under many edits: `with Sweep(...) as sweep: sweep.answers(layer, edits, 4)`."""
 
+    wants_scores = False  # of families that compute attention themselves, q and k too
+
     def __init__(
         self,
         scope: Scope,
@@ -64,7 +66,9 @@ class Sweep:
             self._open.enter_context(stopped_safely())
             self._open.enter_context(torch.no_grad())
             self._open.enter_context(evaluating(self.scope.model))
-            self._open.enter_context(capture(self.scope.model, self._sink, lazy=True))
+            self._door = self._open.enter_context(
+                capture(self.scope.model, self._sink, lazy=True, scores=self.wants_scores)
+            )
             self._plain_pass()
             look = self._positions_read()
             if look is not None:
@@ -107,6 +111,16 @@ class Sweep:
             yield
         finally:
             self.on_call = None
+
+    @contextlib.contextmanager
+    def one_copy(self) -> Generator[None]:
+        """While a layer is run for one copy of the batch, padding is told by its own mask."""
+        before = self._door.padding
+        self._door.padding = {name: mask[: self.batch] for name, mask in before.items()}
+        try:
+            yield
+        finally:
+            self._door.padding = before
 
     def _sink(self, call: Call) -> Tensor | Output | None:
         """The scope's own edits first, then whatever the pass now running wants."""

@@ -39,7 +39,7 @@ class _ValueNorm(Statistic):
     needs = "values and the output projection"
 
     def unavailable(self, scope: Scope) -> str | None:
-        if scope.read_at == "tap":
+        if not scope.description.reads_values:
             return f"The values of {scope.name} cannot be read, so value norms are not measured."
         return None
 
