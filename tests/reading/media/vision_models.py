@@ -68,8 +68,12 @@ def stretched() -> Any:
     return t.ViTImageProcessorPil(size=SQUARE)
 
 
-def vit() -> hs.Scope:
-    return scope_of(t.ViTModel(t.ViTConfig(**VISION)), stretched())
+def vit(across: int = 4) -> hs.Scope:
+    """So many patches across and down."""
+    size = across * VISION["patch_size"]
+    configuration = t.ViTConfig(**{**VISION, "image_size": size})
+    processor = t.ViTImageProcessorPil(size={"height": size, "width": size})
+    return scope_of(t.ViTModel(configuration), processor)
 
 
 def deit() -> hs.Scope:

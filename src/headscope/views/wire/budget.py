@@ -64,7 +64,7 @@ def fill(reading: Reading, units: Iterator[Unit], neurons: bool | None, left: fl
 
 
 def left_out(reading: Reading, packed: Packed, budget: int) -> str:
-    """The sentence of what a page does not carry."""
+    """The sentence of what a page does not carry; empty where it carries all."""
     every = sum(one.shape[0] for part in reading.parts.values() for one in part.layers)
     here = sum(
         len(piece.heads or ())
@@ -72,6 +72,8 @@ def left_out(reading: Reading, packed: Packed, budget: int) -> str:
         for pieces in layers.values()
         for piece in pieces
     )
+    if here == every:
+        return ""
     return (
         f"{here:,} of {every:,} heads are here in full and the others as thumbnails, to keep this "
         f"page under {spelled(budget)}."

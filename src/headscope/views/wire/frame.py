@@ -71,7 +71,8 @@ def frame(
         "parts": encoded(reading, ""),
     }
     if packed[0] is not None and sending.only is None:
-        header["left_out"] = budget.left_out(reading, packed[0], most)
+        told = budget.left_out(reading, packed[0], most)
+        header |= {"left_out": told} if told else {}
     header |= media_header(reading, buffers)
     header["weightings"] = weightings_header(reading, buffers)
     if "prompt_tokens" in reading.metadata:

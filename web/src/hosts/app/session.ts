@@ -315,8 +315,10 @@ export class Session {
         throw error;
       }
     };
-    source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
-    if (!media) source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
+    if (!media) {
+      source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
+      source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
+    }
     return source;
   }
 

@@ -34,12 +34,12 @@ function rowHeight(count: number): [number, number] {
   return [19, 13.5];
 }
 
-export function rows(query: Unit[], key: Unit[], width: number, mirrored: boolean): Geometry {
+export function rows(query: Unit[], key: Unit[], width: number, mirrored: boolean, crops: boolean): Geometry {
   const [height, fontSize] = rowHeight(Math.max(query.length, key.length));
   const place = (count: number) => Float32Array.from({ length: count }, (_, i) => (i + 0.5) * height);
   const longest = longestText([...query, ...key], fontSize);
   const bars = width > 620 ? 132 : width > 460 ? 76 : 44;
-  const text = Math.round(Math.min(longest + 18, Math.max(70, width * 0.24)));
+  const text = Math.round(Math.min(longest + 18 + (crops ? height + 6 : 0), Math.max(crops ? 76 + height : 70, width * 0.24)));
   const gap = Math.round(Math.max(90, Math.min(600, width - 2 * (text + bars) - 24)));
   const across = 2 * (text + bars) + gap;
   const start = Math.max(0, Math.floor((width - across) / 2)) + bars + text;

@@ -3,6 +3,7 @@ import { headsOn } from "../../state/state";
 import type { State } from "../../protocol/types";
 import { isRightToLeft, passes, project, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
+import { Crops } from "../../render/crops";
 import { make, number, visible } from "../../render/dom";
 import { drawLines, lineAt } from "../../render/lines";
 import { sequential, surfaces } from "../../render/scales";
@@ -38,8 +39,10 @@ export class HeadView implements View {
   private long = false;
   private readonly overview: Overview;
   private readonly far: StrongList;
+  private readonly crops: Crops;
 
   constructor(private readonly context: Context) {
+    this.crops = new Crops(context.reading, () => this.redraw());
     this.sides = new Sides({
       look: (looked, event) => this.look(looked, event),
       pin: (side, unit) => this.pin(side, unit),
@@ -151,20 +154,21 @@ export class HeadView implements View {
     const width = this.element.clientWidth || 900;
     const height = this.context.height();
     const { query, key } = this.context.reading.tokens(state.kind);
-    const key_ = [state.kind, state.unit, state.specials, state.first, state.layout, state.direction, width, height].join("|");
+    const cut = state.layout === "vertical" ? this.crops.of(state.kind) : null;
+    const key_ = [state.kind, state.unit, state.specials, state.first, state.layout, state.direction, width, height, cut !== null].join("|");
     if (key_ === this.placedFor) return;
     this.placedFor = key_;
     this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials, state.first) };
     const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
     const room = (less: number) =>
       state.layout === "vertical"
-        ? rows(this.units.query, this.units.key, width - 14 - less, mirrored)
+        ? rows(this.units.query, this.units.key, width - 14 - less, mirrored, cut !== null)
         : line(this.units.query, this.units.key, width - 14, height, mirrored);
     this.geometry = room(0);
     this.long = this.geometry.vertical && this.geometry.length > height - 34;
     if (this.long) this.geometry = room(overviewRoom);
     this.element.classList.toggle("long", this.long);
-    this.sides.place(this.units, this.geometry, Math.max(180, height - 34 - (this.long ? listRoom : 0)));
+    this.sides.place(this.units, this.geometry, Math.max(180, height - 34 - (this.long ? listRoom : 0)), cut);
     this.basedOn = "";
   }
 

@@ -1,5 +1,6 @@
 /** The head view's elements: two columns of tokens, the canvas between them, scrolling and pointing. */
 import type { Unit } from "../../protocol/units";
+import type { Cut } from "../../render/crops";
 import { make } from "../../render/dom";
 import type { LinePlace } from "../../render/lines";
 import type { TooltipSide } from "../../render/tooltip";
@@ -47,7 +48,7 @@ export class Sides {
     this.scroller.remove();
   }
 
-  place(units: Record<Side, Unit[]>, geometry: Geometry, height: number): void {
+  place(units: Record<Side, Unit[]>, geometry: Geometry, height: number, cut: Cut | null): void {
     this.geometry = geometry;
     this.standApart(0);
     this.counts = { query: units.query.length, key: units.key.length };
@@ -86,7 +87,7 @@ export class Sides {
         box.top = `${side === "query" ? 0 : start + gap}px`;
         box.height = `${text + bars}px`;
       }
-      column.place(units[side], geometry);
+      column.place(units[side], geometry, cut);
     }
     this.setHeadings(geometry);
     this.window();

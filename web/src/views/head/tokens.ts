@@ -1,5 +1,7 @@
 /** One side's tokens: only those in sight are elements; each can carry the bars of the heads. */
 import type { Unit } from "../../protocol/units";
+import { square } from "../../render/crops";
+import type { Cut } from "../../render/crops";
 import { make, visible, weightText } from "../../render/dom";
 import { css } from "../../render/oklch";
 import type { Rgb } from "../../render/oklch";
@@ -20,6 +22,7 @@ export class TokenColumn {
   readonly element: HTMLElement;
   private units: Unit[] = [];
   private geometry: Geometry | null = null;
+  private cut: Cut | null = null;
   private shown = new Map<number, HTMLElement>();
   private bars: BarSet | null = null;
   private active = -1;
@@ -34,8 +37,9 @@ export class TokenColumn {
     });
   }
 
-  place(units: Unit[], geometry: Geometry): void {
+  place(units: Unit[], geometry: Geometry, cut: Cut | null): void {
     this.units = units;
+    this.cut = cut;
     this.geometry = geometry;
     this.element.classList.toggle("across", !geometry.vertical);
     this.element.style.fontSize = `${geometry.fontSize}px`;
@@ -104,6 +108,11 @@ export class TokenColumn {
     if (i > 0 && (this.units[i - 1].segment !== unit.segment || unit.begins)) classes.push("new-sentence");
     if (unit.begins) classes.push("begins");
     const text = make("span", { class: "text", dir: "auto" }, visible(unit.text));
+    const crop = this.cut && square(2 * extent);
+    if (crop && this.cut!(crop.getContext("2d")!, this.side, unit.start, 0, 0, 2 * extent)) {
+      crop.style.width = `${extent - 3}px`;
+      text[this.side === "query" ? "prepend" : "append"](crop);
+    }
     const element = make(
       "div",
       {

@@ -6,7 +6,7 @@ import type { Places } from "../../protocol/places";
 import { unitsOf } from "../../protocol/units";
 import { make, visible, weightText } from "../../render/dom";
 import { css } from "../../render/oklch";
-import { at as colourAt, inkOn, sequential } from "../../render/scales";
+import { at as colourAt, inkOn, sequential, surfaces } from "../../render/scales";
 import { Weights } from "../text/weights";
 import type { Side } from "../text/weights";
 import type { Context, View } from "../view";
@@ -200,9 +200,10 @@ export class ImageView implements View {
       canvas.setAttribute("aria-label", `Head ${state.layer}-${head}: ${this.sentence()}; ${told}`);
     });
     this.drawWords(hand);
+    const bare = surfaces[this.context.shade()];
     this.context.status(`${this.sentence()}${far ? "" : "; nothing of that has a place here"}`, {
       kind: "ramp",
-      ramp: Array.from({ length: 256 }, (_, i) => heat.map((part) => Math.round(255 + ((part - 255) * i) / 255)) as [number, number, number]),
+      ramp: Array.from({ length: 256 }, (_, i) => heat.map((part, at) => Math.round(bare[at] + ((part - bare[at]) * i) / 255)) as [number, number, number]),
       title: "share of the strongest",
       low: "0",
       high: "1",

@@ -1,5 +1,6 @@
 /** Token names along both axes of a map; where there is no room for all, evenly spaced ones. */
 import type { Unit } from "../../protocol/units";
+import type { Cut } from "../../render/crops";
 import { visible } from "../../render/dom";
 import { textWidth } from "../../render/text";
 import type { Window } from "./window";
@@ -28,11 +29,13 @@ export interface Plot {
 }
 
 const size = 12;
+const [smallestCrop, cropRoom] = [6, 22];
 
-export function labelRoom(query: Unit[], key: Unit[]): { left: number; top: number } {
+export function labelRoom(query: Unit[], key: Unit[], crops: boolean): { left: number; top: number } {
+  const more = crops ? cropRoom : 0;
   const longest = (units: Unit[]) =>
     [...new Set(units.map((unit) => unit.text))].sort((a, b) => b.length - a.length).slice(0, 20).reduce((most, text) => Math.max(most, textWidth(text, size)), 0);
-  return { left: Math.min(150, longest(query) + 14), top: Math.min(110, longest(key) * 0.78 + 16) };
+  return { left: Math.min(150, longest(query) + 14) + more, top: Math.min(110, longest(key) * 0.78 + 16) + more };
 }
 
 export function axisLabels(
@@ -43,6 +46,7 @@ export function axisLabels(
   plot: Plot,
   style: CSSStyleDeclaration,
   hand: [number, number],
+  cut: Cut | null,
 ): void {
   const [ink, quiet, accent] = ["--ink", "--quiet", "--accent"].map((name) => style.getPropertyValue(name));
   const [sizeX, sizeY] = [plot.width / window.width, plot.height / window.height];
@@ -61,17 +65,24 @@ export function axisLabels(
     }
     return shown;
   };
+  // Patches stand between their names and the map, where a cell has room for one.
+  const crop = cut && Math.min(sizeX, sizeY) >= smallestCrop ? Math.min(sizeX, sizeY, cropRoom) - 1 : 0;
+  const [left, top] = [plot.x - 3 - crop, plot.y - 3 - crop];
+  if (crop) {
+    for (const i of inSight(query, window.y, window.height, 1, -1, 1)) cut!(context, "query", query[i].start, left, plot.y + (i - window.y + 0.5) * sizeY - crop / 2, crop);
+    for (const j of inSight(key, window.x, window.width, 1, -1, 1)) cut!(context, "key", key[j].start, plot.x + (j - window.x + 0.5) * sizeX - crop / 2, top, crop);
+  }
   context.textBaseline = "middle";
   context.textAlign = "right";
   for (const i of inSight(query, window.y, window.height, sizeY, hand[0], 13)) {
     paint(query[i], i === hand[0]);
-    context.fillText(shortened(query[i].text), plot.x - 7, plot.y + (i - window.y + 0.5) * sizeY);
+    context.fillText(shortened(query[i].text), left - 4, plot.y + (i - window.y + 0.5) * sizeY);
   }
   context.textAlign = "left";
   for (const j of inSight(key, window.x, window.width, sizeX, hand[1], 16)) {
     paint(key[j], j === hand[1]);
     context.save();
-    context.translate(plot.x + (j - window.x + 0.5) * sizeX, plot.y - 6);
+    context.translate(plot.x + (j - window.x + 0.5) * sizeX, top - 3);
     context.rotate(-Math.PI / 3.4);
     context.fillText(shortened(key[j].text), 0, 0);
     context.restore();

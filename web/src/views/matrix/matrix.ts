@@ -2,6 +2,7 @@
 import type { State } from "../../protocol/types";
 import { project, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
+import { Crops } from "../../render/crops";
 import { fit, make, number, pixelRatio, valueText, visible, weightText } from "../../render/dom";
 import { drawHeatMap } from "../../render/heatmap";
 import { at, diverging, inkOn, sequential } from "../../render/scales";
@@ -23,8 +24,10 @@ export class MatrixView implements View {
   private hover: [number, number] | null = null;
   private ticket = 0;
   private unitsFor = "";
+  private readonly crops: Crops;
 
   constructor(private readonly context: Context) {
+    this.crops = new Crops(context.reading, () => this.draw());
     const tool = (text: string, title: string, act: () => void) => {
       const button = make("button", { class: "step", title, "aria-label": title }, text);
       button.addEventListener("click", act);
@@ -149,7 +152,8 @@ export class MatrixView implements View {
     const shade = this.context.shade();
     const ratio = pixelRatio();
     const [rows, columns] = [this.query.length, this.key.length];
-    const room = labelRoom(this.query, this.key);
+    const cut = this.crops.of(state.kind);
+    const room = labelRoom(this.query, this.key, cut !== null);
     const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24, Math.max(260, this.context.height() - 18)];
     const side = Math.min(40, (fullWidth - room.left - 50) / columns, (fullHeight - room.top - 4) / rows);
     // The map keeps its place while it is zoomed; device pixels are whole, so that cells have crisp edges.
@@ -174,7 +178,7 @@ export class MatrixView implements View {
     drawHeatMap(context, { values, columns, rows, share, ramp }, window, box);
     const style = getComputedStyle(this.element);
     const pinned: [number, number] = [unitOf(this.query, state.query), unitOf(this.key, state.key)];
-    axisLabels(context, this.query, this.key, window, plot, style, this.hover ?? pinned);
+    axisLabels(context, this.query, this.key, window, plot, style, this.hover ?? pinned, cut);
     if (cell >= 30) this.numbers(context, ramp, share);
     this.frame(context, style);
     overviewMark(context, window, columns, rows, plot, style);

@@ -185,7 +185,7 @@ export class NeuronView implements View {
 
   /** A query that is taken in hand is brought into sight, with the key it looks at most where both fit. */
   private reveal({ query, row, columns }: Scene): void {
-    if (this.looked !== null || this.revealed === query) return;
+    if (this.looked !== null || this.revealed === query || !this.element.clientHeight) return;
     this.revealed = query;
     const rows = (this.element.clientHeight - columns.top) / columns.row - 1;
     const first = this.element.scrollTop / columns.row;

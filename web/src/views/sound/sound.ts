@@ -2,6 +2,7 @@
 import { placeKinds } from "../../protocol/places";
 import type { Places } from "../../protocol/places";
 import { make, visible, weightText } from "../../render/dom";
+import type { Shade } from "../../render/palette";
 import { ImageView } from "../image/image";
 import type { Scale } from "../image/image";
 import type { Side } from "../text/weights";
@@ -41,7 +42,8 @@ function rowsOf(places: Places): number {
 
 export class SoundView extends ImageView {
   private readonly lane = make("div", { class: "sd-lane", role: "group", "aria-label": "words when they are heard" });
-  private drawn: Promise<HTMLCanvasElement> | null = null;
+
+  private readonly drawn: Partial<Record<Shade, Promise<HTMLCanvasElement>>> = {};
 
   constructor(context: Context) {
     super(context);
@@ -62,14 +64,16 @@ export class SoundView extends ImageView {
   }
 
   protected override bitmap(): Promise<HTMLCanvasElement> {
-    return (this.drawn ??= this.context.reading.spectrogram().then(({ codes, bands, moments }) => {
+    const shade = this.context.shade();
+    const [silence, loud] = shade === "dark" ? [24, 200] : [255, 64];
+    return (this.drawn[shade] ??= this.context.reading.spectrogram().then(({ codes, bands, moments }) => {
       const canvas = document.createElement("canvas");
       [canvas.width, canvas.height] = [moments, bands];
       const context = canvas.getContext("2d")!;
       const image = context.createImageData(moments, bands);
       for (let band = 0; band < bands; band++) {
         for (let at = 0; at < moments; at++) {
-          const grey = 255 - 0.75 * codes[band * moments + at];
+          const grey = silence + ((loud - silence) * codes[band * moments + at]) / 255;
           image.data.set([grey, grey, grey, 255], 4 * ((bands - 1 - band) * moments + at));
         }
       }
@@ -106,6 +110,7 @@ export class SoundView extends ImageView {
         const button = make("button", { type: "button", "data-at": first, title: `“${visible(text)}” ${start.toFixed(2)} to ${last.toFixed(2)} s` }, visible(text));
         button.style.left = `${start * scale}px`;
         button.style.width = `${Math.max(2, (last - start) * scale)}px`;
+        button.classList.toggle("narrow", 6.5 * text.length > (last - start) * scale);
         if (hand.side === "query" && hand.units.some((at) => at >= first && at < end)) button.classList.add("in-hand");
         return button;
       }),
