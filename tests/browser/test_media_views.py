@@ -12,6 +12,11 @@ from tests.reading.media import vision_models as models
 from tests.views.test_sound import SOUND
 
 pytestmark = pytest.mark.browser
+MEAN = """canvas => {
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const sum = at => data.reduce((sum, value, i) => sum + (i % 4 === at ? value : 0), 0);
+  return [0, 1, 2].map(at => sum(at) * 4 / data.length);
+}"""
 
 
 def digit() -> hs.Reading:
@@ -69,4 +74,18 @@ def test_a_patch_in_a_tooltip_is_seen_as_it_is_in_the_picture(show):
     left, top, right, bottom = reading.part().query.places.rectangles[20].round().astype(int)
     own = reading.pictures[0].pixels[top:bottom, left:right].mean((0, 1))
     assert np.abs(shown - own).max() < 20  # the page's picture is a WebP
+    assert seen.errors == []
+
+
+def test_patches_are_seen_beside_their_names(show):
+    """Crops have the colours of the picture; what lies in no picture has none."""
+    reading = digit()
+    seen = show(hs.head_view(reading, layer=1, heads=[0]))
+    page = seen.page
+    beside = page.locator('[data-side="key"][data-token="3"] canvas')
+    beside.wait_for()
+    left, top, right, bottom = reading.part().query.places.rectangles[3].round().astype(int)
+    own = reading.pictures[0].pixels[top:bottom, left:right].mean((0, 1))
+    assert np.abs(np.array(beside.evaluate(MEAN)) - own).max() < 20
+    assert page.locator('[data-side="key"][data-token="0"] canvas').count() == 0  # [CLS]
     assert seen.errors == []

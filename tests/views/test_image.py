@@ -26,6 +26,11 @@ def test_the_header_carries_the_picture_and_where_positions_lie() -> None:
     assert set(header["parts"][0]["query"]["places"]) >= {"kinds", "rectangles"}
 
 
+def test_heads_over_patches_are_not_named_after_words() -> None:
+    data = hs.head_view(models.vit(2).read(image=PICTURE)).data
+    assert data.header["parts"][0]["labels"] == []
+
+
 @pytest.mark.parametrize("side", ["query", "key"])
 def test_a_figure_shows_what_the_position_in_hand_gives_every_patch(side: str) -> None:
     reading = models.vit().read(image=PICTURE)

@@ -38,10 +38,10 @@ export class StrongList {
     });
   }
 
-  show(strong: Strong[], mirrored: boolean, unit = "lines"): void {
+  show(strong: Strong[], mirrored: boolean, unit = "line"): void {
     this.element.replaceChildren(
       ...strong.map(({ at, weight, before, word, after, away }) => {
-        const where = away === 0 ? "" : `${away < 0 ? "↑" : "↓"} ${Math.abs(away)} ${unit}`;
+        const where = away === 0 ? "" : `${away < 0 ? "↑" : "↓"} ${Math.abs(away)} ${unit}${Math.abs(away) > 1 ? "s" : ""}`;
         return make(
           "button",
           { class: away ? "strong far" : "strong", "data-jump": at, "data-weight": weight, title: this.title },

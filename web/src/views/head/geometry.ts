@@ -35,12 +35,14 @@ function rowHeight(count: number): [number, number] {
 }
 
 export function rows(query: Unit[], key: Unit[], width: number, mirrored: boolean, crops: boolean): Geometry {
-  const [height, fontSize] = rowHeight(Math.max(query.length, key.length));
+  const [height, size] = rowHeight(Math.max(query.length, key.length));
+  const narrow = width < 460;
+  const fontSize = narrow ? Math.min(size, 15) : size;
   const place = (count: number) => Float32Array.from({ length: count }, (_, i) => (i + 0.5) * height);
   const longest = longestText([...query, ...key], fontSize);
-  const bars = width > 620 ? 132 : width > 460 ? 76 : 44;
-  const text = Math.round(Math.min(longest + 18 + (crops ? height + 6 : 0), Math.max(crops ? 76 + height : 70, width * 0.24)));
-  const gap = Math.round(Math.max(90, Math.min(600, width - 2 * (text + bars) - 24)));
+  const bars = width > 620 ? 132 : narrow ? 44 : 76;
+  const text = Math.round(Math.min(longest + 18 + (crops ? height + 6 : 0), Math.max(crops ? 76 + height : 70, width * (narrow ? 0.28 : 0.24))));
+  const gap = Math.round(Math.max(narrow ? 60 : 90, Math.min(600, width - 2 * (text + bars) - 24)));
   const across = 2 * (text + bars) + gap;
   const start = Math.max(0, Math.floor((width - across) / 2)) + bars + text;
   const extent = (count: number) => new Float32Array(count).fill(height);

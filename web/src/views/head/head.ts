@@ -89,8 +89,13 @@ export class HeadView implements View {
   }
 
   redraw(): void {
+    const { state } = this.context.store;
+    const side: Side = state.query === null ? "key" : "query";
+    const held = unitOf(this.units[side], state[side]);
+    const seen = held >= 0 && this.sides.away(side, held) === 0;
     this.placedFor = "";
-    this.place(this.context.store.state);
+    this.place(state);
+    if (seen) this.sides.reveal(side, held);
     this.draw();
   }
 
@@ -274,7 +279,7 @@ export class HeadView implements View {
       after: ` ${words(at + 1, at + 5)}`,
       away: this.sides.away(side, at),
     }));
-    this.far.show(strong, this.geometry!.mirrored, "rows");
+    this.far.show(strong, this.geometry!.mirrored, "row");
   }
 
   /** A far partner is moved beside the token in hand: the columns then stand apart until Esc or another token. */

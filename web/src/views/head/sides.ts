@@ -155,7 +155,7 @@ export class Sides {
     if (!geometry || unit < 0) return;
     const at = geometry[side][unit] + (side === "key" ? this.apart : 0);
     const [scroll, size] = geometry.vertical ? [scroller.scrollTop, scroller.clientHeight] : [scroller.scrollLeft, scroller.clientWidth];
-    if (at > scroll + 12 && at < scroll + size - 12) return;
+    if (at > scroll + 12 && at < scroll + size - 24) return;
     const to = at - size / 2;
     if (geometry.vertical) scroller.scrollTop = to;
     else scroller.scrollLeft = to;

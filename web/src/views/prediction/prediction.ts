@@ -72,6 +72,8 @@ export class PredictionView implements View {
     const pictures = make("div", { class: "pr-columns" }, this.bars(header, name), make("div", {}, this.flow(header, name), ...this.says(header, name)));
     const note = make("p", { class: "pr-note" }, this.note(header));
     this.element.replaceChildren(text, this.answers(header), pictures, note);
+    const asks = text.querySelector<HTMLElement>(".asks");
+    if (asks) text.scrollTop = asks.offsetTop - text.offsetTop - text.clientHeight + 2 * asks.offsetHeight;
     const what = header.target.length > 1 ? "difference of two logits" : "logit";
     this.context.status(`${what} ${valueText(header.value)}; words coloured by what head ${state.layer}-${state.head} took from them`, {
       kind: "ramp",
@@ -85,14 +87,15 @@ export class PredictionView implements View {
   /** What else the model might have said: a click explains that instead, where the model is at hand. */
   private answers(header: PredictionHeader): HTMLElement {
     const line = make("div", { class: "pr-answers" }, "The model says");
-    for (const [token, share] of header.likeliest) {
-      const button = make("button", { "aria-pressed": String(token === header.target[0]), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
+    const explained = header.likeliest.findIndex(([token]) => token === header.target[0]);
+    header.likeliest.forEach(([token, share], i) => {
+      const button = make("button", { "aria-pressed": String(i === explained), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
       button.addEventListener("click", () => {
         this.context.reading.target = token;
         this.update(this.context.store.state);
       });
       line.append(button);
-    }
+    });
     return line;
   }
 

@@ -78,8 +78,11 @@ export class TextView implements View {
   }
 
   redraw(): void {
+    const held = this.places[this.state.side][this.pinned(this.state)[0]] ?? -1;
+    const seen = held >= 0 && this.pane.isInSight(held);
     this.placedFor = "";
     this.place(this.state);
+    if (seen) this.pane.reveal(held);
     this.shade(this.state);
   }
 

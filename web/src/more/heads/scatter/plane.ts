@@ -90,7 +90,8 @@ export class HeadPlane {
     const text = count ? `${count} of ${this.dots.length} heads chosen: ${names.join(", ")}${count > 12 ? ", …" : ""}` : `${this.dots.length} heads; drag over points or cells to choose some`;
     if (!colour) return this.context.status(text, null);
     const range = rangeOf(this.of(colour.name)!, colour.scale, colour.range);
-    this.context.status(text, { kind: "ramp", ramp: this.ramp(colour), title: titleOf(colour), low: valueText(range[0]), high: valueText(range[1]) });
+    const told = (value: number) => (Number.isInteger(value) ? String(value) : valueText(value));
+    this.context.status(text, { kind: "ramp", ramp: this.ramp(colour), title: titleOf(colour), low: told(range[0]), high: told(range[1]) });
   }
 
   /** Space chooses the head in hand or lets it go; arrows move by layer and head. */
