@@ -20,17 +20,27 @@ from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext
 from headscope.corpus.text.shards import Layout as Layout
 from headscope.corpus.text.shards import Shard
+from headscope.corpus.treebanks.conllu import Sentence
+from headscope.corpus.treebanks.treebank import format_of, formats
 from headscope.errors import BadInput
 
 LAYOUTS: tuple[Layout, ...] = ("auto", "lines", "paragraphs", "file", "wikitext")
 TEXT = (".txt", ".text", ".md", ".raw", ".tokens")
 LINES_OF_JSON = (".jsonl", ".ndjson")
-TREEBANK = (".conllu",)
 DELIMITERS = {".tsv": "\t", ".csv": ","}
-ENDINGS = (*TEXT, *LINES_OF_JSON, *TREEBANK, *DELIMITERS, ".parquet")
 PEEK = 200  # lines looked at before the layout of a text file is decided
 
 Corpus = "str | Path | Iterable[Any]"
+
+
+def tree_endings() -> tuple[str, ...]:
+    """How the names of treebanks end, whose sentences are read as text."""
+    return tuple(formats())
+
+
+def endings() -> tuple[str, ...]:
+    """How the names of files end that are read where a corpus is a folder."""
+    return (*TEXT, *LINES_OF_JSON, *tree_endings(), *DELIMITERS, ".parquet")
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,7 @@ class Reader:
             if str(corpus) == "-":
                 yield from self._text("standard input", standard_input())
             elif is_uri(corpus):
-                for number, file in enumerate(files_at(str(corpus), ENDINGS)):
+                for number, file in enumerate(files_at(str(corpus), endings())):
                     yield from self._of_shard(Shard(number, file.uri, file.name), faults)
             else:
                 yield from self._path(there(corpus), faults)
@@ -121,10 +131,10 @@ class Reader:
 
     def _path(self, path: Path, faults: Faults) -> Iterator[Document]:
         if is_archive(path):
-            for name, lines in texts(path, ENDINGS):
+            for name, lines in texts(path, endings()):
                 yield from self._lines(name, name, lines, faults)
             return
-        for file in files_in(path, ENDINGS) if path.is_dir() else [path]:
+        for file in files_in(path, endings()) if path.is_dir() else [path]:
             name = str(file.relative_to(path)) if path.is_dir() else file.name
             plain = without_compression(file.name).lower()
             if plain.endswith(".parquet"):
@@ -135,7 +145,7 @@ class Reader:
 
     def _lines(self, name: str, plain: str, lines: Lines, faults: Faults) -> Iterator[Document]:
         """The documents of one open file, by the ending of its name."""
-        if plain.endswith(TREEBANK):
+        if plain.endswith(tree_endings()):
             yield from _treebank(name, lines, faults)
         elif plain.endswith(LINES_OF_JSON):
             yield from self._json(name, lines, faults)
@@ -294,12 +304,11 @@ def _paragraphs(name: str, lines: Iterable[str]) -> Iterator[Document]:
 
 def _treebank(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
     """The documents of a treebank: its sentences, gathered by their `newdoc` marks."""
-    from headscope.corpus.treebanks.conllu import Sentence, sentences
 
     def text(sentence: Sentence) -> str:
         return sentence.text or " ".join(sentence.words)
 
-    every = sentences(name, lines, faults)
+    every = format_of(name).sentences(name, lines, faults)
     for _, group in itertools.groupby(every, key=lambda sentence: sentence.document):
         of_document = list(group)
         found = tuple(text(sentence) for sentence in of_document)

@@ -13,7 +13,7 @@ from headscope.corpus.object_store import files_at, is_uri
 from headscope.corpus.open_text import SNIFFED, is_compressed, opened
 from headscope.corpus.sources import files_in, is_archive, without_compression
 from headscope.corpus.text import byte_ranges
-from headscope.corpus.text.documents import DELIMITERS, ENDINGS, LINES_OF_JSON, TREEBANK, Reader
+from headscope.corpus.text.documents import DELIMITERS, LINES_OF_JSON, Reader, endings, tree_endings
 from headscope.corpus.text.shards import Shard
 from headscope.errors import BadInput
 
@@ -31,7 +31,7 @@ def shards_of(corpus: Any, reader: Reader, part: int | None = None) -> list[Shar
     elif is_uri(corpus):
         found = [
             shard
-            for file in files_at(corpus, ENDINGS)
+            for file in files_at(corpus, endings())
             for shard in _of_file(Shard(0, file.uri, file.name, size=file.size), reader, part)
         ]
         return [dataclasses.replace(one, number=n) for n, one in enumerate(found)]
@@ -47,7 +47,7 @@ def shards_of(corpus: Any, reader: Reader, part: int | None = None) -> list[Shar
 
 
 def _files(path: Path) -> Iterator[Shard]:
-    for file in files_in(path, ENDINGS) if path.is_dir() else [path]:
+    for file in files_in(path, endings()) if path.is_dir() else [path]:
         name = str(file.relative_to(path)) if path.is_dir() else file.name
         size = file.stat().st_size if file.is_file() else 0
         yield Shard(0, str(file.resolve()), name, size=size)
@@ -80,7 +80,7 @@ def _of_file(file: Shard, reader: Reader, part: int | None) -> Iterator[Shard]:
     if plain.endswith(".parquet"):
         yield from _groups(file)
         return
-    divisible = not plain.endswith((*TREEBANK, *DELIMITERS)) and not is_compressed(file.name)
+    divisible = not plain.endswith((*tree_endings(), *DELIMITERS)) and not is_compressed(file.name)
     if not divisible or file.size < 2 * part:
         yield file
         return

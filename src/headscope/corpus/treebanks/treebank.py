@@ -34,7 +34,7 @@ def formats() -> Mapping[str, Format]:
     """Every format by the endings of its files."""
     folder = __name__.rpartition(".")[0]
     found: dict[str, Format] = {}
-    for entry in pkgutil.iter_modules([str(Path(__file__).parent)], f"{folder}."):
+    for entry in pkgutil.iter_modules(importlib.import_module(folder).__path__, f"{folder}."):
         module = importlib.import_module(entry.name) if entry.name != __name__ else None
         for ending in getattr(module, "ENDINGS", ()):
             if ending in found:
@@ -59,10 +59,11 @@ class Treebank(Iterable[Sentence]):
 def read_trees(path: str | Path, faults: Faults) -> Iterator[Sentence]:
     """Yield the sound sentences of a file, folder or archive; note the others in `faults`."""
     for name, lines in texts(path, tuple(formats())):
-        yield from _format_of(name).sentences(name, lines, faults)
+        yield from format_of(name).sentences(name, lines, faults)
 
 
-def _format_of(name: str) -> Format:
+def format_of(name: str) -> Format:
+    """The format of a file, by the ending of its name."""
     plain = without_compression(name).lower()
     ending = max((end for end in formats() if plain.endswith(end)), key=len, default=USUAL)
     return formats()[ending]
