@@ -135,3 +135,49 @@ def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
     assert tuple(part.query.labels) == atlas.document(number).tokens
     with pytest.raises(BadInput, match="keeps no text 999999"):
         OpenedAtlas(atlas, models).text(999999)
+
+
+@pytest.fixture(scope="module")
+def ablation(tiny_bert):
+    from headscope.tasks.task import language_task
+
+    texts = ["the cat sat on the mat.", "a dog ran to the red house.", "it was in the tree."]
+    return hs.ablate(tiny_bert, language_task("words", texts), draws=1000, progress=False)
+
+
+def test_a_head_s_page_says_what_disabling_it_did(atlas, ablation):
+    data = Container(hs.atlas_view(atlas, ablations=ablation).data.container())
+    [task] = data.header["atlas"]["ablations"]
+    table = data.header["table"]
+    column = next(each for each in table["columns"] if each["name"] == task["column"])
+    np.testing.assert_allclose(data.array(column), ablation.head_map, rtol=1e-6)
+    of_heads = ablation.scores[ablation.scores["disabled"] == "head"]
+    for row in of_heads.itertuples():
+        page = data.header["atlas"]["heads"][row.layer * table["heads"] + row.head]
+        assert page["off"] == [[row.score, row.low, row.high, row.p_holm]]
+    with pytest.raises(BadInput, match=r"hs\.ablate"):
+        hs.atlas_view(atlas, ablations=[{"task": "words"}])
+
+
+@pytest.mark.browser
+def test_clusters_layers_and_what_switching_off_does_are_seen_and_linked(show, atlas, ablation):
+    seen = show(hs.atlas_view(atlas, layer=1, head=1, ablations=ablation, panels="clusters"))
+    page = seen.page
+    groups = atlas.frame("groups")
+    last = int(groups["group"].max())
+    page.locator(f"[data-group='{last}']").click()
+    mine = groups[groups["group"] == last]
+    names = [f"{row.layer}-{row.head}" for row in mine.itertuples()]
+    rows = HEADS_SHOWN.format("[data-row]") + ".map(each => each.dataset.row)"
+    cells = HEADS_SHOWN.format(".hm-cell.in") + ".map(each => each.dataset.map)"
+    assert page.evaluate(rows) == page.evaluate(cells) == names
+    off = page.locator("[data-off]")
+    assert f"{ablation.baseline:.3f} with all heads" in off.inner_text()
+    page.locator("[data-control=panels]").select_option("layers")
+    circles = HEADS_SHOWN.format("circle[data-point]") + ".map(each => each.dataset.point)"
+    frames = HEADS_SHOWN.format(".sc-frame") + ".length"
+    layers, heads = atlas.map("entropy").shape
+    assert page.evaluate(frames) == layers
+    assert len(page.evaluate(circles)) == layers * heads
+    assert page.evaluate(cells) == names  # what is chosen stays
+    assert seen.errors == []

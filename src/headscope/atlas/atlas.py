@@ -247,12 +247,16 @@ class Atlas(HeadResult):
 
     # on screen
 
-    def page(self, path: str | Path) -> Path:
-        """Write the atlas as one HTML page: points, table, and every head's texts."""
-        return self._view().save(path)
+    def page(self, path: str | Path, **options: Any) -> Path:
+        """Write the atlas as one HTML page: points, table, and every head's texts.
 
-    def _view(self) -> Any:
-        return importlib.import_module("headscope").atlas_view(self)  # views stand above us
+        The options are those of `hs.atlas_view`; with `ablations` (what `hs.ablate` gave, one or a
+        list) a head's page says what disabling it does.
+        """
+        return self._view(**options).save(path)
+
+    def _view(self, **options: Any) -> Any:
+        return importlib.import_module("headscope").atlas_view(self, **options)  # it is above us
 
     def _repr_html_(self) -> str:
         return self._view()._repr_html_()

@@ -10,9 +10,22 @@ from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.views.labels import Label
 from headscope.views.numbers.summary import describe_column
+from headscope.views.of_heads.ablations import (
+    Ablations,
+    described,
+    listed,
+    of_each_head,
+    with_differences,
+)
 from headscope.views.of_heads.examples import PER_HEAD, chosen_examples, pack_examples, pack_texts
 from headscope.views.of_heads.head_page import head_pages
-from headscope.views.of_heads.plane import labels_in, plane_state, plane_table
+from headscope.views.of_heads.plane import (
+    PANELS,
+    drawn_state,
+    labels_in,
+    plane_state,
+    plane_table,
+)
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending
@@ -24,7 +37,7 @@ NAME = "atlas"
 NEEDS = "atlas"
 BUNDLE = "heads"  # its script travels with pages that show it, not with all
 SHOWS = "every head over a corpus: as points, as a table, and with the texts behind its numbers"
-OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "chosen": list}
+OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
 
 
 def build(
@@ -38,14 +51,18 @@ def build(
     colour: str | None = None,
     size: str | None = None,
     per_head: int = PER_HEAD,
+    ablations: Ablations | None = None,
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """source: an atlas. `per_head` is how many examples of each head travel along."""
+    """source: an atlas. `per_head` is how many examples of each head travel along; with
+    `ablations` (what `hs.ablate` gave) a head's page says what disabling it does."""
     if not isinstance(source, Atlas):
         raise BadInput("The atlas view is made of an atlas: hs.Atlas.load(path) opens one.")
     sending = sending or Sending()
     table = plane_table(source, kind)
+    disabled = listed(ablations, table)
+    table = with_differences(table, disabled)
     labels = labels_in(source, sending.labels, table.kind)
     at = _opening(table.layers, table.heads, layer, head, labels)
     rows = chosen_examples(source, table.kind, len(table.layers) * table.heads, per_head)
@@ -54,7 +71,6 @@ def build(
     examples, documents = pack_examples(rows, measures, buffers)
     places = [(each, number) for each in table.layers for number in range(table.heads)]
     counts: Mapping[Any, int] = rows.groupby(["layer", "head"]).size().to_dict()
-    described = source.description
     header: dict[str, Any] = {
         "view": NAME,
         "views": [NAME],
@@ -69,12 +85,20 @@ def build(
         "table": table.header(buffers),
         "labels": [label.header() for label in labels],
         "atlas": {
-            "tokens": described.get("tokens"),
+            "tokens": source.description.get("tokens"),
             "measures": [
                 {"name": name, "title": describe_column(name, table.columns[name])["title"]}
                 for name in measures
             ],
-            "heads": head_pages(source, table.kind, table.layers, table.heads),
+            "ablations": described(disabled),
+            "heads": [
+                {**page, "off": off}
+                for page, off in zip(
+                    head_pages(source, table.kind, table.layers, table.heads),
+                    of_each_head(disabled, table.layers, table.heads),
+                    strict=True,
+                )
+            ],
             "counts": [int(counts.get(place, 0)) for place in places],
             "examples": examples,
             "texts": pack_texts(source, table.kind, rows, documents, buffers),
@@ -120,7 +144,7 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
     from headscope.figures.of_heads.head_scatter import Axis, measured_scatter
 
     table = plane_table(source, state.get("kind"))
-    on = plane_state(table, **{name: state.get(name) for name in ("x", "y", "colour", "size")})
+    on = drawn_state(table, state)
     named = {(each.layer, each.head) for each in labels_in(source, None, table.kind)}
     places = [(layer, head) for layer in table.layers for head in range(table.heads)]
 

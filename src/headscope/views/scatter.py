@@ -10,7 +10,13 @@ import numpy as np
 from headscope.reading import Reading
 from headscope.views.labels import Label
 from headscope.views.numbers.summary import describe_column
-from headscope.views.of_heads.plane import labels_in, plane_state, plane_table
+from headscope.views.of_heads.plane import (
+    PANELS,
+    drawn_state,
+    labels_in,
+    plane_state,
+    plane_table,
+)
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
@@ -23,7 +29,7 @@ NAME = "scatter"
 FUNCTION = "head_scatter"
 BUNDLE = "heads"  # its script travels with pages that show it, not with all
 SHOWS = "every head as a point: any measure on x, y, colour and size; brush to choose heads"
-OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "chosen": list}
+OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
 
 
 def build(
@@ -81,7 +87,7 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
     from headscope.figures.style import describe
 
     table = plane_table(source, state.get("kind"))
-    on = plane_state(table, **{name: state.get(name) for name in ("x", "y", "colour", "size")})
+    on = drawn_state(table, state)
     chosen = {int(each) for each in state.get("chosen") or ()}
     named = {(each.layer, each.head) for each in labels_in(source, labels or None, table.kind)}
     places = [(layer, head) for layer in table.layers for head in range(table.heads)]

@@ -23,10 +23,24 @@ export interface HeadPage {
   deciles: Record<string, number[]>;
   /** [layer, head, distance], nearest first. */
   near: [number, number, number][];
+  /** What disabling it does: [score, low, high, p], as the header's `ablations`; the last three of the difference. */
+  off: ([number, number, number, number] | null)[];
+}
+
+/** A task whose score was taken with every head disabled in turn; the differences are a column of the table. */
+export interface AblatedTask {
+  column: string;
+  task: string;
+  metric: string;
+  mode: string;
+  baseline: number;
+  examples: number;
+  higher_is_better: boolean;
 }
 
 export interface AtlasHeader {
   measures: { name: string; title: string }[];
+  ablations: AblatedTask[];
   /** Layer by layer. */
   heads: HeadPage[];
   /** Examples of each head; they stand in that order. */

@@ -260,6 +260,15 @@ export interface Source {
   fetchWeighting?(by: string, target: string | null): Promise<ArrayBuffer | Uint8Array>;
 }
 
+/** A query of a text in an atlas's corpus, to be seen with a head in a view. */
+export interface TextPlace {
+  document: number;
+  query: number;
+  layer: number;
+  head: number;
+  view: ViewName;
+}
+
 export interface MountOptions {
   /** Called after the user changed something. */
   onState?(state: State): void;
@@ -274,7 +283,7 @@ export interface MountOptions {
   /** The view stands in a frame that fills the window (the app): nothing below it but its own foot. */
   fill?: boolean;
   /** Reads a text of the atlas's corpus and opens a head on it. */
-  openText?: (document: number, layer: number, head: number) => void;
+  openText?: (place: TextPlace) => void;
 }
 
 /** mount(element, container | Source, options): what the bundle exports, and element.headscope. */

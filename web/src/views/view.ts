@@ -1,6 +1,6 @@
 /** What every view is made of, and what it is given. */
 import type { Reading } from "../protocol/reading";
-import type { State, ViewName } from "../protocol/types";
+import type { State, TextPlace, ViewName } from "../protocol/types";
 import type { Shade } from "../render/palette";
 import type { Rgb } from "../render/oklch";
 import type { Store } from "../state/store";
@@ -37,7 +37,7 @@ export interface Context {
   /** Says something to a screen reader. */
   announce(text: string): void;
   /** Reads a text of the atlas's corpus and opens a head on it; null in a file, which has no model. */
-  openText: ((document: number, layer: number, head: number) => void) | null;
+  openText: ((place: TextPlace) => void) | null;
   /** Shows (or, with null, takes away) the sign that work is going on. */
   busy(on: boolean): void;
 }

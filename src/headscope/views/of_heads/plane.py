@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,8 @@ PREFERRED = {
     "colour": ("layer",),
 }
 EVEN = ""  # every point of one size
+PANELS = ("heads", "clusters", "layers")  # one plane, that of likeness, or one for each layer
+CLUSTERS = {"x": "likeness_x", "y": "likeness_y", "colour": "group"}
 
 
 def plane_table(source: Any, kind: str | None) -> Table:
@@ -55,6 +58,14 @@ def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
     if not asked.get("y") and state["y"] == state["x"]:
         state["y"] = next(name for name in table.columns if name != state["x"])
     return state
+
+
+def drawn_state(table: Table, state: Mapping[str, Any]) -> dict[str, str]:
+    """As `plane_state`, of a state on screen; clusters stand where the distances put them."""
+    asked = {name: state.get(name) for name in ("x", "y", "colour", "size")}
+    if state.get("panels") == "clusters" and CLUSTERS["colour"] in table.columns:
+        asked |= CLUSTERS
+    return plane_state(table, **asked)
 
 
 def _known(table: Table, name: str, place: str) -> str:

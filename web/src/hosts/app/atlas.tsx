@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { openContainer } from "../../protocol/container";
+import type { TextPlace } from "../../protocol/types";
 import { mountInto } from "../mount";
 import { getBytes, getJson, postFile } from "./api";
 import type { Session } from "./session";
@@ -34,9 +35,9 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   useLayoutEffect(() => {
     let stop = () => undefined as void;
     let gone = false;
-    const openText = async (document: number, layer: number, head: number) => {
+    const openText = async ({ document, layer, head, query, view }: TextPlace) => {
       const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
-      await session.readAt(found.text, found.text_pair, layer, head);
+      await session.readAt(found.text, found.text_pair, { view, layer, head, heads: [head], query });
     };
     const show = async () => {
       const [bytes] = await Promise.all([getBytes("api/atlas"), import(views) as Promise<unknown>]);
@@ -44,7 +45,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       if (gone || !holder.current) return;
       const { layer, head } = session.state;
       source.header.state = { ...source.header.state, theme: session.theme, ...(layer === undefined || head === undefined ? {} : { layer, head, heads: [head] }) };
-      const options = { fill: true, openText: (...at: [number, number, number]) => void openText(...at).catch(fail) };
+      const options = { fill: true, openText: (place: TextPlace) => void openText(place).catch(fail) };
       const { instrument } = mountInto(holder.current, source, options, true);
       stop = () => instrument.unmount();
       setMessage("");

@@ -169,9 +169,9 @@ export class Session {
   }
 
   /** A text of the atlas's corpus, opened on the head whose example it is. */
-  async readAt(text: string, pair: string | null, layer: number, head: number): Promise<void> {
+  async readAt(text: string, pair: string | null, place: Partial<State>): Promise<void> {
     [this.text, this.pair, this.off, this.writing] = [text, pair ?? "", [], null];
-    this.state = { ...kept(this.state, ["theme"]), view: "head", layer, head, heads: [head] };
+    this.state = { ...kept(this.state, ["theme"]), ...place };
     this.showAtlas(false);
     await this.read(false, true);
   }

@@ -16,7 +16,7 @@ export class AtlasView implements View {
   private readonly plane: HeadPlane;
   private readonly table: HeadsTable;
   private readonly right = make("div", { class: "at-right" });
-  private asked: Asked & { place: number } = { measure: "", decile: -1, place: -1 };
+  private asked: Asked & { place: number } = { measure: "", decile: -1, view: "head", place: -1 };
   private loaded: Promise<unknown> | null = null;
   private gone = false;
 
@@ -36,12 +36,12 @@ export class AtlasView implements View {
     this.loaded
       .then(() => {
         if (this.gone) return;
-        const state = ofPlane(this.context.store.state);
+        const state = ofPlane(this.context.store.state, this.plane.table);
         this.plane.show(state, before === null);
         this.plane.say(state);
         this.table.show(state);
         const place = placeOf(this.plane.table, state.layer, state.head);
-        if (place !== this.asked.place) this.asked = { measure: this.data.header.heads[place].shown, decile: -1, place };
+        if (place !== this.asked.place) this.asked = { ...this.asked, measure: this.data.header.heads[place].shown, decile: -1, place };
         this.turn();
       })
       .catch((error: unknown) => this.context.status(String(error)))
@@ -53,12 +53,12 @@ export class AtlasView implements View {
   }
 
   picture(): Record<string, unknown> {
-    const { kind, layer, head, x, y, colour, size, chosen } = ofPlane(this.context.store.state);
-    return { kind, layer, head, x, y, colour, size, chosen, measure: this.asked.measure, decile: this.asked.decile };
+    const { kind, layer, head, panels, x, y, colour, size, chosen } = ofPlane(this.context.store.state, this.plane.table);
+    return { kind, layer, head, panels, x, y, colour, size, chosen, measure: this.asked.measure, decile: this.asked.decile };
   }
 
   copy(): string {
-    return this.plane.copy(ofPlane(this.context.store.state));
+    return this.plane.copy(ofPlane(this.context.store.state, this.plane.table));
   }
 
   press(key: string): boolean {
@@ -89,7 +89,8 @@ export class AtlasView implements View {
           this.asked = { ...this.asked, ...asked };
           this.turn();
         },
-        read: openText ? (document) => openText(document, layer, head) : null,
+        values: (column) => this.plane.of(column),
+        read: openText ? (document, query, view) => openText({ document, query, layer, head, view }) : null,
       }),
     );
     if (focus) this.right.querySelector<HTMLElement>(`[data-control="${focus}"]`)?.focus();

@@ -28,6 +28,31 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
   return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h4", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement);
 }
 
+/** How strongly it attends, by where in the text the query stands and by how long the text is. */
+export function placeCharts(page: HeadPage): HTMLElement[] {
+  const named: [string, string, (value: number) => string][] = [
+    ["position", "By place in the text", (tenth) => `${10 * tenth}–${10 * tenth + 10} % of the text`],
+    ["length", "By length of the text", (least) => `${number(least)} to ${number(2 * least - 1)} tokens`],
+  ];
+  return named.flatMap(([name, title, text]) => {
+    const rows = ((page.profiles[name] ?? []) as unknown as [number, number, number | null, number | null][]).filter(([, count, , weight]) => count && weight !== null);
+    if (rows.length < 2) return [];
+    rows.sort((a, b) => a[0] - b[0]);
+    const [wide, tall] = [130, 44];
+    const step = wide / rows.length;
+    const picture = svg("svg", { width: wide, height: tall + 14, class: "at-bars", role: "img", "aria-label": `${title}: mean largest weight` });
+    rows.forEach(([value, count, , weight], i) => {
+      const bar = svg("rect", { x: i * step + 0.5, width: step - 1, y: tall * (1 - weight!), height: Math.max(0.5, tall * weight!) });
+      bar.append(svg("title", {}, `${text(value)}: mean largest weight ${valueText(weight!)}, ${number(count)} queries`));
+      picture.append(bar);
+    });
+    picture.append(svg("line", { x1: 0, x2: wide, y1: 0.5, y2: 0.5, class: "whole" }), svg("line", { x1: 0, x2: wide, y1: tall + 0.5, y2: tall + 0.5, class: "whole" }));
+    const ends = name === "position" ? ["start", "end"] : [rows[0][0], rows[rows.length - 1][0]].map((least) => `${number(least)}+`);
+    picture.append(svg("text", { x: 0, y: tall + 12, class: "sc-tick" }, ends[0]), svg("text", { x: wide, y: tall + 12, "text-anchor": "end", class: "sc-tick" }, ends[1]));
+    return [make("div", { class: "at-chart", "data-profile": name }, make("h4", {}, title), picture as unknown as HTMLElement, make("p", {}, "mean largest weight, 0 to 1"))];
+  });
+}
+
 const titles: [string, string, string][] = [
   ["key_token", "Attends to", "times it was the heaviest key; × more than even attention would"],
   ["query_token", "From", "queries; × heavier than this head's usual"],
@@ -37,12 +62,20 @@ const titles: [string, string, string][] = [
   ["writes", "Writes", "tokens it raises most when it looks at what it mostly looks at"],
 ];
 
+/** Its bar is as long as its count. */
+function row(part: number, ...cells: HTMLElement[]): HTMLElement {
+  const line = make("tr", {}, ...cells);
+  line.style.setProperty("--part", `${Math.round(100 * part)}%`);
+  return line;
+}
+
 export function tokenLists(page: HeadPage): HTMLElement[] {
   return titles.flatMap(([name, title, note]) => {
     const rows = page.profiles[name] ?? [];
     if (!rows.length) return [];
+    const most = Math.max(...rows.map(([, , count]) => count), 1);
     const lines = rows.map(([token, other, count, lift]) =>
-      make("tr", {}, make("td", {}, visible(String(token)) + (other ? ` → ${visible(String(other))}` : "")), make("td", {}, count ? number(count) : ""), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
+      row(count / most, make("td", {}, visible(String(token)) + (other ? ` → ${visible(String(other))}` : "")), make("td", {}, count ? number(count) : ""), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
     );
     return [make("div", { class: "at-chart", "data-profile": name }, make("h4", { title: note }, title), make("table", {}, make("tbody", {}, ...lines)), make("p", {}, note))];
   });

@@ -1,20 +1,26 @@
 /** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
 import type { AtlasData, AtlasExample } from "../../../protocol/atlas";
-import type { Label } from "../../../protocol/types";
+import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, visible, weightText } from "../../../render/dom";
-import { offsetChart, tokenLists } from "./charts";
+import { menu } from "../scatter/geometry";
+import { offsetChart, placeCharts, tokenLists } from "./charts";
+import { switchedOff } from "./switched_off";
 
 export interface Asked {
   measure: string;
   decile: number;
+  /** Where a click on an example opens its text. */
+  view: ViewName;
 }
 
 export interface PageHooks {
   label(layer: number, head: number): Label | null;
   open(layer: number, head: number): void;
   ask(asked: Asked): void;
+  /** The numbers of all heads in a column. */
+  values(column: string): Float32Array | null;
   /** Reads a text of the corpus; absent where there is no model to read it. */
-  read: ((document: number) => void) | null;
+  read: ((document: number, query: number, view: ViewName) => void) | null;
 }
 
 export function headPage(data: AtlasData, place: number, name: [number, number], asked: Asked, hooks: PageHooks): HTMLElement {
@@ -28,7 +34,9 @@ export function headPage(data: AtlasData, place: number, name: [number, number],
   }
   element.append(examples(data, place, asked, hooks));
   const offsets = offsetChart(page);
-  element.append(make("div", { class: "at-charts" }, ...(offsets ? [offsets] : []), ...tokenLists(page)));
+  element.append(make("div", { class: "at-charts" }, ...(offsets ? [offsets] : []), ...placeCharts(page), ...tokenLists(page)));
+  const off = switchedOff(data.header.ablations, page.off, place, (column) => hooks.values(column));
+  if (off) element.append(off);
   if (page.near.length) {
     const near = page.near.map(([otherLayer, otherHead, distance]) => {
       const its = hooks.label(otherLayer, otherHead);
@@ -46,7 +54,7 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   const there = new Set(data.all(place).map((each) => each.measure));
   const select = make("select", { "data-control": "examples" });
   for (const { name, title } of data.header.measures) if (there.has(name)) select.append(make("option", { value: name, selected: name === asked.measure }, title));
-  select.addEventListener("change", () => hooks.ask({ measure: select.value, decile: -1 }));
+  select.addEventListener("change", () => hooks.ask({ ...asked, measure: select.value, decile: -1 }));
   const bounds = page.deciles[asked.measure] ?? [];
   const low = Math.min(0, bounds[0]);
   const deciles = [-1, ...bounds.slice(1).map((_, i) => bounds.length - 2 - i)].map((decile) => {
@@ -58,18 +66,22 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
     return button;
   });
   const shown = data.of(place, asked.measure, asked.decile);
-  const list = make("ol", { class: "at-examples" }, ...shown.map((each) => line(data, each, hooks)));
+  const list = make("ol", { class: "at-examples" }, ...shown.map((each) => line(data, each, asked.view, hooks)));
   const none = "None travelled with this page.";
   return make(
     "div",
     {},
-    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-deciles", role: "group", "aria-label": "Deciles" }, ...deciles)),
+    make("div", { class: "at-asked" }, make("label", { class: "field" }, make("span", {}, "examples of"), select), make("div", { class: "at-deciles", role: "group", "aria-label": "Deciles" }, ...deciles), ...(hooks.read ? [opensIn(asked, hooks)] : [])),
     shown.length ? list : make("p", { class: "at-why" }, none),
   );
 }
 
+const viewsOfText: [ViewName, string][] = [["head", "head"], ["text", "text"], ["matrix", "matrix"]];
+
+const opensIn = (asked: Asked, hooks: PageHooks) => menu("opens", "a click opens it in", viewsOfText, asked.view, (view) => hooks.ask({ ...asked, view }));
+
 /** The query framed, keys shaded by their weight; every weight is said in words too. */
-function line(data: AtlasData, example: AtlasExample, { read }: PageHooks): HTMLElement {
+function line(data: AtlasData, example: AtlasExample, view: ViewName, { read }: PageHooks): HTMLElement {
   const tokens = data.excerpt(example);
   const weights = new Map(example.keys);
   const item = make("li", { "data-document": example.document, "data-query": example.query, "data-value": example.value });
@@ -89,8 +101,8 @@ function line(data: AtlasData, example: AtlasExample, { read }: PageHooks): HTML
     text.append(mark);
   });
   if (read) {
-    text.setAttribute("title", "Read this text");
-    text.addEventListener("click", () => read(example.document));
+    text.setAttribute("title", `Read this text in the ${view} view`);
+    text.addEventListener("click", () => read(example.document, example.query, view));
   }
   item.append(text);
   return item;

@@ -1,7 +1,7 @@
 /** The heads as a table: sorted by any number, filtered by label or by what is chosen, taken along as CSV. */
-import { make, valueText } from "../../../render/dom";
+import { make } from "../../../render/dom";
 import type { HeadPlane } from "../scatter/plane";
-import { titleOf } from "../scatter/plane";
+import { asText, titleOf, unsaid } from "../scatter/plane";
 import { headOf, numberOf, placeOf } from "../scatter/state";
 import type { PlaneState } from "../scatter/state";
 
@@ -46,7 +46,7 @@ export class HeadsTable {
           { "data-row": `${layer}-${head}`, "data-at": place, class: open ? "open" : "" },
           make("td", {}, make("button", { "aria-current": open ? "true" : null }, `${layer}-${head}`)),
           make("td", {}, label ? `${label.text} ${label.score.toFixed(2)}` : ""),
-          ...names.map((name) => make("td", {}, Number.isFinite(this.plane.of(name)![place]) ? valueText(this.plane.of(name)![place]) : "–")),
+          ...names.map((name) => make("td", {}, this.plane.written(name, place))),
         );
       }),
     );
@@ -54,7 +54,7 @@ export class HeadsTable {
   }
 
   private columns({ x, y, colour, size }: PlaneState): string[] {
-    return [x, y, colour, size].filter((name, i, all) => this.plane.column(name) && name !== "layer" && name !== "head" && all.indexOf(name) === i);
+    return [x, y, colour, size].filter((name, i, all) => this.plane.column(name) && !unsaid.has(name) && all.indexOf(name) === i);
   }
 
   private rows(state: PlaneState): number[] {
@@ -100,14 +100,14 @@ export class HeadsTable {
   csv(): string {
     const { table } = this.plane;
     const names = table.columns.map((column) => column.name).filter((name) => name !== "layer" && name !== "head");
-    const quote = (text: string) => `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+    const quote = (text: string) => `"${asText(text).replaceAll('"', '""')}"`;
     const lines = [...this.body.querySelectorAll<HTMLElement>("tr")].map((row) => {
       const [layer, head] = headOf(table, Number(row.dataset["at"]));
       const label = this.plane.label(layer, head);
       const place = placeOf(table, layer, head);
       return [layer, head, quote(label?.text ?? ""), label?.score ?? "", ...names.map((name) => (Number.isNaN(this.plane.of(name)![place]) ? "" : this.plane.of(name)![place]))].join(",");
     });
-    return [["layer", "head", "label", "score", ...names].join(","), ...lines].join("\n") + "\n";
+    return [["layer", "head", "label", "score", ...names.map(quote)].join(","), ...lines].join("\n") + "\n";
   }
 
   private save(): void {

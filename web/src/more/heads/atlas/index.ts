@@ -1,4 +1,4 @@
-import { planeKeeps } from "../scatter/state";
+import { planeChoices, planeKeeps } from "../scatter/state";
 import type { ViewDefinition } from "../../../views/view";
 import { AtlasView } from "./atlas";
 import style from "./atlas.css";
@@ -8,6 +8,7 @@ const definition: ViewDefinition = {
   title: "atlas",
   place: 9,
   controls: [],
+  choices: planeChoices,
   keeps: planeKeeps,
   style,
   chips: "none",

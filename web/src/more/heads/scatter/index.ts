@@ -1,6 +1,6 @@
 import type { ViewDefinition } from "../../../views/view";
 import { ScatterView } from "./scatter";
-import { planeKeeps } from "./state";
+import { planeChoices, planeKeeps } from "./state";
 import style from "./scatter.css";
 
 const definition: ViewDefinition = {
@@ -8,6 +8,7 @@ const definition: ViewDefinition = {
   title: "scatter",
   place: 8,
   controls: [],
+  choices: planeChoices,
   keeps: planeKeeps,
   style,
   chips: "none",

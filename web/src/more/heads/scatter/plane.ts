@@ -2,17 +2,24 @@
 import type { HeadTable, Label, TableColumn } from "../../../protocol/types";
 import { make, valueText } from "../../../render/dom";
 import { css } from "../../../render/oklch";
+import type { Rgb } from "../../../render/oklch";
 import { at, diverging, sequential } from "../../../render/scales";
 import type { TooltipRow } from "../../../render/tooltip";
 import { cellAt, headGrid, rangeOf, share } from "../../../views/head_map/grid";
 import type { Context } from "../../../views/view";
-import { inside, menu, rectangle, span, svg, tickText, ticks } from "./geometry";
+import { drawPlane } from "./drawing";
+import { inside, menu, rectangle, span, svg } from "./geometry";
 import type { Point } from "./geometry";
-import { headOf, numberOf, ofPlane, placeOf } from "./state";
+import { groupChips, groupsOf, steps, writeNumbers } from "./groups";
+import type { Group } from "./groups";
+import { clusterColumns, hasClusters, headOf, numberOf, ofPlane, placeOf, planeChoices } from "./state";
 import type { PlaneState } from "./state";
 
-const margin = { left: 46, right: 12, top: 10, bottom: 34 };
 const palest = 0.18;
+/** Columns that a head's name says already, or whose numbers say nothing. */
+export const unsaid = new Set(["layer", "head", clusterColumns.x, clusterColumns.y]);
+/** A spreadsheet takes a cell that begins so for a formula. */
+export const asText = (text: string) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
 export const titleOf = (column: TableColumn) => column.title ?? column.name.replaceAll("_", " ");
 
 export interface Hooks {
@@ -28,11 +35,13 @@ export class HeadPlane {
   private readonly menus = make("div", { class: "sc-menus" });
   private readonly plot = make("div", { class: "sc-plot", tabindex: 0, role: "group" });
   private readonly side = make("div", { class: "sc-map" });
+  private readonly chips = make("div");
   private readonly labels = new Map<string, Label>();
   private readonly values = new Map<string, Float32Array>();
   private points: (Point | null)[] = [];
   private dots: (SVGElement | null)[] = [];
   private cells: HTMLElement[] = [];
+  private grouped: Group[] | null = null;
   private lasso = false;
   private drawn = "";
 
@@ -42,7 +51,7 @@ export class HeadPlane {
   ) {
     this.table = context.reading.table!;
     for (const label of context.reading.header.labels ?? []) this.labels.set(`${label.layer}-${label.head}`, label);
-    this.element.append(this.menus, make("div", { class: "sc-both" }, this.plot, this.side));
+    this.element.append(this.menus, make("div", { class: "sc-both" }, this.plot, this.side), this.chips);
     this.plot.addEventListener("pointerdown", (event) => this.brush(event));
     this.plot.addEventListener("pointermove", (event) => this.look(event, this.dotAt(event)));
     this.side.addEventListener("pointerdown", (event) => this.brushMap(event));
@@ -63,13 +72,20 @@ export class HeadPlane {
     return this.values.get(name) ?? null;
   }
 
+  /** A number of a head as it is written; groups are counted, not measured. */
+  written(name: string, place: number): string {
+    const value = this.of(name)![place];
+    if (!Number.isFinite(value)) return "–";
+    return name === clusterColumns.colour ? String(value) : valueText(value);
+  }
+
   async load(): Promise<void> {
     const { reading } = this.context;
     await Promise.all(this.table.columns.map(async (column) => this.values.set(column.name, await reading.column(column))));
   }
 
   show(state: PlaneState, anew = false): void {
-    const name = [state.x, state.y, state.colour, state.size, state.theme, this.plot.clientWidth].join(" ");
+    const name = [state.panels, state.x, state.y, state.colour, state.size, state.theme, this.plot.clientWidth].join(" ");
     if (anew || name !== this.drawn) this.draw(state);
     this.drawn = name;
     this.mark(new Set(state.chosen));
@@ -88,8 +104,8 @@ export class HeadPlane {
     const count = state.chosen.length;
     const names = state.chosen.slice(0, 12).map((each) => `${Math.floor(each / this.table.heads)}-${each % this.table.heads}`);
     const text = count ? `${count} of ${this.dots.length} heads chosen: ${names.join(", ")}${count > 12 ? ", …" : ""}` : `${this.dots.length} heads; drag over points or cells to choose some`;
-    if (!colour) return this.context.status(text, null);
-    const range = rangeOf(this.of(colour.name)!, colour.scale, colour.range);
+    if (!colour || colour.name === clusterColumns.colour) return this.context.status(text, null);
+    const range = this.range(colour);
     const told = (value: number) => (Number.isInteger(value) ? String(value) : valueText(value));
     this.context.status(text, { kind: "ramp", ramp: this.ramp(colour), title: titleOf(colour), low: told(range[0]), high: told(range[1]) });
   }
@@ -97,7 +113,7 @@ export class HeadPlane {
   /** Space chooses the head in hand or lets it go; arrows move by layer and head. */
   press(key: string): boolean {
     const { store } = this.context;
-    const state = ofPlane(store.state);
+    const state = ofPlane(store.state, this.table);
     const here = placeOf(this.table, state.layer, state.head);
     if (key === " ") {
       const number = numberOf(this.table, here);
@@ -121,13 +137,19 @@ export class HeadPlane {
     const rows = heads.map((each) => {
       const [layer, head] = [Math.floor(each / this.table.heads), each % this.table.heads];
       const place = placeOf(this.table, layer, head);
-      return [`${layer}-${head}`, ...of.map((name) => String(this.of(name)![place])), this.label(layer, head)?.text ?? ""].join("\t");
+      return [`${layer}-${head}`, ...of.map((name) => String(this.of(name)![place])), asText(this.label(layer, head)?.text ?? "")].join("\t");
     });
-    return [["head", ...of, "label"].join("\t"), ...rows].join("\n");
+    return [["head", ...of.map(asText), "label"].join("\t"), ...rows].join("\n");
   }
 
   private ramp(column: TableColumn) {
+    if (column.name === clusterColumns.colour) return steps(this.hues());
     return column.scale === "diverging" ? diverging(this.context.shade()) : sequential(this.context.shade());
+  }
+
+  private range(column: TableColumn): [number, number] {
+    const values = this.of(column.name)!;
+    return column.name === clusterColumns.colour ? [Math.min(...values), Math.max(...values)] : rangeOf(values, column.scale, column.range);
   }
 
   private draw(state: PlaneState): void {
@@ -136,45 +158,50 @@ export class HeadPlane {
     const y = this.column(state.y) ?? this.table.columns[1] ?? x;
     const colour = this.column(state.colour);
     this.drawMap(colour ?? y); // first: the plane takes the room that it leaves
-    const [xs, ys] = [this.of(x.name)!, this.of(y.name)!];
-    const width = Math.max(240, this.plot.clientWidth || 520);
-    const height = Math.round(Math.max(220, Math.min(440, 0.62 * width)));
-    const [spanX, spanY] = [span(xs), span(ys)];
-    const [inX, inY] = [width - margin.left - margin.right, height - margin.top - margin.bottom];
-    const toX = (value: number) => margin.left + share(value, spanX) * inX;
-    const toY = (value: number) => margin.top + (1 - share(value, spanY)) * inY;
     const sizes = state.size ? this.of(state.size) : null;
     const sizeSpan = sizes ? span(sizes) : ([0, 1] as Point);
-    const shades = colour ? this.of(colour.name)! : null;
-    const range = colour ? rangeOf(shades!, colour.scale, colour.range) : null;
-    const picture = svg("svg", { width, height, role: "img", "aria-label": `${titleOf(y)} against ${titleOf(x)}, a point for every head` });
-    for (const value of ticks(spanX, width / 90)) {
-      picture.append(svg("line", { class: "sc-grid", x1: toX(value), x2: toX(value), y1: margin.top, y2: height - margin.bottom }));
-      picture.append(svg("text", { class: "sc-tick", x: toX(value), y: height - margin.bottom + 14, "text-anchor": "middle" }, tickText(value)));
-    }
-    for (const value of ticks(spanY, height / 60)) {
-      picture.append(svg("line", { class: "sc-grid", x1: margin.left, x2: width - margin.right, y1: toY(value), y2: toY(value) }));
-      picture.append(svg("text", { class: "sc-tick", x: margin.left - 5, y: toY(value) + 4, "text-anchor": "end" }, tickText(value)));
-    }
-    picture.append(svg("text", { class: "sc-title", x: margin.left + inX / 2, y: height - 4, "text-anchor": "middle" }, titleOf(x)));
-    picture.append(svg("text", { class: "sc-title", x: 0, y: 0, transform: `translate(11 ${margin.top + inY / 2}) rotate(-90)`, "text-anchor": "middle" }, titleOf(y)));
-    const group = svg("g");
-    this.points = [...xs].map((value, i) => (Number.isFinite(value) && Number.isFinite(ys[i]) ? [toX(value), toY(ys[i])] : null));
-    this.dots = this.points.map((point, i) => {
-      if (!point) return null;
-      const r = sizes ? 2.5 + 8 * Math.sqrt(Math.max(0, share(sizes[i], sizeSpan)) || 0) : 5;
-      const [layer, head] = headOf(this.table, i);
-      const dot = svg("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: r.toFixed(1), "data-point": `${layer}-${head}`, "data-at": i });
-      if (colour && Number.isFinite(shades![i])) {
-        const part = share(shades![i], range!);
-        dot.style.fill = css(at(this.ramp(colour), colour.scale === "diverging" ? part : palest + (1 - palest) * part));
-      }
-      group.append(dot);
-      return dot;
+    const axis = (column: TableColumn) => ({ column, title: titleOf(column), values: this.of(column.name)! });
+    const ramp = colour && this.ramp(colour);
+    const small = state.panels === "layers";
+    const drawn = drawPlane({
+      x: axis(x),
+      y: axis(y),
+      width: Math.max(240, this.plot.clientWidth || 520),
+      titles: small ? this.table.layers.map((layer) => `layer ${layer}`) : [],
+      bare: state.panels === "clusters",
+      frameOf: (place) => Math.floor(place / this.table.heads),
+      dot: (place) => ({
+        radius: sizes ? 2.5 + (small ? 5 : 8) * Math.sqrt(Math.max(0, share(sizes[place], sizeSpan)) || 0) : small ? 4 : 5,
+        fill: colour && ramp ? this.fill(colour, ramp, place) : null,
+        name: headOf(this.table, place).join("-"),
+      }),
     });
-    picture.append(group);
+    [this.points, this.dots] = [drawn.points, drawn.dots];
     this.plot.setAttribute("aria-label", "Heads as points: arrows move by layer and head, Space chooses, Enter opens, Esc lets go");
-    this.plot.replaceChildren(picture);
+    this.plot.replaceChildren(drawn.picture);
+    if (state.panels === "clusters") {
+      const groups = this.groups();
+      writeNumbers(drawn.picture, groups, drawn.points);
+      this.chips.replaceChildren(groupChips(groups, this.hues(), (places) => this.choose(places.map((place) => numberOf(this.table, place)))));
+    } else this.chips.replaceChildren();
+  }
+
+  private groups(): Group[] {
+    return (this.grouped ??= groupsOf(this.of(clusterColumns.colour)!, (place) => this.label(...headOf(this.table, place))?.text ?? ""));
+  }
+
+  /** Of the groups: those of eight heads, which stay apart to any eye, unless there are more. */
+  private hues(): Rgb[] {
+    const count = this.groups().length;
+    return this.context.colours(Math.max(8, count)).slice(0, count);
+  }
+
+  private fill(colour: TableColumn, ramp: Rgb[], place: number): string | null {
+    const value = this.of(colour.name)![place];
+    if (!Number.isFinite(value)) return null;
+    const part = share(value, this.range(colour));
+    const plain = colour.scale === "sequential" && colour.name !== clusterColumns.colour;
+    return css(at(ramp, plain ? palest + (1 - palest) * part : part));
   }
 
   private drawMap(column: TableColumn): void {
@@ -185,7 +212,7 @@ export class HeadPlane {
       layers,
       heads,
       values,
-      range: rangeOf(values, column.scale, column.range),
+      range: this.range(column),
       ramp: this.ramp(column),
       size,
       label: (layer, head) => this.label(layer, head),
@@ -202,10 +229,12 @@ export class HeadPlane {
     lasso.addEventListener("click", () => lasso.setAttribute("aria-pressed", String((this.lasso = !this.lasso))));
     const clear = make("button", { class: "button", "data-control": "clear" }, "choose none");
     clear.addEventListener("click", () => this.choose([]));
+    const [{ name, title, entries: shown }] = planeChoices;
+    const offered = shown.filter(([value]) => value !== "clusters" || hasClusters(this.table));
+    const placed = [menu("x", "across", entries, state.x, set("x")), menu("y", "up", entries, state.y, set("y")), menu("colour", "colour", entries, state.colour, set("colour"))];
     this.menus.replaceChildren(
-      menu("x", "across", entries, state.x, set("x")),
-      menu("y", "up", entries, state.y, set("y")),
-      menu("colour", "colour", entries, state.colour, set("colour")),
+      menu(name, title, offered, state.panels, set(name)),
+      ...(state.panels === "clusters" ? [] : placed),
       menu("size", "size", [["", "even"], ...entries], state.size, set("size")),
       lasso,
       clear,
@@ -237,13 +266,13 @@ export class HeadPlane {
 
   private look(event: PointerEvent, place: number | null): void {
     if (place === null || event.buttons) return this.context.tooltip.hide();
-    const state = ofPlane(this.context.store.state);
+    const state = ofPlane(this.context.store.state, this.table);
     const [layer, head] = headOf(this.table, place);
     const label = this.label(layer, head);
-    const shown = [state.x, state.y, state.colour, state.size].filter((name, i, all) => this.column(name) && all.indexOf(name) === i && name !== "layer" && name !== "head");
+    const shown = [state.x, state.y, state.colour, state.size].filter((name, i, all) => this.column(name) && all.indexOf(name) === i && !unsaid.has(name));
     const rows: TooltipRow[] = shown.map((name) => {
-      const value = this.of(name)![place];
-      return { text: titleOf(this.column(name)!), value: Number.isNaN(value) ? "not measured" : valueText(value) };
+      const value = this.written(name, place);
+      return { text: titleOf(this.column(name)!), value: value === "–" ? "not measured" : value };
     });
     if (label) rows.unshift({ text: label.text, value: label.score.toFixed(3) });
     const picture = this.hooks.thumbnail?.(layer, head) ?? undefined;
@@ -291,7 +320,7 @@ export class HeadPlane {
   }
 
   private kept(down: PointerEvent): number[] {
-    return down.shiftKey ? ofPlane(this.context.store.state).chosen : [];
+    return down.shiftKey ? ofPlane(this.context.store.state, this.table).chosen : [];
   }
 
   private drag(down: PointerEvent, on: HTMLElement, enclosed: (event: PointerEvent) => Set<number>, clicked: number | null, done: () => void): void {
@@ -308,7 +337,7 @@ export class HeadPlane {
       done();
       if (found) this.choose(found);
       else if (clicked !== null) this.open(clicked);
-      if (event.type === "pointercancel" || found) this.mark(new Set(ofPlane(this.context.store.state).chosen));
+      if (event.type === "pointercancel" || found) this.mark(new Set(ofPlane(this.context.store.state, this.table).chosen));
     };
     on.setPointerCapture?.(down.pointerId);
     on.addEventListener("pointermove", move, { signal });

@@ -25,7 +25,7 @@ export class ScatterView implements View {
     this.loaded
       .then(() => {
         if (this.gone) return;
-        const now = ofPlane(this.context.store.state);
+        const now = ofPlane(this.context.store.state, this.plane.table);
         this.plane.show(now, before === null);
         this.plane.say(now);
       })
@@ -38,12 +38,12 @@ export class ScatterView implements View {
   }
 
   picture(): Record<string, unknown> {
-    const { kind, x, y, colour, size, chosen } = ofPlane(this.context.store.state);
-    return { kind, x, y, colour, size, chosen };
+    const { kind, panels, x, y, colour, size, chosen } = ofPlane(this.context.store.state, this.plane.table);
+    return { kind, panels, x, y, colour, size, chosen };
   }
 
   copy(): string {
-    return this.plane.copy(ofPlane(this.context.store.state));
+    return this.plane.copy(ofPlane(this.context.store.state, this.plane.table));
   }
 
   press(key: string): boolean {
