@@ -33,9 +33,11 @@ from headscope.corpus.text import byte_ranges, sharding
 from headscope.corpus.text.sharding import shards_of
 from headscope.models.bundle import BUNDLED
 from headscope.statistics.survey.cutting import Cutter
-from headscope.statistics.survey.feeding import Desk, helpers
+from headscope.statistics.survey.feeding.desk import Desk
+from headscope.statistics.survey.feeding.fed import helpers
+from headscope.statistics.survey.feeding.laid_out import laid_out
+from headscope.statistics.survey.feeding.packed import Packed
 from headscope.statistics.survey.options import Options
-from headscope.statistics.survey.packed import Packed, laid_out
 from headscope.statistics.survey.run import Source, _settings
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}

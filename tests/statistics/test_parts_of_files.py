@@ -17,7 +17,7 @@ from headscope.corpus.text import sharding
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.sharding import shards_of
 from headscope.errors import BadInput
-from headscope.statistics.survey.feeding import Fed
+from headscope.statistics.survey.feeding.fed import Fed
 
 WORDS = "the cat sat on a mat and dog ran to store é".split()
 
@@ -150,12 +150,13 @@ def test_a_store_that_is_not_there_is_told_in_a_sentence(
 
 def fed(scope: hs.Scope, monkeypatch: pytest.MonkeyPatch, corpus: Any, count: int) -> hs.Survey:
     """A survey whose text is prepared as for a GPU, on any device."""
-    from headscope.statistics.survey import feeding, run
+    from headscope.statistics.survey import run
+    from headscope.statistics.survey.feeding import fed as engine
 
-    monkeypatch.setattr(feeding, "FEW", 2)
+    monkeypatch.setattr(engine, "FEW", 2)
     monkeypatch.setattr(
         run, "_engine", lambda scope, settings, options, source: Fed(
-            scope, settings, source.cutter, count
+            scope, settings, source.cutter, len(source.shards), count
         ),
     )  # fmt: skip
     return measured(scope, corpus)

@@ -25,6 +25,8 @@ from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 
 MOST = 2**24  # row features held at once
+LARGE = 2**27  # weights from which on a GPU that is at hand makes them
+FREE = 4 * 2**30  # bytes of its memory that must be free
 Values = Mapping[str, NDArray[np.float64]]
 _known: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
 
@@ -47,7 +49,7 @@ def reading_values(part: Part) -> Values:
 def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
     """Those of the statistics that apply to the part and are defined for some head."""
     applying = [s for s in statistics if s.applies(part.kind, part.causal)]
-    grid = grid_of_part(part)
+    grid = grid_of_part(part, _device(part))
     plan = Plan(grid, [resolve(feature) for s in applying for feature in s.features()])
     found = {s.name: np.full((len(part.layers), part.heads), np.nan) for s in applying}
     place = {number: at for at, number in enumerate(part.numbers)}
@@ -55,14 +57,24 @@ def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArr
         layers = [place[layer] for layer, _ in rows.heads]
         heads = [head for _, head in rows.heads]
         for statistic in applying:
-            found[statistic.name][layers, heads] = statistic.measure(rows, grid)[0].double().numpy()
+            found[statistic.name][layers, heads] = (
+                statistic.measure(rows, grid)[0].double().cpu().numpy()
+            )
     return {name: values for name, values in found.items() if not np.isnan(values).all()}
+
+
+def _device(part: Part) -> torch.device:
+    """A GPU that this process works on, where a reading is large enough to be sent there."""
+    size = len(part.layers) * part.heads * len(part.query) * len(part.key)
+    used = size >= LARGE and torch.cuda.is_available() and torch.cuda.is_initialized()
+    return torch.device("cuda" if used and torch.cuda.mem_get_info()[0] >= FREE else "cpu")
 
 
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
     """The row features of some layers at a time, as many as take little memory."""
     each = part.heads * len(plan.names) * len(part.query)
-    step = max(1, MOST // max(1, each))
+    most = MOST if plan.grid.key.ids.device.type == "cpu" else 4 * MOST
+    step = max(1, most // max(1, each))
     for start in range(0, len(part.layers), step):
         some = part.layers[start : start + step]
         heads = [(layer.layer, head) for layer in some for head in range(_heads(layer))]
@@ -85,7 +97,8 @@ def _together(plan: Plan, heads: list[tuple[int, int]], reduced: list[Reduced]) 
     return Rows(plan.grid, heads, plan.names, values, wide)
 
 
-def grid_of_part(part: Part) -> Grid:
+def grid_of_part(part: Part, device: torch.device | str = "cpu") -> Grid:
     """The part's tokens, laid out as those of a survey's batch are."""
     same = part.key is part.query or part.kind != "cross"
-    return grid_of([part.query], None if same else [part.key], part.kind, part.causal)
+    keys = None if same else [part.key]
+    return grid_of([part.query], keys, part.kind, part.causal, device)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from headscope.errors import BadInput, TextTooLong
 from headscope.text.encode import encode
@@ -18,6 +16,10 @@ from headscope.text.pairs import Text as Text
 from headscope.text.tokens import Tokens
 from headscope.text.vocabulary import Vocabulary, vocabulary_of
 from headscope.text.words import Characters, Spans, word_spans
+
+if TYPE_CHECKING:  # processes that only prepare text run without torch
+    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,25 @@ def tokenise(
     add_special_tokens: bool = True,
 ) -> Batch:
     """Encode texts (strings, or lists of words) into one padded batch."""
+    import torch
+
+    arrays, tokens = tokenised(
+        tokenizer, texts, pairs, max_tokens=max_tokens, truncate=truncate,
+        add_special_tokens=add_special_tokens,
+    )  # fmt: skip
+    return Batch({name: torch.from_numpy(array) for name, array in arrays.items()}, tokens)
+
+
+def tokenised(
+    tokenizer: Any,
+    texts: Sequence[Text],
+    pairs: Sequence[Text | None] | None = None,
+    *,
+    max_tokens: int | None = None,
+    truncate: bool = False,
+    add_special_tokens: bool = True,
+) -> tuple[dict[str, NDArray[np.int64]], list[Tokens]]:
+    """The inputs and tokens of a batch, without torch."""
     if isinstance(texts, str):
         raise BadInput("Give a list of texts; for one text use scope.read(text).")
     if not texts:
@@ -78,7 +99,7 @@ def tokenise(
     _check(encodings.lengths, None if truncate else max_tokens)
     if fault is not None:
         raise fault
-    return Batch(_padded(tokenizer, encodings), _tokens(tokenizer, encodings, given))
+    return _padded(tokenizer, encodings), _tokens(tokenizer, encodings, given)
 
 
 def _check(lengths: NDArray[np.int64], most: int | None) -> None:
@@ -154,7 +175,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, Tensor]:
+def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, NDArray[np.int64]]:
     mask = np.arange(encodings.lengths.max()) < encodings.lengths[:, None]
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     ids = np.full(mask.shape, pad, dtype=np.int64)
@@ -164,7 +185,7 @@ def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, Tensor]:
         types = np.zeros(mask.shape, dtype=np.int64)
         types[mask] = encodings.types
         inputs["token_type_ids"] = types
-    return {name: torch.from_numpy(array) for name, array in inputs.items()}
+    return inputs
 
 
 def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Texts]) -> list[Tokens]:

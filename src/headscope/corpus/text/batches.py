@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
-from headscope.reading.decoder_text import decoder_batch
 from headscope.text.batching import length_batches
 from headscope.text.tokenise import Batch
 from headscope.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,8 @@ def _rows(
         inputs["token_type_ids"] = inputs["token_type_ids"] * 0
     decoder_tokens = None
     if scope.encoder_decoder:
+        from headscope.reading.decoder_text import decoder_batch
+
         # without a second sentence the decoder reads the text again
         spoken = [segments[row].pair or segments[row].text for row in rows]
         decoder = decoder_batch(scope.model, scope.tokenizer, list(spoken)).to(scope.device)

@@ -153,21 +153,32 @@ class LayerAttention:
 
         With `keys`, only that many of the first keys: for queries that see none of the others.
         """
+        return self.weights_on("cpu", heads, queries, keys).numpy()
+
+    def weights_on(
+        self,
+        device: torch.device | str,
+        heads: slice = slice(None),
+        queries: Any = slice(None),
+        keys: int | None = None,
+    ) -> Tensor:
+        """The same, computed on a device and left there."""
         if not self.has_qk or self.scaling is None:
             raise BadInput(NOT_KEPT)
         total, count, every = self.shape
         keys = every if keys is None else min(keys, every)
         chosen = range(total)[heads]
         rows = torch.arange(count)[queries]
-        result = torch.empty(len(chosen), rows.numel(), keys)
+        result = torch.empty(len(chosen), rows.numel(), keys, device=device)
         at_once = max(1, BLOCK // max(1, keys))
         for start in range(0, rows.numel(), at_once):
             some = rows[start : start + at_once]
-            seen = None if self.mask_held is None else self.mask_held.rows(some)[..., :keys]
+            mask = self.mask_held
+            seen = None if mask is None else mask.rows(some.to(device), device)[..., :keys]
             for place, of in self._blocks(chosen, some.numel() * keys):
-                made = self._made(of, some, seen, keys)
+                made = self._made(of, some, seen, keys, device)
                 result[place : place + made.shape[0], start : start + at_once] = made
-        return result.numpy()
+        return result
 
     def _blocks(self, chosen: range, each: int) -> Iterator[tuple[int, slice]]:
         """Heads to be made at once: whole groups where they fit, else one after another."""
@@ -179,18 +190,26 @@ class LayerAttention:
             first = chosen[place]
             yield place, slice(first, min(first + step, chosen[-1] + 1))
 
-    def _made(self, heads: slice, rows: Tensor, seen: Tensor | None, keys: int) -> Tensor:
+    def _made(
+        self,
+        heads: slice,
+        rows: Tensor,
+        seen: Tensor | None,
+        keys: int,
+        device: torch.device | str,
+    ) -> Tensor:
         assert self.scaling is not None
+        bias, sinks = self.bias_held, self.held.get("sinks")
         per_group = self.shape[0] // self.groups
         groups = slice(heads.start // per_group, (heads.stop - 1) // per_group + 1)
         return attention_weights(
-            self.held["q"].tensor(heads)[None, :, rows].float(),
-            self.held["k"].tensor(groups)[None, :, :keys].float(),
+            self.held["q"].tensor(heads)[None, :, rows].to(device).float(),
+            self.held["k"].tensor(groups)[None, :, :keys].to(device).float(),
             self.scaling,
             softcap=self.softcap,
-            bias=None if self.bias_held is None else self.bias_held.rows(heads, rows)[..., :keys],
+            bias=None if bias is None else bias.rows(heads, rows)[..., :keys].to(device),
             visible=seen,
-            sinks=self.held["sinks"].tensor(heads) if "sinks" in self.held else None,
+            sinks=None if sinks is None else sinks.tensor(heads).to(device),
         )[0]
 
 

@@ -40,6 +40,7 @@ class Mask:
     def rows(self, chosen: Any = slice(None), device: Any = "cpu") -> Tensor:
         """r s bool of some queries: a slice, or a tensor of any shape that numbers them."""
         if self.bits is not None:
+            chosen = chosen.cpu() if isinstance(chosen, Tensor) else chosen
             return self.bits[chosen].to(device)
         queries, keys = self.shape
         every = torch.arange(max(queries, keys), dtype=torch.int32, device=device)

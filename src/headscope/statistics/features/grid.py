@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
+from headscope.statistics.features.side_arrays import PADDING, side_arrays
 from headscope.text.tokens import TokenClass, Tokens
 
 if TYPE_CHECKING:
     from headscope.corpus.text.batches import TextBatch
     from headscope.reading import Scope
 
-PADDING = -1  # class, segment and word of a position that holds no token
 CLS, SEP, SPECIAL, PUNCTUATION, WORD = (int(token_class) for token_class in TokenClass)
 
 
@@ -157,26 +157,6 @@ class Grid:
 SELECTIONS = ("all", "cls", "sep", "not_sep", "content")
 
 
-def side_arrays(tokens: Sequence[Tokens], width: int) -> dict[str, NDArray[Any]]:
-    """The tokens of a batch, padded on the right to `width` positions, by the names of a side."""
-    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    held = np.arange(width) < lengths[:, None]
-
-    def padded(name: str, dtype: Any, padding: int) -> NDArray[Any]:
-        array = np.full(held.shape, padding, dtype=dtype)
-        array[held] = np.concatenate([getattr(of_row, name) for of_row in tokens])
-        return array
-
-    known = all((of_row.ids != -1).all() for of_row in tokens)
-    return {
-        "ids": padded("ids" if known else "comparable_ids", np.int64, 0),
-        "classes": padded("classes", np.int8, PADDING),
-        "segments": padded("segments", np.int8, PADDING),
-        "words": padded("word_ids", np.int32, -1),
-        "stops": padded("stops", np.bool_, 0),
-    }
-
-
 def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     """The tokens of a batch, padded on the right to `width` positions."""
     arrays = side_arrays(tokens, width)
@@ -212,11 +192,12 @@ def grid_of(
     keys: Sequence[Tokens] | None = None,
     kind: Kind = "encoder",
     causal: bool = False,
+    device: torch.device | str = "cpu",
 ) -> Grid:
     """A grid of texts that have been read already."""
 
     def padded(texts: Sequence[Tokens]) -> Side:
-        return side(texts, max(len(text) for text in texts), torch.device("cpu"))
+        return side(texts, max(len(text) for text in texts), torch.device(device))
 
     query = padded(tokens)
     key = query if keys is None else padded(keys)

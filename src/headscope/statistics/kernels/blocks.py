@@ -14,6 +14,7 @@ from headscope.statistics.kernels.plan import Plan, blocks
 from headscope.statistics.kernels.scores import block_output, block_weights, layer_weights
 
 MOST = 2**21  # weights in a block: 8 MB, which stays in a processor's cache between reductions
+MOST_ON_GPU = 2**26  # of a reading, whose q and k are sent for each block
 
 
 class Reduced:
@@ -62,11 +63,13 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> list[Reduced]:
     (batch, queries), keys = plan.grid.query.ids.shape, plan.grid.key.ids.shape[1]
     reduced = [Reduced(plan, batch, layer.shape[0], queries) for layer in layers]
     widest = max(layer.shape[0] for layer in layers)
-    for documents, part in blocks(batch, widest, queries, keys, MOST):
+    device = plan.grid.key.ids.device
+    most = MOST_ON_GPU if device.type == "cuda" else MOST
+    for documents, part in blocks(batch, widest, queries, keys, most):
         seen = min(keys, part.stop) if plan.grid.causal and plan.grid.same else keys
         near = plan.of_keys(seen)  # no query of the block sees what follows it
         for layer, into in zip(layers, reduced, strict=True):
-            weights = layer_weights(layer, part, seen)
+            weights = layer_weights(layer, part, seen, device)
             _fill(into, near, near.grid, weights, None, documents, part)
     return reduced
 

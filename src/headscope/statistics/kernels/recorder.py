@@ -35,7 +35,6 @@ class Recorder:
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
         self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
         self._rows: dict[Kind, Rows] = {}
-        self._lost: list[tuple[int, Tensor]] = []  # layer, whether a real row is not a number
 
     def __call__(self, call: Call) -> Output | None:
         plan = self._plans.get(call.kind)
@@ -83,16 +82,21 @@ class Recorder:
 
     @property
     def lost(self) -> tuple[list[int], Tensor]:
-        """The layers of the calls, and for each whether a row of its weights is not a number."""
-        flags = [flag for _, flag in self._lost]
-        return [layer for layer, _ in self._lost], torch.stack(flags) if flags else torch.zeros(0)
+        """The layers of all heads, and for each head whether a row of its weights is no number."""
+        layers: list[int] = []
+        flags: list[Tensor] = []
+        for kind in self.kinds:
+            if not self._plans[kind].names:
+                continue
+            # a weight that is not a number spoils every feature of its row: one of them tells
+            lost = self.rows(kind)[self._plans[kind].names[0]].isnan()  # b H t
+            lost = lost & self._plans[kind].grid.query.valid[:, None]
+            flags.append(lost.any(dim=2).any(dim=0))
+            layers += [layer for layer, _ in self._heads[kind]]
+        return layers, torch.cat(flags) if flags else torch.zeros(0)
 
     def _keep(self, call: Call, reduced: blocks.Reduced) -> None:
         heads = reduced.values.shape[1]
-        if reduced.values.shape[2]:
-            # a weight that is not a number spoils every feature of its row: one of them tells
-            lost = reduced.values[:, :, 0].isnan().any(dim=1)  # b q
-            self._lost.append((call.layer, (lost & self._plans[call.kind].grid.query.valid).any()))
         self._heads[call.kind] += [(call.layer, head) for head in range(heads)]
         self._values[call.kind].append(reduced.values)
         for name, part in reduced.wide.items():

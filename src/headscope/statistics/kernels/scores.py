@@ -41,9 +41,11 @@ def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> T
     )
 
 
-def layer_weights(layer: LayerAttention, queries: slice, keys: int) -> Tensor:
+def layer_weights(layer: LayerAttention, queries: slice, keys: int, device: torch.device) -> Tensor:
     """1 h tq s in float32: the weights of some queries and the first keys of a reading's layer."""
-    return torch.from_numpy(layer.head_weights(slice(None), queries, keys))[None]
+    if layer.has_weights:
+        return torch.from_numpy(layer.head_weights(slice(None), queries, keys))[None].to(device)
+    return layer.weights_on(device, slice(None), queries, keys)[None]
 
 
 def row_weights(

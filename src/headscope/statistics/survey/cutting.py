@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.text.batches import chunks
@@ -13,7 +13,9 @@ from headscope.corpus.text.documents import Document, Reader
 from headscope.corpus.text.segments import Segment, Segmentation, segments
 from headscope.corpus.text.shards import Shard
 from headscope.runs import Fingerprint
-from headscope.statistics.survey.tally import Tally
+
+if TYPE_CHECKING:  # text is cut by processes that have no torch
+    from headscope.statistics.survey.tally import Tally
 
 Portion = list[Segment]
 

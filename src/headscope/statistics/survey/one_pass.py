@@ -16,7 +16,7 @@ from headscope.errors import BadInput
 from headscope.runs import Run, State
 from headscope.statistics.survey.cutting import Done, Portion, chained, digest_of
 from headscope.statistics.survey.engines import Engine
-from headscope.statistics.survey.feeding import Fed
+from headscope.statistics.survey.feeding.fed import Fed
 from headscope.statistics.survey.portion import Settings, measure_repeats, new_tally
 from headscope.statistics.survey.source import Source
 from headscope.statistics.survey.tally import Tally
@@ -54,6 +54,13 @@ class Pass:
 
     def through(self, engine: Engine | Fed) -> None:
         """Take up what an earlier run kept, and measure what is left."""
+        try:
+            self._through(engine)
+        finally:
+            if isinstance(engine, Fed):
+                engine.close()
+
+    def _through(self, engine: Engine | Fed) -> None:
         state = self._part.recall()
         if state is None:
             self._whole.merge(measure_repeats(self._source.scope, self._settings))

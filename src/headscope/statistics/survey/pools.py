@@ -87,7 +87,7 @@ def _context() -> Any:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["headscope.statistics.survey.feeding"])
+    context.set_forkserver_preload(["headscope.statistics.survey.workers"])
     return context
 
 

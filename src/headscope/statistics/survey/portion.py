@@ -21,7 +21,8 @@ from headscope.statistics.places.gather import gather
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.statistic import Source, Statistic
 from headscope.statistics.survey.batch_values import FiniteCheck, Measured, add_values, features_for
-from headscope.statistics.survey.packed import Packed, Read, laid_out
+from headscope.statistics.survey.feeding.laid_out import laid_out
+from headscope.statistics.survey.feeding.packed import Packed, Read
 from headscope.statistics.survey.tally import Tally
 
 

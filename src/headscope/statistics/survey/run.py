@@ -19,8 +19,9 @@ from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.discovery import Wanted
 from headscope.statistics.media.survey import media_files, survey_media
 from headscope.statistics.places.settings import PlaceSettings
+from headscope.statistics.survey.batch_tokens import batch_tokens
 from headscope.statistics.survey.engines import Engine, Local, on_processes, on_ray
-from headscope.statistics.survey.feeding import Fed, can_feed
+from headscope.statistics.survey.feeding.fed import Fed, can_feed
 from headscope.statistics.survey.one_pass import Pass
 from headscope.statistics.survey.options import Options
 from headscope.statistics.survey.portion import Settings
@@ -150,17 +151,17 @@ def _engine(scope: Scope, settings: Settings, options: Options, source: Source) 
         return on_processes(scope, settings, source.cutter, options.workers)
     on_gpu = scope.device.type == "cuda"
     if on_gpu and source.shards is not None and can_feed(scope, settings):
-        return Fed(scope, settings, source.cutter)
+        return Fed(scope, settings, source.cutter, len(source.shards))
     return Local(scope, settings)
 
 
 def _settings(scope: Scope, options: Options, measured: Sequence[Any]) -> Settings:
-    on_gpu = scope.device.type == "cuda"
+    longest = options.longest(scope)
     return Settings(
         statistics=tuple(measured),
         distances=options.distances,
-        longest=options.longest(scope),
-        most_tokens=options.batch_tokens or (32_768 if on_gpu else 2_048),
+        longest=longest,
+        most_tokens=options.batch_tokens or batch_tokens(scope, longest),
         token_types=options.token_types,
         replicates=REPLICATES if options.interval is not None else 0,
         seed=options.seed,

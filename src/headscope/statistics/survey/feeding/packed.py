@@ -6,20 +6,15 @@ through a pipe as bytes, and the process that drives a GPU touches no text at al
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from headscope.capture import Kind
 from headscope.corpus.text.batches import TextBatch
-from headscope.reading import Scope
-from headscope.statistics.features.grid import Grid, Side, grids, side_arrays
+from headscope.statistics.features.side_arrays import side_arrays
 from headscope.statistics.survey.account import unread_characters
 from headscope.text.tokens import Tokens
 
@@ -56,7 +51,7 @@ class Packed:
 
     @staticmethod
     def of(batch: TextBatch) -> Packed:
-        inputs = {name: tensor.numpy() for name, tensor in batch.inputs.inputs.items()}
+        inputs = {name: np.asarray(values) for name, values in batch.inputs.inputs.items()}
         lengths = inputs.pop("attention_mask").sum(axis=1).astype(np.int32)
         width = inputs["input_ids"].shape[1]
         arrays: dict[str, NDArray[Any]] = {
@@ -75,35 +70,3 @@ class Packed:
             data[start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
         full = bool((lengths == width).all())
         return Packed(data, tuple(placed), batch.documents, full, Read.of(batch.tokens))
-
-    def on(self, device: torch.device) -> dict[str, Tensor]:
-        """The arrays as tensors of a device, copied there all at once."""
-        whole = torch.from_numpy(self.data)
-        if device.type == "cuda":
-            # from pinned memory the copy does not wait until the GPU is done with its last batch
-            whole = whole.pin_memory().to(device, non_blocking=True)
-        found: dict[str, Tensor] = {}
-        for name, kind, shape, start in self.arrays:
-            dtype: torch.dtype = getattr(torch, kind)
-            part = whole[start : start + math.prod(shape) * dtype.itemsize]
-            found[name] = part.view(dtype).view(shape)
-        return found
-
-
-def laid_out(
-    scope: Scope, batch: TextBatch | Packed
-) -> tuple[Mapping[str, Tensor], dict[Kind, Grid]]:
-    """The inputs of a batch on the model's device, and its grids."""
-    if isinstance(batch, TextBatch):
-        return batch.inputs.inputs, grids(scope, batch)
-    held = batch.on(scope.device)
-    lengths = held.pop("lengths")
-    ids = held.pop("input_ids").long()
-    valid = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-    inputs = {"input_ids": ids, "attention_mask": valid.long()}
-    if "token_type_ids" in held:
-        inputs["token_type_ids"] = held.pop("token_type_ids").long()
-    side = Side(ids=ids * valid, **held)
-    (kind,) = scope.kinds
-    grid = Grid(kind, kind == "decoder", side, side, batch.documents, model=scope.model)
-    return inputs, {kind: grid.padded_right(batch.full)}

@@ -1,0 +1,104 @@
+"""Text prepared for a GPU by processes beside it: read, cut, tokenised, and packed.
+
+A GPU reads two million tokens a second of a small model, more than one process prepares; and a
+thread that prepares text holds up the one that gives the GPU its work.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+
+from headscope.corpus.text.shards import Shard
+from headscope.reading import Scope
+from headscope.statistics.survey.cutting import Cutter, Done
+from headscope.statistics.survey.feeding.desk import Desk, Prepared
+from headscope.statistics.survey.feeding.helpers import Helpers
+from headscope.statistics.survey.in_order import Rules, in_order
+from headscope.statistics.survey.portion import Late, Settings, new_tally, read_batches
+
+MOST = 6  # processes, each of which prepares about half as much as a GPU of today reads
+HELD = 8  # portions of a shard that wait for an earlier shard
+FEW = 4  # shards for each process, below which starting it does not pay
+
+
+class Fed:
+    """An engine whose text comes from other processes; it measures here, in corpus order."""
+
+    def __init__(
+        self, scope: Scope, settings: Settings, cutter: Cutter, shards: int, most: int | None = None
+    ) -> None:
+        """`shards` are how many there are; `most` is the number of processes at most."""
+        self._scope, self._settings = scope, settings
+        self._desk = Desk.of(scope, settings, cutter)
+        self.helping = 0  # processes that prepare text
+        count = min(helpers() if most is None else most, shards // FEW)
+        # they start while the model is tried and its kernels are compiled
+        self._pool = _helpers(self._desk, count) if count else None
+
+    def run_shards(self, shards: list[Shard], first: int) -> Iterator[Done]:
+        """Every portion measured; one is added up when the next was given to the device."""
+        late = Late()
+        before: Done | None = None
+        for shard, prepared in self._prepared(shards, first):
+            tally = new_tally(self._settings)
+            if not prepared.batches:
+                late.add_up()
+            read_batches(self._scope, prepared.batches, self._settings, tally, late)
+            if before is not None:
+                yield before
+            before = Done(
+                tally, prepared.segments, prepared.digest, shard.number, prepared.documents,
+                prepared.faults,
+            )  # fmt: skip
+        late.add_up()
+        if before is not None:
+            yield before
+
+    def _prepared(self, shards: list[Shard], first: int) -> Iterator[tuple[Shard, Prepared]]:
+        """Text in the order of the corpus; it is prepared here until the processes have started."""
+        pool = self._pool
+        place = 0
+        while place < len(shards) and not (pool and pool.are_ready):
+            shard = shards[place]
+            # no thread prepares ahead: it would hold up the one that drives the GPU
+            for prepared in self._desk.prepared(shard, first):
+                yield shard, prepared
+            place, first = place + 1, 0
+        if pool is not None and place < len(shards):
+            self.helping = pool.count
+            rules = Rules[Prepared]("prepare", lambda shard, last: (), most=HELD)
+            yield from in_order(pool, shards[place:], first, rules)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+
+
+def _helpers(desk: Desk, count: int) -> Helpers | None:
+    """None for a tokenizer that cannot be sent to another process."""
+    try:
+        return Helpers(desk, count)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+
+
+def helpers() -> int:
+    """Processes that can prepare text without taking the core that drives the GPU."""
+    if os.name != "posix":
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(0, min(MOST, (cores or 1) - 2))
+
+
+def can_feed(scope: Scope, settings: Settings) -> bool:
+    """Whether nothing but packed text is needed: no place of an atlas, no backward pass."""
+    own = all(type(one).__module__.startswith("headscope.") for one in settings.statistics)
+    return (
+        own
+        and settings.places is None
+        and not settings.of("gradient")
+        and not scope.encoder_decoder
+        and len(scope.kinds) == 1
+    )
