@@ -17,7 +17,6 @@ from headscope.corpus.text import sharding
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.sharding import shards_of
 from headscope.errors import BadInput
-from headscope.statistics.survey.feeding.fed import Fed
 
 WORDS = "the cat sat on a mat and dog ran to store é".split()
 
@@ -146,30 +145,6 @@ def test_a_store_that_is_not_there_is_told_in_a_sentence(
 ) -> None:
     with pytest.raises(BadInput, match=said):
         measured(tiny_bert, uri)
-
-
-def fed(scope: hs.Scope, monkeypatch: pytest.MonkeyPatch, corpus: Any, count: int) -> hs.Survey:
-    """A survey whose text is prepared as for a GPU, on any device."""
-    from headscope.statistics.survey import run
-    from headscope.statistics.survey.feeding import fed as engine
-
-    monkeypatch.setattr(engine, "FEW", 2)
-    monkeypatch.setattr(
-        run, "_engine", lambda scope, settings, options, source: Fed(
-            scope, settings, source.cutter, len(source.shards), count
-        ),
-    )  # fmt: skip
-    return measured(scope, corpus)
-
-
-@pytest.mark.parametrize("count", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_text_prepared_for_a_gpu_gives_the_same_table(
-    tiny_bert: hs.Scope, tmp_path: Path, small_parts: None, monkeypatch, count: int
-) -> None:
-    pairs = [(a, b) if n % 3 else a for n, (a, b) in enumerate(zip(texts(90), texts(90)[::-1],
-             strict=True))]  # fmt: skip
-    here = measured(tiny_bert, pairs)
-    same(here, fed(tiny_bert, monkeypatch, pairs, count))
 
 
 def test_a_pass_is_told_of_every_answer(tiny_bert: hs.Scope, tmp_path: Path, small_parts) -> None:

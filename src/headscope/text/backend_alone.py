@@ -16,7 +16,7 @@ KNOWN = (
     "pad_token_id", "unk_token_id", "cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id",
     "all_special_ids", "model_input_names", "truncation_side", "split_special_tokens",
 )  # fmt: skip
-TRIED = (
+TRIED: tuple[tuple[str, str | None], ...] = (
     ("The cat sat on the mat, and a dog ran; it's 3,141.59!", None),
     ("", "Ein Käse\u00a0ist kein  Brot\n\t…"),
     ("unbelievably 日本語 🙂 [MASK] </s> <|endoftext|>", "antidisestablishmentarianism"),
@@ -115,7 +115,7 @@ def alone(tokenizer: Any) -> BackendTokenizer | None:
 
 
 def _tried(tokenizer: Any, limit: int | None, special: bool) -> Encodings:
-    firsts, seconds = zip(*TRIED, strict=True)
+    firsts, seconds = [first for first, _ in TRIED], [second for _, second in TRIED]
     return encode_batch(tokenizer, firsts, seconds, limit=limit, add_special_tokens=special)
 
 

@@ -1,0 +1,114 @@
+"""Text for a GPU is prepared by light processes beside it, and the table is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.corpus.text.sharding import shards_of
+from headscope.errors import BadInput
+from headscope.statistics.survey import run
+from headscope.statistics.survey.feeding import fed, helpers
+from headscope.statistics.survey.feeding.desk import Desk, Prepared
+from headscope.statistics.survey.feeding.helpers import Helpers
+from headscope.statistics.survey.options import Options
+from tests.statistics.test_parts_of_files import measured, same, small_parts, texts
+
+__all__ = ["small_parts"]
+
+
+def fed_survey(
+    scope: hs.Scope, monkeypatch: pytest.MonkeyPatch, corpus: Any, count: int
+) -> tuple[hs.Survey, list[fed.Fed]]:
+    """A survey whose text is prepared as for a GPU, on any device; and its engine."""
+    made: list[fed.Fed] = []
+
+    def engine(scope: Any, settings: Any, options: Any, source: Any) -> fed.Fed:
+        made.append(fed.Fed(scope, settings, source.cutter, len(source.shards), count))
+        return made[0]
+
+    monkeypatch.setattr(fed, "FEW", 2)
+    monkeypatch.setattr(run, "_engine", engine)
+    return measured(scope, corpus), made
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_text_prepared_for_a_gpu_gives_the_same_table(
+    tiny_bert: hs.Scope, tmp_path: Path, small_parts: None, monkeypatch, count: int
+) -> None:
+    pairs = [
+        (a, b) if n % 3 else a
+        for n, (a, b) in enumerate(zip(texts(90), texts(90)[::-1], strict=True))
+    ]
+    here = measured(tiny_bert, pairs)
+    if count:  # nothing is prepared here
+        monkeypatch.setattr(Helpers, "are_ready", property(_waited_for))
+    there, (engine,) = fed_survey(tiny_bert, monkeypatch, pairs, count)
+    same(here, there)
+    assert engine.helping == count
+
+
+def _waited_for(pool: Helpers) -> bool:
+    for _, line in pool._made:
+        line.recv_bytes()
+    return True
+
+
+def test_what_prepares_text_imports_neither_torch_nor_transformers() -> None:
+    code = f"import sys; import {helpers.__name__}; print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "transformers", "pandas", "scipy"} & set(shown.stdout.split())
+
+
+def desk_of(scope: hs.Scope, corpus: list[str], **options: Any) -> tuple[Desk, list[Any]]:
+    chosen = Options(max_tokens=32, chunk=4, **options)
+    settings = run._settings(scope, chosen, ())
+    cutter = run.Source(scope, corpus, chosen, settings, None).cutter
+    return Desk.of(scope, settings, cutter), shards_of(corpus, cutter.reader) or []
+
+
+def equal(one: Prepared, other: Prepared) -> bool:
+    return one.digest == other.digest and all(
+        np.array_equal(a.data, b.data) and a.arrays == b.arrays and a.read == b.read
+        for a, b in zip(one.batches, other.batches, strict=True)
+    )
+
+
+def test_the_work_of_a_killed_process_is_done_by_another(
+    tiny_bert: hs.Scope, small_parts: None
+) -> None:
+    desk, shards = desk_of(tiny_bert, texts(60))
+    truth = list(desk.prepared(shards[0], 0))
+    pool = Helpers(desk, 1)
+    try:
+        _waited_for(pool)
+        found = [pool.result(pool.submit(0, "prepare", shards[0], 0))]
+        os.kill(pool._made[0][0].pid, signal.SIGKILL)
+        for first in range(1, len(truth)):
+            task = pool.submit(0, "prepare", shards[0], first)
+            if first == 2:
+                os.kill(pool._made[0][0].pid, signal.SIGKILL)
+            assert pool.wait([task]) == [task]
+            found.append(pool.result(task))
+    finally:
+        pool.close()
+    assert len(truth) > 3 and all(map(equal, found, truth))
+
+
+def test_a_sentence_raised_by_a_process_comes_here(tiny_bert: hs.Scope, small_parts: None) -> None:
+    desk, shards = desk_of(tiny_bert, ["the cat", "", *texts(60)], bad="refuse")
+    pool = Helpers(desk, 1)
+    try:
+        _waited_for(pool)
+        with pytest.raises(BadInput, match="document 2"):
+            pool.result(pool.submit(0, "prepare", shards[0], 0))
+    finally:
+        pool.close()
