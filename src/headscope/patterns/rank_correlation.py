@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
@@ -22,6 +24,7 @@ from headscope.statistics.features.rows import Rows
 
 LEAST = 4  # keys a query must choose from for a rank correlation to say anything
 KEPT = 2**22  # ranks of a block that are kept from one layer to the next
+MOST_KEYS = 2**15  # of a row whose ranks, doubled, still are numbers of 16 bits
 
 
 @dataclass(frozen=True)
@@ -74,52 +77,71 @@ class RankPattern(Pattern):
             pool = self.pool(TokenPairs(grid, queries))
             # a text of one sentence has no other sentence: nothing is ranked for nobody
             asked = bool((pool.sum(2) >= LEAST).any())
-            ranks = centred_ranks(self.likeness(grid, queries), pool) if asked else None
+            relation = Relation(self.likeness(grid, queries), pool) if asked else None
             if pool.numel() > KEPT:
-                return self._correlated(weights, ranks, pool)
-            grid.memo[key] = ranks, pool  # the same for every layer
-        return self._correlated(weights, *grid.memo[key])
+                return self._correlated(weights, relation)
+            grid.memo[key] = relation  # the same for every layer
+        return self._correlated(weights, grid.memo[key])
 
-    def _correlated(self, weights: Tensor, ranks: Tensor | None, pool: Tensor) -> Tensor:
-        if ranks is None:
+    def _correlated(self, weights: Tensor, relation: Relation | None) -> Tensor:
+        if relation is None:
             return weights.new_zeros(weights.shape[:3])
-        return correlations(weights, ranks, pool)
+        return relation.correlations(weights)
 
 
 def spearman(weights: Tensor, relation: Tensor, pool: Tensor) -> Tensor:
     """Rank correlation over the pool of rows of weights (b h t s) and relation (b t s); b h t."""
-    return correlations(weights, centred_ranks(relation, pool), pool)
+    return Relation(relation, pool).correlations(weights)
 
 
-def correlations(weights: Tensor, ranks: Tensor, pool: Tensor) -> Tensor:
-    """The same with the relation's ranks within the pool, centred and 0 outside it (b t s).
+class Relation:
+    """What rows of weights are correlated with: ranks within a pool (b t s), kept for all layers.
 
     Ties take the order of their places, so both sides are the numbers 0 … n−1 in some order and
     ρ = Σ_k k·r(k) / (n (n²−1) / 12), with r(k) the relation's centred rank of the k-th lightest.
     """
-    order, flat = _in_order(weights, pool)
-    met = ranks[:, None].expand(weights.shape).gather(3, order)
-    places = torch.arange(order.shape[3], dtype=met.dtype, device=met.device)
-    n = pool.sum(2).to(met.dtype)[:, None]  # b 1 t
-    most = n * (n * n - 1) / 12
-    return torch.where((most > 0) & ~flat, met @ places / most.clamp_min(1e-30), 0.0)
 
+    def __init__(self, values: Tensor, pool: Tensor) -> None:
+        self._ranks = centred_ranks(values, pool)
+        self._pool = pool
+        self._count = pool.sum(2)
 
-def _in_order(weights: Tensor, pool: Tensor) -> tuple[Tensor, Tensor]:
-    """b h t s: the keys from the lightest on, those outside the pool last; b h t: all alike."""
-    held = torch.where(pool[:, None], weights, torch.inf)
-    last = (pool.sum(2) - 1).clamp_min(0)[:, None, :, None].expand(*weights.shape[:3], 1)
-    if weights.is_cuda or weights.requires_grad:
-        ordered, order = held.sort(dim=-1, stable=True)
-        return order, ordered[..., 0] == ordered.gather(3, last)[..., 0]
-    # the bits of a weight, which is never negative, are in its order; with its place below them
-    # one plain sort is stable, and takes a third of the time of an argsort
-    bits = held.float().contiguous().numpy().view(np.uint32).astype(np.int64) << 32
-    bits |= np.arange(weights.shape[3])
-    bits.sort(axis=-1)
-    ordered = torch.from_numpy(bits)
-    flat = ordered[..., 0] >> 32 == ordered.gather(3, last)[..., 0] >> 32
-    return ordered & 0xFFFFFFFF, flat
+    def correlations(self, weights: Tensor) -> Tensor:
+        """b h t."""
+        met, flat = self._met(weights)
+        places = torch.arange(met.shape[3], dtype=met.dtype, device=met.device)
+        n = self._count.to(met.dtype)[:, None]  # b 1 t
+        most = n * (n * n - 1) / 12
+        return torch.where((most > 0) & ~flat, met @ places / most.clamp_min(1e-30), 0.0)
+
+    def _met(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """b h t s: the relation's rank of the keys from the lightest on, those outside the pool
+        last; b h t: whether all weights are alike."""
+        last = (self._count - 1).clamp_min(0)[:, None, :, None].expand(*weights.shape[:3], 1)
+        if weights.is_cuda or weights.requires_grad or weights.shape[3] > MOST_KEYS:
+            held = torch.where(self._pool[:, None], weights, torch.inf)
+            ordered, order = held.sort(dim=-1, stable=True)
+            met = self._ranks[:, None].expand(weights.shape).gather(3, order)
+            return met, ordered[..., 0] == ordered.gather(3, last)[..., 0]
+        # a weight is never negative, so its bits are in its order; with its place and then its
+        # rank below them, one plain sort of whole numbers is stable and takes the ranks along
+        below, outside = self._packed
+        bits = np.empty((*weights.shape, 2), dtype=np.uint32)
+        bits[..., 0] = below[:, None]
+        held = bits.view(np.float32)[..., 1]
+        np.add(weights.detach().float().numpy(), outside[:, None], out=held)
+        bits.view(np.uint64)[..., 0].sort(axis=-1)
+        doubled = bits.view(np.int16)[..., 0].astype(np.float32)
+        heaviest = np.take_along_axis(held, last.numpy(), axis=3)[..., 0]
+        return torch.from_numpy(doubled).mul_(0.5), torch.from_numpy(held[..., 0] == heaviest)
+
+    @cached_property
+    def _packed(self) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """b t s: place and doubled rank in one number; 0 in the pool, infinite outside it."""
+        doubled = (self._ranks * 2).to(torch.int16).numpy().view(np.uint16)
+        places = np.arange(doubled.shape[2], dtype=np.uint32) << np.uint32(16)
+        outside = np.where(self._pool.numpy(), np.float32(0), np.float32(np.inf))
+        return places | doubled, outside
 
 
 def centred_ranks(values: Tensor, pool: Tensor) -> Tensor:

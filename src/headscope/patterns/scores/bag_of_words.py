@@ -12,11 +12,13 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
 from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import PUNCTUATION, Grid
+from headscope.statistics.features.named import surprise
 from headscope.statistics.features.rows import Rows
 
 TINY = 1e-30
@@ -53,21 +55,29 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     if bool((own.sum(2) == seen.sum(2)).all()):  # one sentence is no choice: nobody is asked
         return weights.new_zeros(*weights.shape[:3], 3)
     size, choice = (count[:, None].clamp(min=2) for count in _sizes(pairs))
-    surprise = -weights * weights.clamp(min=TINY).log()
+    surprised = surprise(weights, grid)
     norm = size.log()
-
-    def over(keys: Tensor, values: Tensor) -> Tensor:
-        return torch.einsum("bhts,bts->bht", values, keys.to(values.dtype))
-
-    mass, total = over(own, weights), over(seen, weights)
+    # what a query does not see has no weight, so sums over a whole row are those of what it sees
+    mass, own_surprise = (_of_own(values, grid, queries) for values in (weights, surprised))
+    total = weights.sum(-1)
     mean = (total * size / choice).clamp(min=TINY)
     factor = size * (choice - size) / (choice * (choice - 1))
-    spread = (over(seen, weights.square()) - total**2 / choice).clamp(min=0)
-    null = over(seen, surprise) * size / choice + mean * mean.log() + factor * spread / (2 * mean)
-    slope = surprise + (1 + mean.log())[..., None] * weights
-    bend = (over(seen, slope.square()) - over(seen, slope) ** 2 / choice).clamp(min=0)
-    score = over(own, surprise) + mass * mass.clamp(min=TINY).log()
+    spread = (vector_norm(weights, dim=-1).square() - total**2 / choice).clamp(min=0)
+    null = surprised.sum(-1) * size / choice + mean * mean.log() + factor * spread / (2 * mean)
+    slope = torch.addcmul(surprised, (1 + mean.log())[..., None], weights)
+    bend = (vector_norm(slope, dim=-1).square() - slope.sum(-1) ** 2 / choice).clamp(min=0)
+    score = own_surprise + mass * mass.clamp(min=TINY).log()
     return torch.stack([score / norm, null / norm, factor * bend / norm**2], dim=-1)
+
+
+def _of_own(values: Tensor, grid: Grid, queries: slice) -> Tensor:
+    """b h tq: sums of values (b h tq s) over the keys of the query's own sentence."""
+    batch, heads, count, keys = values.shape
+    sentences = torch.stack([grid.key.segments == n for n in (0, 1)], dim=-1).to(values.dtype)
+    sums = torch.bmm(values.reshape(batch, heads * count, keys), sentences)
+    second = (grid.query.segments[:, queries] == 1)[:, None]
+    first_sum, second_sum = sums.view(batch, heads, count, 2).unbind(-1)
+    return torch.where(second, second_sum, first_sum)
 
 
 def _sizes(pairs: TokenPairs) -> tuple[Tensor, Tensor]:

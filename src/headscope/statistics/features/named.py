@@ -20,10 +20,18 @@ def _first(grid: Grid) -> Tensor:
     return positions == grid.key.start[:, None]
 
 
+def surprise(weights: Tensor, grid: Grid) -> Tensor:
+    """−α ln α of every weight; features of one block share it."""
+    kept, version = grid.memo.get("surprise"), weights._version  # which counts what is written in
+    if kept is None or kept[0] is not weights or kept[1] != version:
+        # a weight of 0 has log -inf; the smallest normal number leaves 0 · log finite and exactly 0
+        logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
+        kept = grid.memo["surprise"] = (weights, version, logs.mul_(weights).neg_())
+    return kept[2]
+
+
 def _entropy(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
-    # a weight of 0 has log -inf; the smallest normal number leaves 0 · log finite and exactly 0
-    logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()
-    return -logs.mul_(weights).sum(-1)
+    return surprise(weights, grid).sum(-1)
 
 
 def _largest(weights: Tensor, grid: Grid, queries: slice) -> Tensor:

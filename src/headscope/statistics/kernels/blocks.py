@@ -15,6 +15,7 @@ from headscope.statistics.kernels.scores import block_output, block_weights, lay
 
 MOST = 2**21  # weights in a block: 8 MB, which stays in a processor's cache between reductions
 MOST_ON_GPU = 2**26  # of a reading, whose q and k are sent for each block
+MOST_OF_CALL = 2**25  # of a call on a GPU: few large steps cost it less than many small ones
 
 
 class Reduced:
@@ -85,7 +86,8 @@ def _reduce(
     reduced = Reduced(plan, batch, heads, queries)
     values = plan.value_columns(call) if plan.values else None
     keys = plan.grid.key.ids.shape[1]
-    for documents, part in blocks(batch, heads, queries, keys, MOST):
+    most = MOST_OF_CALL if plan.grid.key.ids.is_cuda else MOST
+    for documents, part in blocks(batch, heads, queries, keys, most):
         weights = make(documents, part)
         grid = plan.grid.of_documents(documents)
         _fill(reduced, plan, grid, weights, values, documents, part)
@@ -119,10 +121,7 @@ def _fill(
         put(weights @ values[documents])
     if plan.pairs or plan.squares:
         columns, first = plan.pair_columns(documents, queries), len(plan.pairs)
-        if plan.pairs:
-            put(torch.einsum("bhts,btsp->bhtp", weights, columns[..., :first]))
-        if plan.squares:
-            put(torch.einsum("bhts,btsp->bhtp", weights.square(), columns[..., first:]))
+        put(_over_pairs(weights, columns, first))
     for feature in plan.rows:
         put(feature.make(weights, grid, queries)[..., None])
     for feature in plan.wide:
@@ -131,3 +130,19 @@ def _fill(
             near = slice(queries.start, stop)
             part = feature.make(weights[:, :, : stop - queries.start], grid, near)
             reduced.wide[feature.name][documents, :, near] = part
+
+
+def _over_pairs(weights: Tensor, columns: Tensor, plain: int) -> Tensor:
+    """b h tq P: weights times columns (b tq s P), squared weights from column `plain` on."""
+    batch, heads, count, _ = weights.shape
+    found = weights.new_empty(batch, count, heads, columns.shape[-1])
+    # on a processor text by text, whose rows need no copy to lie as the product wants them
+    each = batch if weights.is_cuda else 1
+    for start in range(0, batch, each):
+        some = slice(start, start + each)
+        rows = weights[some].transpose(1, 2)  # b tq h s
+        if plain:
+            found[some, :, :, :plain] = rows @ columns[some, :, :, :plain]
+        if plain < columns.shape[-1]:
+            found[some, :, :, plain:] = rows.square() @ columns[some, :, :, plain:]
+    return found.transpose(1, 2)

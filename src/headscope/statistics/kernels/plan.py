@@ -18,6 +18,7 @@ from headscope.statistics.features.feature import (
 from headscope.statistics.features.grid import Grid
 
 PAIR_BYTES = 2**26  # pair features of a batch are kept for its other layers up to this size
+PAIR_BYTES_GPU = 2**30
 
 
 class Plan:
@@ -69,7 +70,8 @@ class Plan:
                 feature.make(grid, queries) if same == place else columns[..., same]
             )
         size = columns.numel() * columns.element_size()
-        if self._pair_bytes + size <= PAIR_BYTES:
+        most = PAIR_BYTES_GPU if columns.is_cuda else PAIR_BYTES
+        if self._pair_bytes + size <= most:
             self._pair_columns[at] = columns
             self._pair_bytes += size
         return columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from headscope.statistics.features.feature import Feature, RowFeature
@@ -43,7 +44,10 @@ class PlaceSettings:
 
 
 def _strongest(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
-    return weights.argmax(-1).to(weights.dtype)
+    if weights.is_cuda:
+        return weights.argmax(-1).to(weights.dtype)
+    # of equal weights both take the first; numpy looks at many at once
+    return torch.from_numpy(weights.detach().numpy().argmax(-1)).to(weights.dtype)
 
 
 STRONGEST_KEY = RowFeature(STRONGEST, _strongest)
