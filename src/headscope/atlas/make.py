@@ -71,7 +71,8 @@ def atlas(
     )
 
     def made(tally: Tally, about: dict[str, Any]) -> Atlas:
-        return atlas_of(scope, tally, {**about, "not measured": missing}, places, text=text)
+        told = {**about, "not measured": missing}
+        return atlas_of(scope, tally, told, places, text=text, corpus=corpus)
 
     return over_corpus(
         scope, corpus, wanted, made, chosen, places=places,

@@ -53,24 +53,14 @@ def _strongest(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
 
 def _of_deciles(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
     drawn, count = places.drawn, len(places.drawn)
-    rows: list[tuple[int, int, int, int, int]] = []  # head, measure, decile, rank, drawn place
+    rows: list[Any] = [np.zeros((0, 5), dtype=np.int64)]  # measure, head, decile, rank, place
     for measure, name in enumerate(places.names):
         values = torch.from_numpy(drawn.values[:count, :, measure].copy())
         bins = bins_of(values, *limits(name)).numpy()  # n H
-        for head in range(len(heads)):
-            counts = places.histogram[head, measure]
-            if not counts.any():
-                continue
-            found = chosen(
-                bins[:, head], drawn.document[:count], counts, places.settings.per_decile
-            )
-            rows += [
-                (head, measure, decile, rank, place)
-                for decile, some in enumerate(found)
-                for rank, place in enumerate(some)
-            ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 5)
-    head, measure, decile, rank, place = table.T
+        counts, each = places.histogram[:, measure], places.settings.per_decile
+        found = chosen(bins, drawn.document[:count], counts, each)
+        rows.append(np.insert(found, 0, measure, axis=1))
+    measure, head, decile, rank, place = np.concatenate(rows).T
     arrays = {
         "document": drawn.document[place],
         "query": drawn.query[place],

@@ -15,6 +15,7 @@ from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
+    from headscope.atlas.treebank import TreebankTags
     from headscope.capture import Kind
     from headscope.reading import Scope
     from headscope.statistics.places.places import Places
@@ -31,7 +32,12 @@ WRITTEN = 10  # tokens that a head raises most
 
 
 def profile_table(
-    scope: Scope, kind: Kind, heads: Heads, places: Places, spelled: Spelled | None
+    scope: Scope,
+    kind: Kind,
+    heads: Heads,
+    places: Places,
+    spelled: Spelled | None,
+    trees: TreebankTags | None = None,
 ) -> pd.DataFrame:
     """All profiles of all heads; those of tokens and words only with text."""
     counts = places.counts
@@ -40,7 +46,7 @@ def profile_table(
         parts += [_key_tokens(counts, spelled), _query_tokens(counts, spelled)]
         parts += [_pairs(counts, spelled)]
         if kind != "cross":
-            parts += word_profiles(places, kind == "decoder", spelled, _judged)
+            parts += word_profiles(places, kind == "decoder", spelled, _judged, trees)
             writes = written(scope, places, heads, spelled, WRITTEN)
             parts += [] if writes is None else [writes]
     frame: Any = pd.concat(parts, ignore_index=True)

@@ -14,6 +14,7 @@ from headscope.atlas.atlas import Atlas
 from headscope.atlas.place_tables import deciles, documents, examples
 from headscope.atlas.profiles import profile_table
 from headscope.atlas.spelled import Spelled
+from headscope.atlas.treebank import trees_of
 from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
@@ -31,9 +32,16 @@ DIGITS = 12
 
 
 def atlas_of(
-    scope: Scope, tally: Tally, about: dict[str, Any], settings: PlaceSettings, *, text: bool
+    scope: Scope,
+    tally: Tally,
+    about: dict[str, Any],
+    settings: PlaceSettings,
+    *,
+    text: bool,
+    corpus: Any = None,
 ) -> Atlas:
     """The atlas of a pass; without text no token of the corpus is in it."""
+    trees = trees_of(corpus) if text else None
     survey = from_tally(tally, about, about.get("interval"))
     spelled = Spelled(scope.tokenizer) if text else None
     frames: dict[str, list[pd.DataFrame]] = {"examples": [], "deciles": [], "profiles": []}
@@ -41,7 +49,7 @@ def atlas_of(
         heads = tally.heads[kind]
         frames["examples"].append(examples(kind, heads, places, spelled))
         frames["deciles"].append(deciles(kind, heads, places))
-        frames["profiles"].append(profile_table(scope, kind, heads, places, spelled))
+        frames["profiles"].append(profile_table(scope, kind, heads, places, spelled, trees))
     tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
     tables["documents"] = documents(tally.places, tables["examples"], spelled)
     tables["heads"] = _settled(survey.table)
@@ -137,7 +145,7 @@ def _groups(survey: Survey, kind: Kind, distances: pd.DataFrame) -> pd.DataFrame
         return pd.DataFrame(columns=["kind", "layer", "head", "x", "y", "group"])
     matrix = np.zeros((len(heads), len(heads)))
     matrix[~np.eye(len(heads), dtype=bool)] = distances["distance"].to_numpy()
-    positions, _ = scale(matrix, seed=0)
+    positions, _ = scale(matrix, seed=0, starts=0)
     numbers = np.array(heads)
     return pd.DataFrame(
         {

@@ -1,88 +1,117 @@
 """Profiles over words: which words, parts of speech and grammatical relations a head attends to.
 
-Counted over the places drawn from the corpus (see `places.drawn`), whose texts are parsed when the
-atlas is made: the cost does not grow with the corpus. Chance is even attention over the keys that a
-query sees.
+Counted over the places drawn from the corpus (see `places.drawn`), whose texts are looked up in
+the treebank that the corpus is, or parsed when the atlas is made: the cost does not grow with the
+corpus. Chance is even attention over the keys that a query sees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.atlas.speech import parsed
+from headscope.atlas.words import Words, words_of_texts
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
+    from headscope.atlas.treebank import TreebankTags
     from headscope.statistics.places.places import Places
-    from headscope.statistics.places.texts import KeptText
 
-MOST_WORDS = 20_000  # that are parsed
 LEAST = 5  # times something must be met to be listed
 SPECIAL = "special token"
-Names = list[tuple[str, str]]  # of every key: name, other
+Ints = NDArray[np.int64]
+BASE = 2**32  # a code is BASE · name + other
 
 
-@dataclass
-class _Words:
-    """A text as words, and what a parser says of them."""
+class _Numbered:
+    """Names as numbers, in the order they are met; the empty one is 0."""
 
-    of_token: list[int]  # -1: a special token
-    texts: list[str]
-    speech: list[str]
-    governor: list[int]
-    relation: list[str]
+    def __init__(self) -> None:
+        self._numbers = {"": 0}
+
+    def __call__(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def every(self, names: list[str]) -> Ints:
+        return np.array([self(name) for name in names], dtype=np.int64)
+
+    @property
+    def names(self) -> NDArray[np.object_]:
+        return np.array(list(self._numbers), dtype=object)
 
 
 def word_profiles(
-    places: Places, causal: bool, spelled: Spelled, judged: Callable[..., pd.DataFrame]
+    places: Places,
+    causal: bool,
+    spelled: Spelled,
+    judged: Callable[..., pd.DataFrame],
+    trees: TreebankTags | None = None,
 ) -> list[pd.DataFrame]:
-    """Words; and where a parser is installed, parts of speech and relations."""
-    texts = _texts(places, spelled)
-    asked: dict[str, Callable[[_Words, int], Names]] = {"key_word": _key_words}
-    if _parse(texts):
+    """Words; and where a treebank or a parser tells, parts of speech and relations."""
+    drawn, numbered = places.drawn, _Numbered()
+    numbers = drawn.document[: len(drawn)].tolist()
+    texts = words_of_texts(numbers, places.texts, spelled, trees)
+    asked: dict[str, Callable[[Words, _Numbered], Callable[[int], Ints]]] = {"key_word": _key_words}
+    if all(words.grammar is not None for words in texts.values()):
         asked |= {"key_speech": _key_speech, "speech": _speech, "relation": _relations}
-    drawn = places.drawn
-    frames: list[pd.DataFrame] = []
-    for profile, names_of in asked.items():
-        codes: dict[tuple[str, str], int] = {}
-        counts = np.zeros((drawn.values.shape[1], 0))
-        expected = np.zeros(0)
-        for place, words, query in _asked(places, texts):
-            seen = query + 1 if causal else len(words.of_token)
-            every = [codes.setdefault(name, len(codes)) for name in names_of(words, query)[:seen]]
-            counts = np.pad(counts, ((0, 0), (0, len(codes) - counts.shape[1])))
-            expected = np.pad(expected, (0, len(codes) - len(expected)))
-            np.add.at(expected, every, 1 / seen)
-            keys = drawn.keys[place, :, 0]
-            head = np.flatnonzero((keys >= 0) & (keys < seen))
-            counts[head, np.array(every)[keys[head]]] += 1
-        frames.append(_judged(profile, codes, counts, expected, judged))
-    return frames
+    return [
+        _judged(profile, *_counted(places, texts, causal, coded, numbered), numbered, judged)
+        for profile, coded in asked.items()
+    ]
+
+
+def _counted(
+    places: Places,
+    texts: dict[int, Words],
+    causal: bool,
+    coded: Callable[[Words, _Numbered], Callable[[int], Ints]],
+    numbered: _Numbered,
+) -> tuple[Ints, Ints, Ints, NDArray[np.float64]]:
+    """Heads and the codes they chose; all codes, and how often even attention chooses each."""
+    of_text: dict[int, Callable[[int], Ints]] = {}
+    heads: list[Ints] = [np.zeros(0, dtype=np.int64)]
+    chosen, seen_codes = heads.copy(), heads.copy()
+    chances: list[NDArray[np.float64]] = [np.zeros(0)]
+    for place, words, query in _asked(places, texts):
+        if id(words) not in of_text:
+            of_text[id(words)] = coded(words, numbered)
+        codes = of_text[id(words)](query)
+        codes = codes[: query + 1] if causal else codes
+        keys = places.drawn.keys[place, :, 0]
+        head = np.flatnonzero((keys >= 0) & (keys < len(codes)))
+        heads.append(head)
+        chosen.append(codes[keys[head]])
+        seen_codes.append(codes)
+        chances.append(np.full(len(codes), 1 / len(codes)))
+    every, at = np.unique(np.concatenate(seen_codes), return_inverse=True)
+    expected = np.bincount(at, np.concatenate(chances), len(every))
+    return np.concatenate(heads), np.concatenate(chosen), every, expected
 
 
 def _judged(
     profile: str,
-    codes: dict[tuple[str, str], int],
-    counts: NDArray[np.float64],
+    heads: Ints,
+    chosen: Ints,
+    every: Ints,
     expected: NDArray[np.float64],
+    numbered: _Numbered,
     judged: Callable[..., pd.DataFrame],
 ) -> pd.DataFrame:
-    head, code = np.nonzero(counts)
-    names = np.array(list(codes), dtype=object).reshape(-1, 2)[code]
-    found = judged(head, profile, names[:, 0], counts[head, code].astype(np.int64), expected[code])
-    found = found.assign(other=names[:, 1])
+    size = max(len(every), 1)
+    both, count = np.unique(heads * size + np.searchsorted(every, chosen), return_counts=True)
+    head, code = np.divmod(both, size)
+    name, other = (numbered.names[part] for part in np.divmod(every[code], BASE))
+    found = judged(head, profile, name, count.astype(np.int64), expected[code]).assign(other=other)
     return found.loc[found["count"] >= LEAST]
 
 
-def _asked(places: Places, texts: dict[int, _Words]) -> Iterator[tuple[int, _Words, int]]:
-    """The drawn places that stand in texts which were parsed, special queries left out."""
+def _asked(places: Places, texts: dict[int, Words]) -> Iterator[tuple[int, Words, int]]:
+    """The drawn places that stand in texts which are known, special queries left out."""
     drawn = places.drawn
     for place in range(len(drawn)):
         words, query = texts.get(int(drawn.document[place])), int(drawn.query[place])
@@ -90,76 +119,46 @@ def _asked(places: Places, texts: dict[int, _Words]) -> Iterator[tuple[int, _Wor
             yield place, words, query
 
 
-def _texts(places: Places, spelled: Spelled) -> dict[int, _Words]:
-    """The texts of the places drawn first, as many as hold so many words."""
-    found: dict[int, _Words] = {}
-    count = 0
-    for number in places.drawn.document[: len(places.drawn)].tolist():
-        if number not in found and count < MOST_WORDS:
-            found[number] = _words(places.texts[number], spelled)
-            count += len(found[number].texts)
-    return found
+def _of_tokens(words: Words, names: list[str], numbered: _Numbered) -> Ints:
+    """A number for every token: that of its word, or of special tokens."""
+    return np.append(numbered.every(names), numbered(SPECIAL))[words.of_token]
 
 
-def _words(text: KeptText, spelled: Spelled) -> _Words:
-    of_token: list[int] = []
-    words: list[str] = []
-    for token, its_class, goes_on in zip(
-        spelled(text.ids), text.classes.tolist(), text.continues.tolist(), strict=True
-    ):
-        if its_class <= 2:
-            of_token.append(-1)
-            continue
-        if goes_on and words and of_token[-1] >= 0:
-            words[-1] += token.removeprefix("##")
-        else:
-            words.append(token)
-        of_token.append(len(words) - 1)
-    return _Words(of_token, words, [], [], [])
+def _key_words(words: Words, numbered: _Numbered) -> Callable[[int], Ints]:
+    codes = _of_tokens(words, [text.lower() for text in words.texts], numbered) * BASE
+    return lambda query: codes
 
 
-def _parse(texts: dict[int, _Words]) -> bool:
-    """Tag the words; False where no parser is installed."""
-    every = list(texts.values())
-    try:
-        for words, document in zip(every, parsed([each.texts for each in every]), strict=True):
-            words.speech = [token.pos_ for token in document]
-            words.governor = [token.head.i for token in document]
-            words.relation = [token.dep_.lower() for token in document]
-    except HeadscopeError:
-        return False
-    return True
+def _key_speech(words: Words, numbered: _Numbered) -> Callable[[int], Ints]:
+    assert words.grammar is not None
+    codes = _of_tokens(words, words.grammar.speech, numbered) * BASE
+    return lambda query: codes
 
 
-def _key_words(words: _Words, query: int) -> Names:
-    return [(words.texts[at].lower() if at >= 0 else SPECIAL, "") for at in words.of_token]
+def _speech(words: Words, numbered: _Numbered) -> Callable[[int], Ints]:
+    assert words.grammar is not None
+    of_token = _of_tokens(words, words.grammar.speech, numbered)
+    return lambda query: of_token[query] * BASE + of_token
 
 
-def _key_speech(words: _Words, query: int) -> Names:
-    return [(words.speech[at] if at >= 0 else SPECIAL, "") for at in words.of_token]
-
-
-def _speech(words: _Words, query: int) -> Names:
-    mine = words.speech[words.of_token[query]]
-    return [(mine, words.speech[at] if at >= 0 else SPECIAL) for at in words.of_token]
-
-
-def _relations(words: _Words, query: int) -> Names:
+def _relations(words: Words, numbered: _Numbered) -> Callable[[int], Ints]:
     """What the key's word is to the query's word in the sentence."""
-    mine = words.of_token[query]
+    assert words.grammar is not None
+    grammar, of_token = words.grammar, words.of_token
+    own = numbered.every([f"its {relation}" for relation in grammar.relation])
+    above = numbered.every([f"governor of {relation}" for relation in grammar.relation])
+    governor = np.array(grammar.governor, dtype=np.int64)
 
-    def named(place: int, at: int) -> str:
-        if at < 0:
-            return SPECIAL
-        if at == mine:
-            return "itself" if place == query else "same word"
-        if words.governor[mine] == at:
-            return f"governor of {words.relation[mine]}"
-        if words.governor[at] == mine:
-            return f"its {words.relation[at]}"
-        return "no direct relation"
+    def codes(query: int) -> Ints:
+        mine = of_token[query]
+        found = np.where(governor[of_token] == mine, own[of_token], numbered("no direct relation"))
+        found[of_token == governor[mine]] = above[mine]
+        found[of_token == mine] = numbered("same word")
+        found[query] = numbered("itself")
+        found[of_token < 0] = numbered(SPECIAL)
+        return found * BASE
 
-    return [(named(place, at), "") for place, at in enumerate(words.of_token)]
+    return codes
 
 
 def written(

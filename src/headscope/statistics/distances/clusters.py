@@ -60,15 +60,16 @@ def cluster(
     return Clusters(tuple(heads), positions, stress, group(distances, n), within, between, p_value)
 
 
-def scale(distances: Array, seed: int) -> tuple[Array, float]:
-    """Metric multidimensional scaling to the plane by majorisation (SMACOF), best of all starts."""
+def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
+    """Metric multidimensional scaling to the plane by majorisation (SMACOF), best of all starts:
+    the classical solution and so many at random."""
     n = len(distances)
     if n < 3:
         raise BadInput("A map of heads needs at least three heads.")
     chance = np.random.default_rng(seed)
     spread = float(distances.mean()) or 1.0
-    starts = [_classical(distances), *(chance.normal(0, spread, (STARTS, n, 2)))]
-    found = [_majorise(distances, start) for start in starts]
+    tried = [_classical(distances), *(chance.normal(0, spread, (starts, n, 2)))]
+    found = [_majorise(distances, start) for start in tried]
     best, stress = min(found, key=lambda pair: pair[1])
     best = best - best.mean(axis=0)
     # turn the map so that its longest side lies flat and signs do not depend on the start

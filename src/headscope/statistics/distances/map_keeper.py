@@ -14,9 +14,10 @@ from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
-from headscope.statistics.kernels.scores import block_weights, row_weights
+from headscope.statistics.kernels.scores import block_weights, row_weights, rows_of_texts
 
 MOST = 2**23  # weights of all heads held at once
+MOST_GPU = 2**25
 
 Heads = tuple[tuple[int, int], ...]
 
@@ -53,6 +54,12 @@ class MapKeeper:
                 for head in range(count)
             )
             sums, compared = np.zeros((len(heads), len(heads))), 0
+            if grid.key.ids.is_cuda:
+                for part, lengths in _maps_of_batch(kept, grid, len(heads), share, seed):
+                    sums += divergences(part, lengths)
+                    compared += part.shape[1]
+                yield kind, heads, sums, compared
+                continue
             for row, length in enumerate(grid.query.lengths.tolist()):
                 if share < 1:
                     maps = _drawn_maps(kept, grid, row, length, share, seed)
@@ -81,6 +88,24 @@ def _drawn_maps(
         some = torch.from_numpy(drawn[start : start + span])
         rows = [row_weights(call, own, grid, row, some)[..., :length] for call, own in kept]
         yield torch.cat(rows)
+
+
+def _maps_of_batch(
+    kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int, share: float, seed: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """heads × some queries × keys, and each query's keys: rows of all documents together, which a
+    GPU compares in a few large steps."""
+    length = grid.key.ids.shape[1]
+    queries = np.arange(length, dtype=np.int64)[None]
+    wanted = grid.query.valid.cpu().numpy()
+    if share < 1:
+        wanted &= scrambled(grid.documents[:, None], queries, seed) < share
+    document, query = (torch.from_numpy(at).to(grid.key.ids.device) for at in np.nonzero(wanted))
+    span = max(1, MOST_GPU // (heads * length))
+    for start in range(0, len(document), span):
+        some = (document[start : start + span], query[start : start + span])
+        rows = [rows_of_texts(call, own, grid, *some).transpose(0, 1) for call, own in kept]
+        yield torch.cat(rows), grid.key.lengths[some[0]]
 
 
 def _maps(

@@ -22,7 +22,8 @@ def _first(grid: Grid) -> Tensor:
 
 def surprise(weights: Tensor, grid: Grid) -> Tensor:
     """−α ln α of every weight; features of one block share it."""
-    kept, version = grid.memo.get("surprise"), weights._version  # which counts what is written in
+    kept = grid.memo.get("surprise")
+    version = None if weights.is_inference() else weights._version  # counts what is written into it
     if kept is None or kept[0] is not weights or kept[1] != version:
         # a weight of 0 has log -inf; the smallest normal number leaves 0 · log finite and exactly 0
         logs = weights.clamp_min(torch.finfo(weights.dtype).tiny).log_()

@@ -27,11 +27,21 @@ SMOOTHING = 0.001  # share of a row spread over all its keys, as the published c
 TOLERANCE = 5e-6  # of a divergence, per unit of a + b
 NODES = 256
 SPAN = 2**15  # weights of all heads handled at once: their vectors stay in a processor's cache
+SPAN_GPU = 2**24  # … or fill a GPU, whose many processors share few large steps
 
 
-def divergences(maps: Tensor, length: int) -> NDArray[np.float64]:
-    """heads × heads: Σ over rows of JS(a, b) in nats, for maps heads × rows × length."""
-    smooth = (maps.float() * (1 - SMOOTHING) + SMOOTHING / length).reshape(len(maps), -1)
+def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
+    """heads × heads: Σ over rows of JS(a, b) in nats, for maps heads × rows × length.
+
+    `lengths` are how many keys each row has; what lies beyond is 0 and stays so.
+    """
+    if isinstance(lengths, int):
+        smooth, length = maps.float() * (1 - SMOOTHING) + SMOOTHING / lengths, lengths
+    else:
+        length = maps.shape[2]
+        there = torch.arange(length, device=maps.device) < lengths[:, None]  # rows length
+        smooth = maps.float() * (1 - SMOOTHING) + there * (SMOOTHING / lengths)[:, None]
+    smooth = smooth.reshape(len(maps), -1)
     mass = smooth.sum(1, dtype=torch.float64)
     threads = torch.get_num_threads() if maps.device.type == "cpu" else 1
     parts = smooth.tensor_split(min(threads, smooth.shape[1]), dim=1)
@@ -64,7 +74,8 @@ def _likeness(smooth: Tensor, length: int) -> Tensor:
     """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n."""
     heads = len(smooth)
     basis = _basis(math.ceil(math.log2(max(length, 2))))
-    span = max(64, SPAN // heads)
+    span = max(64, (SPAN_GPU if smooth.is_cuda else SPAN) // heads)
+    span = min(span, smooth.shape[1])
     likeness = torch.zeros(heads, heads, dtype=torch.float64, device=smooth.device)
     room = torch.empty(basis.coefficients.shape[1], heads * span, device=smooth.device)
     for start in range(0, smooth.shape[1], span):

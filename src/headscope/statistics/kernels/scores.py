@@ -73,6 +73,36 @@ def row_weights(
     )[0]
 
 
+def rows_of_texts(
+    call: Call, weights: Tensor | None, grid: Grid, documents: Tensor, queries: Tensor
+) -> Tensor:
+    """n h s in float32: single queries of many documents in a few steps, as a GPU likes it."""
+    if weights is not None:
+        return weights[documents, :, queries].float()
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    seen = grid.key.valid[documents]
+    if call.causal and call.kind != "cross":
+        place = queries[:, None] + grid.offset
+        key = torch.arange(seen.shape[1], device=seen.device)[None]
+        seen = seen & (key <= place)
+        if call.window is not None:
+            seen = seen & (place - key < call.window)
+    bias = call.bias
+    if bias is not None:
+        first = documents if bias.shape[0] > 1 else torch.zeros_like(documents)
+        second = queries if bias.shape[2] > 1 else torch.zeros_like(queries)
+        bias = bias[first, :, second][:, :, None]
+    return attention_weights(
+        call.q[documents, :, queries][:, :, None].float(),
+        call.k[documents].float(),
+        call.scaling,
+        softcap=call.softcap,
+        bias=bias,
+        visible=seen[:, None, None],
+        sinks=call.sinks,
+    )[:, :, 0]
+
+
 def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
     """b tq h d: what those weights make of the values."""
     assert call.v is not None

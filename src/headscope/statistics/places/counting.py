@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -16,38 +19,43 @@ from headscope.statistics.places.settings import STRONGEST
 
 def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
     """Take in a batch."""
-    key = rows[STRONGEST].long().cpu()
-    largest, focused = rows["largest"].cpu(), _focus(rows, grid).cpu()
-    valid = grid.query.valid.cpu()
-    ids = grid.key.ids.cpu()
+    key = rows[STRONGEST].long()
+    largest, focused = rows["largest"], _focus(rows, grid)
+    valid = grid.query.valid
     batch, heads, length = key.shape
-    places = torch.arange(length)
+    places = torch.arange(length, device=key.device)
     counted = valid[:, None].expand(batch, heads, length)
-    head = torch.arange(heads)[None, :, None].expand(batch, heads, length)
+    head = torch.arange(heads, device=key.device)[None, :, None].expand(batch, heads, length)
     if grid.same:
         offset = (key - places + REACH).clamp(0, OFFSETS - 1)
-        code = (head * OFFSETS + offset)[counted]
-        counts.offsets += torch.bincount(code, minlength=heads * OFFSETS).view(heads, -1).numpy()
+        found = torch.bincount((head * OFFSETS + offset)[counted], minlength=heads * OFFSETS)
+        counts.offsets += found.view(heads, -1).cpu().numpy()
+    _count_along(counts, (torch.ones_like(largest), largest, focused), valid)
+    key_ids = grid.key.ids[:, None].expand(batch, heads, -1).gather(2, key)
+    query_ids = grid.query.ids[:, None].expand(batch, heads, length)
+    every = tuple(of[counted] for of in (head, query_ids, key_ids, largest))
+    if key.is_cuda:
+        counts.on_device(key.device).add_pairs(*every)
+    else:
+        numbers = [of.numpy() for of in every]
+        counts.add_pairs(numbers[0], numbers[1], numbers[2], numbers[3].astype(np.float64))
+    lengths = valid.sum(1).tolist()
+    counts.total += sum(lengths)
+    _count_chance(counts, grid, lengths, grid.key.ids.cpu())
 
+
+def _count_along(counts: Counts, every: Sequence[Tensor], valid: Tensor) -> None:
+    """Sums by a query's place in its text and by the text's length, b H t each."""
     lengths = valid.sum(1)
+    places = torch.arange(valid.shape[1], device=valid.device)
     tenth = (places[None] * POSITIONS // lengths.clamp_min(1)[:, None]).clamp_max(POSITIONS - 1)
     inside = torch.nn.functional.one_hot(tenth, POSITIONS).double() * valid[..., None]  # b t 10
     bucket = torch.nn.functional.one_hot(lengths.clamp_min(1).log2().long(), LENGTHS).double()
-    for place, of in enumerate((torch.ones_like(largest), largest, focused)):
+    for place, of in enumerate(every):
         summed = torch.einsum("bht,btp->bhp", of.double(), inside)
-        counts.positions[place] += whole(summed.sum(0).numpy())
-        counts.lengths[place] += whole(torch.einsum("bh,bl->hl", summed.sum(2), bucket).numpy())
-
-    key_ids = ids[:, None].expand(batch, heads, ids.shape[1]).gather(2, key)
-    query_ids = grid.query.ids.cpu()[:, None].expand(batch, heads, length)
-    counts.add_pairs(
-        head[counted].numpy(),
-        query_ids[counted].numpy(),
-        key_ids[counted].numpy(),
-        largest[counted].double().numpy(),
-    )
-    counts.total += int(lengths.sum())
-    _count_chance(counts, grid, lengths.tolist(), ids)
+        by_length = torch.einsum("bh,bl->hl", summed.sum(2), bucket)
+        counts.positions[place] += whole(summed.sum(0).cpu().numpy())
+        counts.lengths[place] += whole(by_length.cpu().numpy())
 
 
 def _focus(rows: Rows, grid: Grid) -> Tensor:
@@ -65,9 +73,12 @@ def _count_chance(counts: Counts, grid: Grid, lengths: list[int], ids: Tensor) -
             chances.append(np.full(keys, n / max(keys, 1)))
             continue
         chances.append(_chance_of_keys(n, grid.causal))
-        counts.expected_offsets += whole(_chance_of_offsets(n, grid.causal))
+        counts.expected_offsets += _chance_of_offsets(n, grid.causal)
     counts.chance.add(np.concatenate(found), np.concatenate(chances))
-    _count_together(counts, grid, lengths, found)
+    if grid.key.ids.is_cuda:
+        counts.on_device(grid.key.ids.device).add_together(grid)
+    else:
+        _count_together(counts, grid, lengths, found)
 
 
 def _count_together(
@@ -88,6 +99,7 @@ def _count_together(
     counts.add_together(np.concatenate(codes), np.concatenate(chances))
 
 
+@lru_cache
 def _chance_of_keys(length: int, causal: bool) -> NDArray[np.float64]:
     """How often even attention of all queries chooses each place of a text."""
     if not causal:
@@ -96,16 +108,17 @@ def _chance_of_keys(length: int, causal: bool) -> NDArray[np.float64]:
     return np.cumsum(shares[::-1])[::-1].copy()  # every later query chooses it with 1 / keys seen
 
 
-def _chance_of_offsets(length: int, causal: bool) -> NDArray[np.float64]:
-    """How often even attention of all queries goes to each offset."""
+@lru_cache
+def _chance_of_offsets(length: int, causal: bool) -> NDArray[np.int64]:
+    """How often even attention of all queries goes to each offset, in units."""
     found = np.zeros(OFFSETS)
     back = np.arange(length)
     if causal:
         chosen = _chance_of_keys(length, causal)  # offset -o: the queries from o on
         np.add.at(found, np.maximum(REACH - back, 0), chosen)
-        return found
+        return whole(found)
     for sign in (-1, 1):
         at = np.clip(REACH + sign * back, 0, OFFSETS - 1)
         share = (length - back) / length
         np.add.at(found, at[1:] if sign == 1 else at, share[1:] if sign == 1 else share)
-    return found
+    return whole(found)

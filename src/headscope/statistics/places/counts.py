@@ -8,10 +8,15 @@ are the same in whatever order portions are merged.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+    from headscope.statistics.places.on_device import DeviceCounts
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -98,6 +103,20 @@ class Counts:
         self.chance = CountTable()  # key token: how often even attention would choose it
         self.together = CountTable()  # query token · V + key token: how often even attention would
         self.total = 0  # queries seen
+        self._there: DeviceCounts | None = None
+
+    def on_device(self, device: torch.device) -> DeviceCounts:
+        """Where pairs are counted that are on a GPU; `settle` brings them here."""
+        from headscope.statistics.places.on_device import DeviceCounts
+
+        if self._there is None:
+            self._there = DeviceCounts(self, device)
+        return self._there
+
+    def settle(self) -> None:
+        if self._there is not None:
+            there, self._there = self._there, None
+            there.settle()
 
     def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
         """Count queries by head, query token and the token attended to most."""

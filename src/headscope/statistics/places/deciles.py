@@ -53,36 +53,38 @@ def bounds_of(counts: Ints, low: float, high: float) -> Floats:
 
 
 def decile_of_bins(counts: Ints) -> tuple[Ints, Ints]:
-    """Of one measure (BINS): each bin's decile by the middle of its ranks, −1 of an empty one; and
-    each decile's bin, for deciles that lie within a single bin, else −1."""
-    upto = counts.cumsum()
-    total = int(upto[-1])
+    """Of one measure of every head (H BINS): each bin's decile by the middle of its ranks, −1 of an
+    empty one; and each decile's bin (H 10), for deciles that lie within a single bin, else −1."""
+    upto = counts.cumsum(-1)
+    total = upto[:, -1:]
     middle = (2 * upto - counts) * DECILES  # twice, to stay whole
-    decile = np.where(counts > 0, np.minimum(middle // max(2 * total, 1), DECILES - 1), -1)
+    decile = np.where(counts > 0, np.minimum(middle // np.maximum(2 * total, 1), DECILES - 1), -1)
     centre = (2 * np.arange(DECILES) + 1) * total  # of a decile, times 20
-    holds = np.searchsorted(20 * upto, centre, side="right")
-    alone = ~np.isin(np.arange(DECILES), decile)
+    holds = (20 * upto[:, None] <= centre[..., None]).sum(-1)
+    alone = ~(decile[:, None] == np.arange(DECILES)[:, None]).any(-1)
     return decile, np.where(alone, np.minimum(holds, BINS - 1), -1)
 
 
 def chosen(
-    bins: Ints,  # n: of the drawn places in their order, BINS where the measure has no value
+    bins: Ints,  # n H: of the drawn places in their order, BINS where the measure has no value
     documents: Ints,  # n
-    counts: Ints,  # BINS
+    counts: Ints,  # H BINS
     each: int,
-) -> list[list[int]]:
-    """For every decile the first drawn places that lie in it, of different documents."""
+) -> Ints:
+    """Rows of head, decile, rank and place: for every head and decile the first drawn places that
+    lie in it, of different documents."""
+    heads = np.arange(len(counts))
     of_bin, single = decile_of_bins(counts)
-    found: list[list[int]] = [[] for _ in range(DECILES)]
-    defined = np.flatnonzero(bins < BINS)
-    deciles = of_bin[bins[defined]]
+    of_place = np.append(of_bin, np.full((len(counts), 1), -1), axis=1)[heads, bins]  # n H
+    found: list[Ints] = []
     for decile in range(DECILES):
-        fits = bins[defined] == single[decile] if single[decile] >= 0 else deciles == decile
-        seen: set[int] = set()
-        for place in defined[fits]:
-            if len(found[decile]) == each:
-                break
-            if int(documents[place]) not in seen:
-                seen.add(int(documents[place]))
-                found[decile].append(int(place))
-    return found
+        alone = single[:, decile]
+        left = np.where(alone >= 0, bins == alone, of_place == decile)
+        for rank in range(each):
+            first = left.argmax(0) if len(left) else np.zeros(len(heads), dtype=np.int64)
+            there = np.flatnonzero(left[first, heads]) if len(left) else heads[:0]
+            place = first[there]
+            same = np.full_like(there, 1)
+            found.append(np.stack([there, same * decile, same * rank, place], axis=1))
+            left[:, there] &= documents[:, None] != documents[place]
+    return np.concatenate(found)

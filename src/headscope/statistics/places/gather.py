@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.statistics.features.grid import Grid
@@ -55,22 +54,31 @@ def _keep_strongest(places: Places, every: Sequence[Tensor], grid: Grid) -> None
     settings = places.settings
     count = min(settings.per_document, grid.query.ids.shape[1])
     found = [_best(values, count) for values in every]
-    value = torch.stack([value for value, _ in found]).cpu()  # M b H m
-    query = torch.stack([query for _, query in found]).cpu()
+    value = torch.stack([value for value, _ in found])  # M b H m
+    query = torch.stack([query for _, query in found])
+    in_order = np.argsort(grid.documents)
+    documents = torch.from_numpy(grid.documents[in_order])
 
-    def laid_out(tensor: Tensor) -> NDArray[np.generic]:
-        moved = tensor.movedim(1, -2).movedim(1, 0)  # H M b m
-        return moved.reshape(*moved.shape[:-2], -1).numpy()
+    def laid_out(tensor: Tensor) -> Tensor:
+        moved = tensor[:, torch.from_numpy(in_order).to(tensor.device)]
+        moved = moved.movedim(1, -2).movedim(1, 0)  # H M b m
+        return moved.reshape(*moved.shape[:-2], -1)
 
-    order = -laid_out(value).astype(np.float64)
+    value, query = laid_out(value), laid_out(query)
+    document = documents.repeat_interleave(count).to(value.device).expand(value.shape)
+    if value.shape[2] > 2 * settings.top:  # only so many can stay; of equal ones the first
+        value, best = value.sort(dim=2, descending=True, stable=True)
+        value, best = value[..., : settings.top], best[..., : settings.top]
+        query, document = query.gather(2, best), document.gather(2, best)
+    values = value.cpu().float().numpy()
+    order = -values.astype(np.float64)
     worst = np.minimum(places.top.order[..., -1], settings.horizon.top(grid.kind, places))
     there = np.isfinite(order) & (order <= worst[..., None])
-    numbers = torch.from_numpy(grid.documents)[None, :, None, None].expand(value.shape)
     new = PlaceList.empty(there.shape, settings.keys)
     new.order = np.where(there, order, np.inf)
-    new.document = np.where(there, laid_out(numbers), -1).astype(np.int64)
-    new.query = np.where(there, laid_out(query), 0).astype(np.int32)
-    new.value = np.where(there, laid_out(value), 0).astype(np.float32)
+    new.document = np.where(there, document.cpu().numpy(), -1).astype(np.int64)
+    new.query = np.where(there, query.cpu().numpy(), 0).astype(np.int32)
+    new.value = np.where(there, values, 0).astype(np.float32)
     places.top = places.top.merged(new, settings.top)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -11,8 +11,9 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.statistics.features.grid import Grid
-from headscope.statistics.kernels.scores import row_weights
+from headscope.statistics.kernels.scores import row_weights, rows_of_texts
 
+MOST = 2**26  # keys' numbers held at once on a GPU: 256 MB
 KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights where not rebuilt
 
 
@@ -35,15 +36,13 @@ class Heaviest:
         row, query = np.divmod(place_in_text, self._queries)
         keys = np.full((len(wanted), self._count), -1, dtype=np.int32)
         weights = np.zeros((len(wanted), self._count), dtype=np.float32)
-        starts = np.searchsorted(row, np.arange(len(self._grid.documents) + 1))
         first = 0
         for call, own in self._kept:
-            for document in np.flatnonzero(np.diff(starts)):
-                mine = np.arange(starts[document], starts[document + 1])
-                mine = mine[(head[mine] >= first) & (head[mine] < first + call.heads)]
-                if len(mine):
-                    found = self._rows(call, own, int(document), head[mine] - first, query[mine])
-                    keys[mine, : found[0].shape[1]], weights[mine, : found[1].shape[1]] = found
+            mine = np.flatnonzero((head >= first) & (head < first + call.heads))
+            for some, rows in self._rows(call, own, row[mine], head[mine] - first, query[mine]):
+                found = heaviest(rows, self._count)
+                at = mine[some]
+                keys[at, : found[0].shape[1]], weights[at, : found[1].shape[1]] = found
             first += call.heads
         return keys[place.ravel()], weights[place.ravel()]
 
@@ -51,18 +50,48 @@ class Heaviest:
         self,
         call: Call,
         own: Tensor | None,
-        document: int,
-        heads: NDArray[np.int64],
-        queries: NDArray[np.int64],
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        asked, which = np.unique(queries, return_inverse=True)
-        made = row_weights(call, own, self._grid, document, torch.from_numpy(asked))  # h r s
-        chosen = made[
-            torch.from_numpy(heads).to(made.device), torch.from_numpy(which).to(made.device)
-        ]
-        value, index = chosen.topk(min(self._count, chosen.shape[1]), dim=1)
-        there = value > 0
-        return (
-            torch.where(there, index, -1).cpu().numpy().astype(np.int32),
-            torch.where(there, value, 0).cpu().numpy(),
-        )
+        row: NDArray[np.int64],  # in order
+        head: NDArray[np.int64],
+        query: NDArray[np.int64],
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Some of the rows asked for, and their weights, n s."""
+        if (own if own is not None else call.q).is_cuda:  # pyright: ignore
+            device = self._grid.key.ids.device
+            dim = 1 if call.k is None else call.k.shape[1] * call.k.shape[3]
+            span = max(1, MOST // (self._grid.key.ids.shape[1] * max(dim, call.heads)))
+            for start in range(0, len(row), span):
+                some = slice(start, start + span)
+                pairs = np.stack([row[some], query[some]])
+                asked, which = np.unique(pairs, axis=1, return_inverse=True)
+                at = torch.from_numpy(asked).to(device)
+                made = rows_of_texts(call, own, self._grid, at[0], at[1])  # r h s
+                place = torch.from_numpy(np.stack([which.ravel(), head[some]])).to(device)
+                yield some, made[place[0], place[1]]
+            return
+        starts = np.searchsorted(row, np.arange(len(self._grid.documents) + 1))
+        for document in np.flatnonzero(np.diff(starts)):
+            some = slice(int(starts[document]), int(starts[document + 1]))
+            asked, which = np.unique(query[some], return_inverse=True)
+            made = row_weights(call, own, self._grid, int(document), torch.from_numpy(asked))
+            yield some, made[torch.from_numpy(head[some]), torch.from_numpy(which)]
+
+
+def heaviest(rows: Tensor, count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The heaviest keys of rows (n s) and their weights, of equal ones the first; -1 and 0 where
+    there is no weight."""
+    count = min(count, rows.shape[1])
+    if rows.is_cuda:
+        value, index = rows.sort(dim=1, descending=True, stable=True)
+        weights, keys = value[:, :count].cpu().numpy(), index[:, :count].cpu().numpy()
+    else:
+        # the bits of a weight, which is never negative, are in its order; its place below them
+        # goes down, so that one plain sort puts the first of equal weights last
+        bits = np.empty((*rows.shape, 2), dtype=np.uint32)
+        bits[..., 0] = np.arange(rows.shape[1], dtype=np.uint32)[::-1]
+        bits.view(np.float32)[..., 1] = rows.numpy()
+        bits.view(np.uint64)[..., 0].sort(axis=1)
+        last = bits[:, : -count - 1 : -1]
+        keys = rows.shape[1] - 1 - last[..., 0].astype(np.int64)
+        weights = last[..., 1].copy().view(np.float32)
+    there = weights > 0
+    return np.where(there, keys, -1).astype(np.int32), np.where(there, weights, np.float32(0))

@@ -73,6 +73,7 @@ def measure_batches(scope: Scope, texts: Iterable[TextBatch | Packed], settings:
         _differentiate(scope, batch, settings, tally)
     if settings.places is not None:
         for kind, places in tally.places.items():
+            places.counts.settle()
             settings.places.horizon.learn(kind, places)
     return tally
 

@@ -1,0 +1,88 @@
+"""Parts of speech and relations as the corpus itself tells them, where it is a treebank."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headscope.atlas.words import Grammar
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.sources import files_in, without_compression
+from headscope.corpus.text.documents import ENDINGS, TREEBANK
+from headscope.corpus.treebanks.conllu import Sentence
+from headscope.corpus.treebanks.treebank import read_trees
+
+APART = "\0"  # stands between stretches that no text goes across
+
+
+def trees_of(corpus: Any) -> TreebankTags | None:
+    """The trees of a corpus that is a treebank, or a folder of treebanks alone."""
+    if not isinstance(corpus, (str, Path)) or not Path(corpus).exists():
+        return None
+    path = Path(corpus)
+    files = files_in(path, ENDINGS) if path.is_dir() else [path]
+    names = [without_compression(file.name).lower() for file in files]
+    if not names or not all(name.endswith(TREEBANK) for name in names):
+        return None
+    return TreebankTags(path)
+
+
+class TreebankTags:
+    """A treebank as one long string of its letters, in which texts are found again.
+
+    Case, accents and spaces are left out, because tokenizers may leave them out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._speech: list[str] = []
+        self._governor: list[int] = []  # among the words of all sentences; a root's is its own
+        self._relation: list[str] = []
+        letters: list[str] = []
+        of_letter: list[int] = []  # the word that a letter belongs to, -1 between sentences
+        for sentence in read_trees(path, Faults()):
+            spelled = [letters_of(word) for word in sentence.words]
+            if not _spells_its_text(sentence, spelled):
+                letters.append(APART)
+                of_letter.append(-1)
+                continue
+            first = len(self._speech)
+            for place, word in enumerate(spelled):
+                head = sentence.heads[place]
+                self._speech.append(sentence.upos[place])
+                self._relation.append(sentence.relations[place].lower())
+                self._governor.append(first + (place if head < 0 else head))
+                letters.append(word)
+                of_letter += [first + place] * len(word)
+        self._letters = "".join(letters)
+        self._of_letter = np.array(of_letter, dtype=np.int64)
+
+    def grammar(self, words: list[str]) -> Grammar | None:
+        """What the treebank says of the words of a text; None where it has no such text."""
+        spelled = [letters_of(word) for word in words]
+        at = self._letters.find("".join(spelled))
+        if at < 0 or not any(spelled):
+            return None
+        starts = at + np.cumsum([0, *(len(word) for word in spelled)])[:-1]
+        starts = np.minimum(starts, len(self._of_letter) - 1)  # a last word without letters
+        mine = self._of_letter[starts].tolist()
+        place = {word: number for number, word in reversed(list(enumerate(mine)))}
+        return Grammar(
+            [self._speech[word] for word in mine],
+            # a governor that the text does not hold cannot be attended to
+            [place.get(self._governor[word], own) for own, word in enumerate(mine)],
+            [self._relation[word] for word in mine],
+        )
+
+
+def letters_of(word: str) -> str:
+    """Without case, accents and spaces."""
+    apart = unicodedata.normalize("NFD", word.lower())
+    return "".join(c for c in apart if not unicodedata.combining(c) and not c.isspace())
+
+
+def _spells_its_text(sentence: Sentence, spelled: list[str]) -> bool:
+    """Not so where a token of the text is several words of the tree (Spanish del: de, el)."""
+    return not sentence.text or "".join(spelled) == letters_of(sentence.text)
