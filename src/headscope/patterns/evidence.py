@@ -54,35 +54,34 @@ def table(
     """
     import pandas as pd
 
-    by_name: dict[Any, Any] = {
-        name: part.set_index(HEAD) for name, part in survey.groupby("measure")
+    number = survey.groupby(HEAD, sort=False, observed=True).ngroup().to_numpy()
+    heads: Any = survey[HEAD].drop_duplicates()  # in the order of their numbers
+    measure, names = pd.factorize(survey["measure"])
+    place = {name: row for row, name in enumerate(names)}
+    numbers = {
+        column: _laid_out(survey[column].to_numpy(float), measure, number, (len(names), len(heads)))
+        for column in ("value", "error", "count")
     }
     parts: list[pd.DataFrame] = []
     for name in patterns:
-        if name not in by_name or f"{name}:excess" not in by_name:
+        if name not in place or f"{name}:excess" not in place:
             continue
-        score = by_name[name]
-        score = score[score["count"] > 0]
-        uniform, null, excess, variance = (
-            by_name[f"{name}:{part}"].loc[score.index]
-            for part in ("uniform", "null", "excess", "variance")
-        )
-        even = uniform["value"].to_numpy(float)
-        mean = score["value"].to_numpy(float)
+        there = np.flatnonzero(numbers["count"][place[name]] > 0)
+
+        def of(column: str, part: str = "", name: str = name, there: Any = there) -> Values:
+            return numbers[column][place[name + part]][there]
+
+        mean, even = of("value"), of("value", ":uniform")
         with np.errstate(divide="ignore", invalid="ignore"):
             lift = np.where(even > 0, mean / even, np.nan)
-        count = excess["count"].to_numpy(float)
+        count = of("count", ":excess")
         p = p_values(
-            excess["value"].to_numpy(float),
-            excess["error"].to_numpy(float),
-            variance["value"].to_numpy(float),
-            count,
+            of("value", ":excess"), of("error", ":excess"), of("value", ":variance"), count
         )
         parts.append(
-            score.index.to_frame(index=False).assign(
+            heads.iloc[there].assign(
                 pattern=name, score=mean, uniform=even, lift=lift,
-                null=null["value"].to_numpy(float), error=score["error"].to_numpy(float),
-                p=p, documents=count.astype(int),
+                null=of("value", ":null"), error=of("error"), p=p, documents=count.astype(int),
             )
         )  # fmt: skip
     if not parts:
@@ -92,10 +91,19 @@ def table(
     return frame[COLUMNS]
 
 
+def _laid_out(
+    values: Values, row: NDArray[np.intp], column: NDArray[np.intp], shape: tuple[int, int]
+) -> Values:
+    """Measures × heads; nan where a measure has no such head."""
+    found = np.full(shape, np.nan)
+    found[row, column] = values
+    return found
+
+
 def large(frame: pd.DataFrame, patterns: dict[str, Pattern]) -> NDArray[np.bool_]:
     """Whether score and lift reach what the pattern's label asks for."""
-    chosen = [patterns[name] for name in frame["pattern"]]
-    score = np.array([pattern.least_score for pattern in chosen])
-    lift = np.array([pattern.least_lift for pattern in chosen])
+    which, names = np.unique(frame["pattern"].to_numpy(str), return_inverse=True)[::-1]
+    score = np.array([patterns[name].least_score for name in names])[which]
+    lift = np.array([patterns[name].least_lift for name in names])[which]
     ratio = frame["lift"].to_numpy(float)
     return (frame["score"].to_numpy(float) >= score) & (np.isnan(ratio) | (ratio >= lift))

@@ -99,7 +99,7 @@ def _maps_of_batch(
     queries = np.arange(length, dtype=np.int64)[None]
     wanted = grid.query.valid.cpu().numpy()
     if share < 1:
-        wanted &= scrambled(grid.documents[:, None], queries, seed) < share
+        wanted = wanted & (scrambled(grid.documents[:, None], queries, seed) < share)
     document, query = (torch.from_numpy(at).to(grid.key.ids.device) for at in np.nonzero(wanted))
     span = max(1, MOST_GPU // (heads * length))
     for start in range(0, len(document), span):

@@ -55,18 +55,8 @@ class Heaviest:
         query: NDArray[np.int64],
     ) -> Iterator[tuple[slice, Tensor]]:
         """Some of the rows asked for, and their weights, n s."""
-        if (own if own is not None else call.q).is_cuda:  # pyright: ignore
-            device = self._grid.key.ids.device
-            dim = 1 if call.k is None else call.k.shape[1] * call.k.shape[3]
-            span = max(1, MOST // (self._grid.key.ids.shape[1] * max(dim, call.heads)))
-            for start in range(0, len(row), span):
-                some = slice(start, start + span)
-                pairs = np.stack([row[some], query[some]])
-                asked, which = np.unique(pairs, axis=1, return_inverse=True)
-                at = torch.from_numpy(asked).to(device)
-                made = rows_of_texts(call, own, self._grid, at[0], at[1])  # r h s
-                place = torch.from_numpy(np.stack([which.ravel(), head[some]])).to(device)
-                yield some, made[place[0], place[1]]
+        if self._grid.key.ids.is_cuda:
+            yield from self._rows_of_texts(call, own, row * self._queries + query, head)
             return
         starts = np.searchsorted(row, np.arange(len(self._grid.documents) + 1))
         for document in np.flatnonzero(np.diff(starts)):
@@ -74,6 +64,23 @@ class Heaviest:
             asked, which = np.unique(query[some], return_inverse=True)
             made = row_weights(call, own, self._grid, int(document), torch.from_numpy(asked))
             yield some, made[torch.from_numpy(head[some]), torch.from_numpy(which)]
+
+    def _rows_of_texts(
+        self, call: Call, own: Tensor | None, place: NDArray[np.int64], head: NDArray[np.int64]
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """The same on a GPU: all heads of many places in one step, then the heads asked for."""
+        device = self._grid.key.ids.device
+        wanted, which = np.unique(place, return_inverse=True)  # in order, as `place` is
+        width = call.heads if call.k is None else max(call.heads, call.k.shape[1] * call.k.shape[3])
+        span = max(1, MOST // (self._grid.key.ids.shape[1] * width))
+        for start in range(0, len(wanted), span):
+            first, end = np.searchsorted(which, [start, start + span])
+            row, query = np.divmod(wanted[start : start + span], self._queries)
+            at = torch.from_numpy(np.stack([row, query])).to(device)
+            made = rows_of_texts(call, own, self._grid, at[0], at[1])  # r h s
+            some = slice(int(first), int(end))
+            chosen = torch.from_numpy(np.stack([which[some] - start, head[some]])).to(device)
+            yield some, made[chosen[0], chosen[1]]
 
 
 def heaviest(rows: Tensor, count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -1,0 +1,85 @@
+"""What a GPU does with a whole batch at once is what a processor does text by text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from headscope.corpus.text.segments import Segment
+from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch
+from headscope.statistics.features.grid import grid_of, grids
+from headscope.statistics.kernels.jensen_shannon import divergences
+from headscope.statistics.kernels.recorder import Recorder
+from headscope.statistics.kernels.verified import rebuildable
+from headscope.statistics.places import counting, counts
+from headscope.statistics.places.heaviest import Heaviest
+from headscope.statistics.places.on_device import DeviceCounts
+from headscope.statistics.survey.portion import Settings, text_batches
+
+
+@pytest.fixture(params=["tiny_bert", "tiny_llama", "tiny_deberta"])
+def kept(request, corpus):
+    scope = request.getfixturevalue(request.param)
+    segments = [Segment(n, n, *pair) for n, pair in enumerate(corpus[:9])]
+    batch = next(text_batches(scope, segments, Settings(())))
+    on = grids(scope, batch)
+    keeper = MapKeeper(on, Recorder(on, {}, rebuildable(scope)))
+    scope.forward(batch.inputs.inputs, keeper, lazy=True)
+    (kind,) = on
+    return keeper, kind, on[kind]
+
+
+def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept, monkeypatch):
+    keeper, kind, grid = kept
+    look_up = Heaviest(grid, keeper.kept[kind], 3)
+    row, query = np.nonzero(grid.query.valid.numpy())
+    codes = look_up.codes(np.arange(8)[None], row[::3, None], query[::3, None]).ravel()
+    keys, weights = look_up(codes)
+
+    def together(self, call, own, row, head, query):
+        return self._rows_of_texts(call, own, row * self._queries + query, head)
+
+    monkeypatch.setattr(Heaviest, "_rows", together)
+    again = look_up(codes)
+    np.testing.assert_array_equal(keys, again[0])
+    np.testing.assert_allclose(weights, again[1], atol=1e-6)
+
+
+def test_heads_are_as_far_apart_over_all_texts_at_once(kept):
+    keeper, kind, grid = kept
+    ((_, heads, sums, rows),) = keeper.distances(0.5)
+    parts = list(_maps_of_batch(keeper.kept[kind], grid, len(heads), 0.5, 0))
+    assert sum(part.shape[1] for part, _ in parts) == rows
+    together = sum(divergences(part, lengths) for part, lengths in parts)
+    np.testing.assert_allclose(together, sums, atol=1e-5 * rows)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, monkeypatch):
+    """Two batches, with more pairs than are kept."""
+    monkeypatch.setattr("headscope.statistics.places.on_device.MOST_TOGETHER", 20)
+    monkeypatch.setattr(counts, "MOST_TOGETHER", 20)
+    here, there = (counts.Counts(3, 200, pairs=10) for _ in range(2))
+    device = DeviceCounts(there, torch.device("cpu"))
+    chance = torch.Generator().manual_seed(0)
+    for start in (0, 5):
+        tokens = [tiny_bert.read(*pair).part().query for pair in corpus[start : start + 5]]
+        grid = grid_of(tokens, causal=causal)
+        lengths, keys = grid.query.valid.sum(1).tolist(), []
+        keys = [grid.key.ids[row, :n].numpy() for row, n in enumerate(lengths)]
+        counting._count_together(here, grid, lengths, keys)
+        device.add_together(grid)
+        head, query, key = (
+            torch.randint(0, most, (400,), generator=chance) for most in (3, 6, 200)
+        )
+        largest = torch.rand(400, generator=chance)
+        device.add_pairs(head, query, key, largest)
+        here.add_pairs(head.numpy(), query.numpy(), key.numpy(), largest.double().numpy())
+    device.settle()
+    for name in ("queries", "keys", "pairs", "together"):
+        for of in ("codes", "count", "weight", "square"):
+            ours, theirs = (getattr(getattr(one, name), of) for one in (there, here))
+            np.testing.assert_array_equal(ours, theirs, err_msg=f"{name}.{of}")
+    np.testing.assert_array_equal(there.lost, here.lost)
+    assert there.lost.min() > 0
