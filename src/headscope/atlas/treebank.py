@@ -71,8 +71,11 @@ class TreebankTags:
         place = {word: number for number, word in reversed(list(enumerate(mine)))}
         return Grammar(
             [self._speech[word] for word in mine],
-            # a governor that the text does not hold cannot be attended to
-            [place.get(self._governor[word], own) for own, word in enumerate(mine)],
+            [
+                # a governor that the text does not hold cannot be attended to
+                own if self._governor[word] == word else place.get(self._governor[word], own)
+                for own, word in enumerate(mine)
+            ],
             [self._relation[word] for word in mine],
         )
 

@@ -89,7 +89,7 @@ def _counted(
         seen_codes.append(codes)
         chances.append(np.full(len(codes), 1 / len(codes)))
     every, at = np.unique(np.concatenate(seen_codes), return_inverse=True)
-    expected = np.bincount(at, np.concatenate(chances), len(every))
+    expected = np.bincount(at, np.concatenate(chances), len(every)).astype(np.float64)
     return np.concatenate(heads), np.concatenate(chosen), every, expected
 
 

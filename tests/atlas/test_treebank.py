@@ -1,0 +1,84 @@
+"""A corpus that is a treebank tells parts of speech and relations itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import headscope as hs
+from headscope.atlas.treebank import TreebankTags, trees_of
+from headscope.errors import HeadscopeError
+
+from .conftest import WORDS
+
+SPEECH = dict(zip(WORDS, ["DET", "NOUN", "VERB", "ADP", "NOUN"] * 4, strict=True))
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    """Forty sentences of random words; each hangs on the one before it, but for the root."""
+    chance = np.random.default_rng(5)
+    lines = []
+    for number in range(40):
+        words = [str(word) for word in chance.choice(WORDS, 9)]
+        lines += [f"# newdoc id = d{number}", "# text = " + " ".join(words).capitalize()]
+        for place, word in enumerate(words):
+            form = word.capitalize() if not place else word
+            relation = "root" if not place else f"dep{place % 2}"
+            cells = [place + 1, form, "_", SPEECH[word], "_", "_", place, relation, "_", "_"]
+            lines.append("\t".join(map(str, cells)))
+        lines.append("")
+    path = tmp_path_factory.mktemp("trees") / "made.conllu"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_profiles_by_speech_and_relation_are_counted_from_the_trees(
+    tiny_bert, treebank, monkeypatch
+):
+    def no_parser(texts):
+        raise HeadscopeError("no parser")
+
+    monkeypatch.setattr("headscope.atlas.words.parsed", no_parser)
+    atlas = hs.atlas(tiny_bert, treebank, progress=False, batch_tokens=1, distances=False)
+    tags, relations = Counter(), Counter()
+    texts = [line[9:] for line in treebank.read_text().splitlines() if line.startswith("# text")]
+    for text in texts:
+        words = text.lower().split()
+        weights = tiny_bert.read(text).part().weights(1)[2]
+        assert len(weights) == len(words) + 2  # [CLS] and [SEP] about them
+        for i, word in enumerate(words):
+            j = int(weights[i + 1].argmax()) - 1
+            special = j < 0 or j >= len(words)
+            tags[SPEECH[word], "special token" if special else SPEECH[words[j]]] += 1
+            named = {0: "itself", -1: f"governor of dep{i % 2}", 1: f"its dep{j % 2}"}
+            relations["special token" if special else named.get(j - i, "no direct relation")] += 1
+    for profile, expected in (("speech", tags), ("relation", relations)):
+        table = atlas.profiles(1, 2, profile)
+        names = (
+            zip(table["name"], table["other"], strict=True)
+            if profile == "speech"
+            else (table["name"])
+        )
+        found = dict(zip(names, table["count"], strict=True))
+        assert found == {name: n for name, n in expected.items() if n >= 5} and len(found) > 3
+
+
+def test_a_text_is_found_in_its_treebank_without_case_accents_and_spaces(tmp_path):
+    rows = [("Zoë", "PROPN", 2, "nsubj"), ("isn't", "AUX", 0, "root"), ("in", "ADP", 2, "obl")]
+    lines = [
+        "\t".join([str(n), word, "_", tag, "_", "_", str(head), relation, "_", "_"])
+        for n, (word, tag, head, relation) in enumerate(rows, 1)
+    ]
+    path = tmp_path / "a.conllu"
+    path.write_text("# text = Zoë isn't in\n" + "\n".join(lines) + "\n\n")
+    grammar = TreebankTags(path).grammar(["zoe", "isn", "'", "t", "in"])
+    assert grammar.speech == ["PROPN", "AUX", "AUX", "AUX", "ADP"]
+    assert grammar.governor == [1, 1, 2, 3, 1]  # a root's is its own
+    assert grammar.relation[0] == "nsubj"
+    assert TreebankTags(path).grammar(["elsewhere"]) is None
+    assert trees_of([str(path)]) is None and trees_of(tmp_path) is not None
+    (tmp_path / "b.txt").write_text("plain")
+    assert trees_of(tmp_path) is None
