@@ -11,7 +11,7 @@ import numpy as np
 from headscope.atlas.words import Grammar
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.sources import files_in, without_compression
-from headscope.corpus.text.documents import ENDINGS, TREEBANK
+from headscope.corpus.text.documents import endings, tree_endings
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.corpus.treebanks.treebank import read_trees
 
@@ -23,9 +23,9 @@ def trees_of(corpus: Any) -> TreebankTags | None:
     if not isinstance(corpus, (str, Path)) or not Path(corpus).exists():
         return None
     path = Path(corpus)
-    files = files_in(path, ENDINGS) if path.is_dir() else [path]
+    files = files_in(path, endings()) if path.is_dir() else [path]
     names = [without_compression(file.name).lower() for file in files]
-    if not names or not all(name.endswith(TREEBANK) for name in names):
+    if not names or not all(name.endswith(tree_endings()) for name in names):
         return None
     return TreebankTags(path)
 
