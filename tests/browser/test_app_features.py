@@ -65,6 +65,37 @@ def test_the_panel_asks_in_plain_order(new_page, address):
     assert state(page)["query"] == query
 
 
+def test_terms_are_explained_to_keyboard_and_touch_in_every_panel(new_page, address):
+    page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat")
+    page.locator('[data-panel="facts"][aria-busy="false"]').wait_for()
+    page.locator('[data-panel="predictions"][aria-busy="false"]').wait_for()
+    page.locator('[data-panel="writes"] summary').click()
+    page.locator('[data-panel="writes"] details p').first.wait_for()
+    tip = page.locator(".tips [role=tooltip]")
+    assert not tip.is_visible()
+    entropy = page.locator('[data-panel="numbers"] .term', has_text="entropy").first
+    entropy.focus()
+    assert "how widely a query spreads its attention" in tip.inner_text()
+    assert entropy.get_attribute("aria-describedby") == tip.get_attribute("id")
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    page.locator('[data-panel="predictions"] .term', has_text="probability").first.click()
+    assert "share of certainty" in tip.inner_text()
+    box = tip.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 1280 and box["y"] + box["height"] <= 800
+    for panel in ("facts", "numbers", "why", "predictions", "writes"):
+        assert page.locator(f'[data-panel="{panel}"] .term').count() >= 1, panel
+
+
+def test_the_app_says_what_may_be_wrong_with_a_reading(new_page, address):
+    page = opened(new_page, address, "model=tiny&text=мама+мыла+раму+the")
+    assert "unknown to the tokenizer" in page.locator(".app-view .warning").inner_text()
+    page.locator("textarea").first.fill("the cat sat")
+    page.get_by_role("button", name="read", exact=True).click()
+    page.locator('.app-view [data-side="query"] .text', has_text="cat").first.wait_for()
+    assert page.locator(".app-view .warning").count() == 0
+
+
 def test_the_model_writes_and_is_stepped_through(new_page, address):
     page = opened(new_page, address, "model=writer&text=the+cat+sat")
     page.locator('[data-control="write"]').click()

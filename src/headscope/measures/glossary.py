@@ -27,5 +27,7 @@ GLOSSARY: dict[str, str] = {
     "corpus": "many texts together; what a head does over them is surer than on one",
     "neurons": "the numbers of a query and a key; multiplied and summed they make the score",
     "softmax": "turns scores into shares that sum to 1",
+    "predictions": "what the model would write at a place, the likeliest first",
+    "probability": "the share of certainty a model gives one answer; over all answers it sums to 1",
     "logit": "the score of a word before it is turned into a probability",
 }

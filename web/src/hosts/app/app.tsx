@@ -17,6 +17,7 @@ import { FirstHint, LessonCard } from "./lesson";
 import { HeadMap } from "./map";
 import { HeadPanel } from "./panel";
 import { Session } from "./session";
+import { Tips } from "./terms";
 import { Queue } from "./waiting";
 import { Growing } from "./writing";
 
@@ -79,6 +80,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
         </main>
         {current ? <Right session={session} instrument={current} /> : <aside class="side right" aria-label="This head" />}
       </div>
+      <Tips session={session} />
     </>
   );
 }

@@ -8,7 +8,7 @@ import { css } from "../../render/oklch";
 import { Match } from "./against";
 import { getJson, postJson } from "./api";
 import type { Session } from "./session";
-import { Terms } from "./terms";
+import { Named, Terms } from "./terms";
 import { Writes } from "./writes";
 import { Why } from "./why";
 import { Written } from "./writing";
@@ -68,10 +68,10 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       </section>
       <section data-panel="why" class={stale ? "stale" : ""}>
         <h3>Why</h3>
-        <Why facts={reply} instrument={instrument} />
+        <Why facts={reply} instrument={instrument} session={session} />
       </section>
       <SwitchOff session={session} instrument={instrument} />
-      <Writes instrument={instrument} />
+      <Writes instrument={instrument} session={session} />
       <Predictions session={session} />
       <Importance session={session} instrument={instrument} />
     </aside>
@@ -88,8 +88,8 @@ function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.E
       {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}
       <ul class="meters">
         {facts.patterns.slice(0, 4).map((pattern) => (
-          <li key={pattern.name} title={[pattern.about ? `How much the head ${pattern.about}.` : "", pattern.lift ? `${valueText(pattern.lift)} times what even attention gives` : ""].filter(Boolean).join(" ")}>
-            <span class={pattern.labelled ? "" : "quiet"}><Terms session={session}>{pattern.name.replaceAll("_", " ")}</Terms></span>
+          <li key={pattern.name}>
+            <span class={pattern.labelled ? "" : "quiet"}><Named session={session} text={pattern.name.replaceAll("_", " ")} note={`${pattern.about ? `How much the head ${pattern.about}.` : ""}${pattern.lift ? ` ${valueText(pattern.lift)} times what even attention gives.` : ""}`} /></span>
             <meter min={0} max={1} value={pattern.score} aria-label={`${pattern.name} ${pattern.score.toFixed(3)}`} />
             <b>{pattern.score.toFixed(2)}</b>
           </li>
@@ -129,8 +129,8 @@ function Numbers({ facts, session }: { facts: HeadFacts; session: Session }): JS
     <>
       <dl class="numbers">
         {shown.map((statistic) => (
-          <div key={statistic.name} title={statistic.note}>
-            <dt><Terms session={session}>{statistic.name.replaceAll("_", " ")}</Terms></dt>
+          <div key={statistic.name}>
+            <dt><Named session={session} text={statistic.name.replaceAll("_", " ")} note={statistic.note ?? ""} /></dt>
             <dd>{smallText(statistic.value)}{statistic.unit ? ` ${statistic.unit}` : ""}</dd>
           </div>
         ))}
@@ -181,12 +181,12 @@ function Predictions({ session }: { session: Session }): JSX.Element | null {
   const reply = answer?.reply;
   return (
     <section data-panel="predictions" aria-busy={answer?.for !== question}>
-      <h3>Predictions{session.off.length > 0 && <small> before → after</small>}</h3>
+      <h3><Terms session={session}>Predictions</Terms>{session.off.length > 0 && <small> before → after</small>}</h3>
       {!reply && <p class="quiet">{answer?.error ?? (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
-      {reply?.note && <p class="quiet">{reply.note}</p>}
+      {reply?.note && <p class="quiet"><Terms session={session}>{reply.note}</Terms></p>}
       {reply?.places.map((place) => (
         <div key={place.position} class="place">
-          <p class="quiet">{place.title}</p>
+          <p class="quiet">{place.title}: <Terms session={session}>token and probability</Terms></p>
           <table>
             <tbody>
               {place.before.slice(0, 5).map((before, i) => (

@@ -2,6 +2,7 @@
 import { openContainer } from "../../protocol/container";
 import type { AppHeader, Comparison, Example, Lesson, MediaRequest, ModelEntry, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State, Theme } from "../../protocol/types";
+import type { Tooltip } from "../../render/tooltip";
 import { fromQuery, toQuery } from "../../state/url";
 import { Waiting } from "./waiting";
 import { ApiError, getBytes, getJson, postBytes, postJson } from "./api";
@@ -41,6 +42,8 @@ export class Session {
   media: MediaRequest | null = null;
   /** The ranking of heads is asked for again after each reading, once it was asked for. */
   ranked = false;
+  /** Where terms say what they mean. */
+  tips: Tooltip | null = null;
   off: OffHead[] = [];
   /** A model's id, or allOn, or anotherText, or nothing. */
   against = "";

@@ -3,22 +3,24 @@ import type { JSX } from "preact";
 import type { Instrument } from "../../instrument/instrument";
 import type { HeadFacts } from "../../protocol/app";
 import { valueText } from "../../render/dom";
+import type { Session } from "./session";
+import { Terms } from "./terms";
 
-export function Why({ facts, instrument }: { facts: HeadFacts | null; instrument: Instrument }): JSX.Element {
+export function Why({ facts, instrument, session }: { facts: HeadFacts | null; instrument: Instrument; session: Session }): JSX.Element {
   if (!facts) return <p class="quiet">…</p>;
-  if (!facts.why) return <p class="quiet">{facts.why_not ?? "No pattern was found on this text that neurons could explain."}</p>;
+  if (!facts.why) return <p class="quiet"><Terms session={session}>{facts.why_not ?? "No pattern was found on this text that neurons could explain."}</Terms></p>;
   const { text, marked, neurons = [], sentence } = facts.why;
   return (
     <>
       {neurons.length > 0 && <Chart neurons={neurons} />}
-      <p>{sentence ?? text}</p>
+      <p><Terms session={session}>{sentence ?? text}</Terms></p>
       <button class="button" data-control="show-neurons" onClick={() => instrument.set({ view: "neuron", marked, sort: "contribution" })}>
         show these neurons →
       </button>
       {sentence && (
         <details>
           <summary>numbers</summary>
-          <p>{text}</p>
+          <p><Terms session={session}>{text}</Terms></p>
           <dl class="numbers">
             {neurons.map((each) => (
               <div key={each.name}>

@@ -4,8 +4,10 @@ import { useEffect, useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import type { Prediction } from "../../protocol/reading";
 import { valueText, visible } from "../../render/dom";
+import type { Session } from "./session";
+import { Terms } from "./terms";
 
-export function Writes({ instrument }: { instrument: Instrument }): JSX.Element | null {
+export function Writes({ instrument, session }: { instrument: Instrument; session: Session }): JSX.Element | null {
   const { reading, state } = instrument;
   const [open, setOpen] = useState(false);
   const [found, setFound] = useState<{ of: unknown; prediction: Prediction | null; error: string } | null>(null);
@@ -22,13 +24,13 @@ export function Writes({ instrument }: { instrument: Instrument }): JSX.Element 
     <section data-panel="writes">
       <details open={open} onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
         <summary>What it writes</summary>
-        {here?.prediction ? <Written prediction={here.prediction} instrument={instrument} name={`${state.kind}.${state.layer}.${state.head}`} /> : <p class="quiet">{here?.error || "…"}</p>}
+        {here?.prediction ? <Written prediction={here.prediction} instrument={instrument} session={session} name={`${state.kind}.${state.layer}.${state.head}`} /> : <p class="quiet">{here?.error || "…"}</p>}
       </details>
     </section>
   );
 }
 
-function Written({ prediction, instrument, name }: { prediction: Prediction; instrument: Instrument; name: string }): JSX.Element {
+function Written({ prediction, instrument, session, name }: { prediction: Prediction; instrument: Instrument; session: Session; name: string }): JSX.Element {
   const { header } = prediction;
   const [, layer, head] = name.split(".").map(Number);
   const part = header.parts.find((each) => each.part === "head" && name === `${each.kind}.${each.layer}.${each.head}`);
@@ -37,7 +39,7 @@ function Written({ prediction, instrument, name }: { prediction: Prediction; ins
   return (
     <>
       {part ? (
-        <p>Adds <b>{valueText(part.value)}</b> to the logit of <b>{visible(header.target[0])}</b>.</p>
+        <p>Adds <b>{valueText(part.value)}</b> to the <Terms session={session}>logit</Terms> of <b>{visible(header.target[0])}</b>.</p>
       ) : (
         <p class="quiet">Head {layer}-{head} is not among the {header.parts.length} parts that matter most for “{visible(header.target[0])}”.</p>
       )}
