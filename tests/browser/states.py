@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from headscope.reading import Reading
+from headscope.reading import Part, Reading
 from headscope.views import discover
 from headscope.views.numbers.table import table_of
 
@@ -25,6 +25,22 @@ SHARED: dict[str, list[Any]] = {
 }
 
 
+def own_states(view: str, reading: Reading, part: Part, chance: random.Random) -> dict[str, Any]:
+    """What only some views keep: more words in hand, numbers on the axes, another answer."""
+    kept = getattr(discover()[view], "OPTIONS", {})
+    state: dict[str, Any] = {}
+    if "also" in kept:
+        both = range(min(len(part.query), len(part.key)))
+        state["also"] = chance.choice([[], [], chance.sample(both, 2)])
+    if "target" in kept:
+        state["target"] = chance.choice(["", "cat", "store"])
+    if "chosen" in kept:
+        columns = [*table_of(reading).columns, "layer", "head"]
+        state |= {axis: chance.choice(columns) for axis in ("x", "y", "colour")}
+        state["chosen"] = chance.choice([[], chance.sample(range(part.heads), 2)])
+    return state
+
+
 def states(
     reading: Reading, names: Sequence[str], count: int, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
@@ -40,7 +56,7 @@ def states(
             if isinstance(allowed, tuple):
                 known = ("weight", *part.weightings) if name == "weighting" else allowed
                 state[name] = chance.choice(known)
-        yield state | {
+        now = {
             "view": view,
             "kind": part.kind,
             "layer": chance.choice(part.numbers),
@@ -50,3 +66,7 @@ def states(
             "key": chance.choice([None, None, None, chance.randrange(len(part.key))]),
             "column": chance.choice(list(table_of(reading).columns)),
         }
+        more = own_states(view, reading, part, chance)
+        if "also" in more:
+            more["also"] = [at for at in more["also"] if at not in (now["query"], now["key"])]
+        yield state | now | more

@@ -6,17 +6,25 @@ import html
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+import headscope as hs
+from headscope.figures.style import description
+from headscope.surfaces.app.media import FOLDER
+from headscope.views import draw
+from tests.atlas.conftest import texts as texts_of_corpus
 from tests.browser.states import states
 from tests.browser.test_app import address
+from tests.browser.test_app_media import address as media_address
+from tests.reading.media import vision_models
 
-__all__ = ["address"]
+__all__ = ["address", "media_address"]
 pytestmark = pytest.mark.browser
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
-TEXTS = f"text={PAIR[0].replace(' ', '+')}&pair={PAIR[1].replace(' ', '+')}"
 DESCRIPTION = re.compile(r"<dc:description>(.*?)</dc:description>", re.S)
 # The page sets a state, paints it, and gives its own data and the address its export menu has.
 LOOK = """async state => {
@@ -36,9 +44,10 @@ LOOK = """async state => {
 }"""
 
 
-def opened(new_page, address: str, more: str):
+def opened(new_page, address: str, more: str, texts: Sequence[str] = PAIR):
     page = new_page()
-    page.goto(f"{address}/?{TEXTS}&{more}")
+    asked = urlencode(dict(zip(("text", "pair"), texts, strict=False)))
+    page.goto(f"{address}/?{asked}&{more}")
     page.locator(".app-view.hs-ready").wait_for()
     return page
 
@@ -80,21 +89,68 @@ def same(page: Any, figure: Any, where: str, share: bool = False) -> None:
         assert page == figure, where
 
 
-@pytest.mark.parametrize(("model", "count"), [("tiny", 24), ("writer", 16)])
-def test_the_exported_figure_shows_the_data_of_the_screen(
-    new_page, address, tiny_bert, tiny_llama, model, count
-):
-    reading = (tiny_bert if model == "tiny" else tiny_llama).read(*PAIR)
-    page = opened(new_page, address, f"model={model}")
-    offered = page.locator(".app-view [role=tab]").evaluate_all("t => t.map(e => e.dataset.view)")
+def compared(page, reading, count: int, seed: int, views: Sequence[str] = ()) -> set[str]:
+    """Each of these views, or each tab, in turn, drawn twice; those with something to draw."""
+    offered = views or page.locator(".app-view [role=tab]").evaluate_all(
+        "t => t.map(e => e.dataset.view)"
+    )
     seen = set()
-    for state in states(reading, offered, count, seed=count):
+    for state in states(reading, offered, count, seed=seed):
         picture, figure = look(page, state)
         assert (picture is None) == (figure is None), f"one of the two says nothing of {state}"
         if picture is not None:
             same(picture, figure, f"{state}\n")
             seen.add(state["view"])
-    assert seen >= {"head", "model", "neuron", "matrix", "head_map", "text"}
+    return seen
+
+
+# what any reading of a text fills; a decoder has a prediction too
+TEXT = {"head", "model", "neuron", "matrix", "head_map", "text"}
+LONG = ("the cat sat on the mat and a dog ran to the store . " * 8).strip()
+
+
+@pytest.mark.parametrize(
+    ("model", "count", "texts", "views"),
+    [
+        ("tiny", 14, PAIR, TEXT),
+        ("writer", 16, PAIR, TEXT | {"prediction"}),
+        ("writer", 8, (LONG,), TEXT | {"prediction"}),
+    ],
+)
+def test_the_exported_figure_shows_the_data_of_the_screen(
+    new_page, address, tiny_bert, tiny_llama, model, count, texts, views
+):
+    reading = (tiny_bert if model == "tiny" else tiny_llama).read(*texts)
+    page = opened(new_page, address, f"model={model}", texts)
+    assert compared(page, reading, count, seed=count) >= views
+
+
+@pytest.mark.parametrize(
+    ("model", "file", "view"), [("digits", "four.png", "image"), ("hears", "tones.wav", "sound")]
+)
+def test_pictures_and_sounds_are_exported_as_they_are_shaded(
+    new_page, media_address, model, file, view
+):
+    page = new_page()
+    page.goto(f"{media_address}/?model={model}")
+    page.locator("[data-control=file]").set_input_files(str(FOLDER / file))
+    page.locator(".im-panel canvas").first.wait_for()
+    scope = hs.load("digits") if view == "image" else vision_models.wav2vec2()
+    given = {"image" if view == "image" else "audio": FOLDER / file}
+    assert view in compared(page, scope.read(**given), 6, 3, [view, "head"])
+
+
+@pytest.mark.parametrize("name", ["atlas", "scatter"])
+def test_heads_as_points_lie_on_paper_as_on_screen(show, tiny_bert, name):
+    atlas = hs.atlas(tiny_bert, texts_of_corpus(12), top=4, progress=False)
+    seen = show(hs.atlas_view(atlas) if name == "atlas" else hs.head_scatter(atlas))
+    for change in ({}, {"x": "layer", "y": "entropy", "layer": 1, "head": 3, "chosen": [6, 1]}):
+        seen.set(**change)
+        figure = description(draw(name, atlas, seen.state()))
+        del figure["view"]
+        picture = seen.call("m.picture()")
+        shown = {each: picture[each] for each in figure}  # examples are not drawn on paper
+        same(shown, figure, str(change))
 
 
 def test_a_difference_is_exported_as_a_difference(new_page, address):

@@ -22,10 +22,14 @@ WORDS = Path(__file__).parents[2] / "README.md"
 
 
 def text_of(scope: hs.Scope, tokens: int) -> str:
-    """The beginning of a text of ours, of about so many tokens."""
+    """The beginning of a text of ours, of about so many tokens, or as many as the model reads: a
+    survey would go on with the rest in a second piece."""
     words = WORDS.read_text("utf-8").split() * 4
     ratio = len(scope.tokenizer(" ".join(words[:400]), verbose=False)["input_ids"]) / 400
-    return " ".join(words[: int(tokens / ratio)])
+    words = words[: int(tokens / ratio)]
+    while len(scope.tokenizer(" ".join(words), verbose=False)["input_ids"]) > scope.max_tokens:
+        words = words[: -max(1, len(words) // 40)]
+    return " ".join(words)
 
 
 def panel(scope: hs.Scope, text: str):
@@ -130,7 +134,7 @@ def check_looks(reading: hs.Reading, found: dict[str, Any], layer: int, head: in
 def check(scope: hs.Scope, tokens: int) -> None:
     """The head map's every column and the labels of all heads; the panel of heads of every depth.
 
-    Numbers to 1e-3, labels to the letter, at least fifteen numbers of each head.
+    Numbers to 1e-3, labels to the letter, at least twelve numbers of each head.
     """
     text = text_of(scope, tokens)
     container, facts = panel(scope, text)
@@ -154,7 +158,7 @@ def check(scope: hs.Scope, tokens: int) -> None:
         found = facts(part["kind"], layer, head)
         check_facts(truth, found, layer, head)
         check_looks(reading, found, layer, head)
-    assert truth.compared >= 15 * len(asked)
+    assert truth.compared >= 12 * len(asked)
 
 
 @pytest.mark.parametrize("tokens", [20, 100])

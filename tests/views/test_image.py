@@ -37,13 +37,11 @@ def test_a_figure_shows_what_the_position_in_hand_gives_every_patch(side: str) -
     view = hs.image_view(reading, layer=1, heads=[2, 3], **{side: 5})
     told = description(view.figure())
     assert told is not None
-    for head in (2, 3):
+    for at, head in enumerate((2, 3)):
         own = reading.attention.sel(layer=1, head=head)
         expected = own[5] if side == "query" else own[:, 5]
-        assert np.allclose(told["panels"][f"head 1-{head}"], expected, atol=1e-6)
-    places = reading.part().query.places
-    assert places is not None
-    assert np.allclose(told["in_hand"][0], places.rectangles[5])
+        assert np.allclose(told["values"][at], expected, atol=1e-6)
+    assert told["hand"] == [5] and told["side"] == side and told["heads"] == [2, 3]
 
 
 def test_a_text_about_a_picture_opens_on_its_last_word() -> None:

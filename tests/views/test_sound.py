@@ -42,10 +42,10 @@ def test_a_figure_shows_what_the_position_in_hand_gives_every_moment(
     view = hs.sound_view(reading, layer=1, heads=[0, 3], kind="encoder", **{side: 7})
     told = description(view.figure())
     assert told is not None
-    for head in (0, 3):
+    for at, head in enumerate((0, 3)):
         own = reading.encoder.sel(layer=1, head=head)
         expected = own[7] if side == "query" else own[:, 7]
-        assert np.allclose(told["strips"][f"head 1-{head}"], expected, atol=1e-6)
+        assert np.allclose(told["values"][at], expected, atol=1e-6)
 
 
 def test_what_falls_on_the_sound_is_one_number_in_page_and_figure(reading: hs.Reading) -> None:

@@ -25,6 +25,7 @@ from headscope.views.of_heads.plane import (
     labels_in,
     plane_state,
     plane_table,
+    points_of,
 )
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
@@ -142,6 +143,7 @@ def _caption(atlas: Atlas, shown: int) -> str:
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """On paper the plane of heads, by likeness where the atlas knows it."""
     from headscope.figures.of_heads.head_scatter import Axis, measured_scatter
+    from headscope.figures.style import describe
 
     table = plane_table(source, state.get("kind"))
     on = drawn_state(table, state)
@@ -154,13 +156,16 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
         )
 
     hand = (state.get("layer"), state.get("head"))
-    return measured_scatter(
+    chosen = {int(each) for each in state.get("chosen") or ()}
+    figure = measured_scatter(
         axis(on["x"]),
         axis(on["y"]),
         colour_by=axis(on["colour"]),
         size_by=axis(on["size"]) if on["size"] else None,
         names=[f"{layer}-{head}" for layer, head in places],
         named=[place in named for place in places],
-        marked=[place == hand for place in places],
+        marked=[place == hand or place[0] * table.heads + place[1] in chosen for place in places],
         title=source.title,
     )
+    at = {"layer": hand[0], "head": hand[1], "chosen": sorted(chosen)}
+    return describe(figure, view=NAME, kind=table.kind, **at, **on, points=points_of(table, on))

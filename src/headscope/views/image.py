@@ -74,9 +74,10 @@ def placed(part: Part) -> Places:
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same picture on paper: a panel for each head that is on."""
     from headscope.figures.media.shaded_picture import Panel, shaded_pictures
+    from headscope.figures.style import describe
 
     drawn = drawing(reading, state, labels, "picture")
-    return shaded_pictures(
+    figure = shaded_pictures(
         [picture.pixels for picture in reading.pictures],
         drawn.places,
         [Panel(name, values) for name, values in drawn.heads],
@@ -86,6 +87,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         opacity=float(state.get("opacity", 0.8)),
         smooth=state.get("smoothing") == "smooth",
     )
+    return describe(figure, view=NAME, **drawn.shown)
 
 
 def outlines(tokens: Tokens, hand: Sequence[int]) -> list[tuple[int, list[float]]]:

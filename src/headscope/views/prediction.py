@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "prediction"
 SHOWS = "the heads that pushed a predicted token up and down, and from which words they did"
+OPTIONS = {"target": str}  # another answer than the likeliest, where the model is at hand
 BARS = 24  # parts listed, and heads whose words travel along
 NONE = (
     "A reading holds no prediction: hs.prediction_view(hs.attribute(scope, text)) shows which "
@@ -48,6 +49,8 @@ def build(
         return frame(NAME, source, state, sending)
     if not isinstance(source, Attribution):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(NONE)
+    if options.get("target") not in (None, "", source.target[0]):
+        raise BadInput("An attribution is of one answer; hs.attribute(…, target=…) makes others.")
     opened = _opened(source, kind, layer, head)
     state = {**opened, "heads": [opened["head"]], **checked(options)}
     if reading is not None:
@@ -172,6 +175,7 @@ def draw(
 ) -> Figure:
     """From words through heads to the answer, on paper."""
     from headscope.figures.prediction_flow import prediction_flow
+    from headscope.figures.style import describe
 
     if isinstance(source, Reading):
         return prediction_flow([], [], [], "No prediction", caption=f"{caption(source)}\n{NONE}")
@@ -179,7 +183,7 @@ def draw(
     tokens = source.key if any(e.kind == "cross" for e in flow.edges) else source.query
     names = [place(p.kind, p.layer or 0, p.head) if p.part == "head" else p.label
              for p in flow.parts]  # fmt: skip
-    return prediction_flow(
+    figure = prediction_flow(
         list(tokens),
         [(name, one.label, one.value) for name, one in zip(names, flow.parts, strict=True)],
         [(e.key, place(e.kind, e.layer, e.head), e.value) for e in flow.edges],
@@ -189,4 +193,15 @@ def draw(
             f"{_caption(source)}\nDrawn: {flow.shown:.0%} of what the strongest heads carry; parts "
             f"not drawn add {flow.rest:+.2f}. {source.note}"
         ),
+    )
+    drawn = _flow(flow)
+    return describe(
+        figure,
+        view=NAME,
+        target=list(source.target),
+        value=round(source.value, 5),
+        parts=[[one["label"], one["value"]] for one in drawn["parts"]],
+        edges=drawn["edges"],
+        shown=drawn["shown"],
+        rest=drawn["rest"],
     )

@@ -16,6 +16,7 @@ from headscope.views.of_heads.plane import (
     labels_in,
     plane_state,
     plane_table,
+    points_of,
 )
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
@@ -109,4 +110,5 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
         marked=[layer * table.heads + head in chosen for layer, head in places],
         title=str(getattr(source, "model", "")),
     )
-    return describe(figure, view=NAME, kind=table.kind, chosen=sorted(chosen), **on)
+    shown = {"chosen": sorted(chosen), **on, "points": points_of(table, on)}
+    return describe(figure, view=NAME, kind=table.kind, **shown)

@@ -49,6 +49,19 @@ class Units:
 
 
 @dataclass(frozen=True)
+class ByHead:
+    """What is in hand gives every unit of the other side, head by head."""
+
+    side: Side
+    hand: list[int]
+    heads: list[int]
+    each: NDArray[np.float64]  # heads × units of the other side
+    query: Units
+    key: Units
+    sampled: int
+
+
+@dataclass(frozen=True)
 class Shading:
     side: Side  # of the words in hand
     hand: list[int]  # units of that side; none: the mean of queries spread over the text
@@ -81,6 +94,17 @@ def spread(count: int, heads: int) -> list[int]:
 
 
 def shade(part: Part, state: Mapping[str, Any]) -> Shading:
+    """All heads that are on together."""
+    found = by_head(part, state)
+    each, rest = found.each, (found.query, found.key, found.sampled)
+    if len(found.heads) > 1 and state.get("merge") == "strongest":
+        from_head = np.array(found.heads, dtype=np.intp)[each.argmax(axis=0)]
+        return Shading(found.side, found.hand, each.max(axis=0), from_head, *rest)
+    weights = each.mean(axis=0) if found.heads else np.zeros(each.shape[1])
+    return Shading(found.side, found.hand, weights, None, *rest)
+
+
+def by_head(part: Part, state: Mapping[str, Any]) -> ByHead:
     side: Side = state.get("side", "query")
     query, key = units_of(part.query, state, keys=False), units_of(part.key, state, keys=True)
     own = query if side == "query" else key
@@ -98,11 +122,7 @@ def shade(part: Part, state: Mapping[str, Any]) -> Shading:
         each = _to_keys(part, state, heads, query, key, looked)
     if not (hand and state.get("combine") == "sum"):
         each = each / len(looked) if looked else each
-    if len(heads) > 1 and state.get("merge") == "strongest":
-        from_head = np.array(heads, dtype=np.intp)[each.argmax(axis=0)]
-        return Shading(side, hand, each.max(axis=0), from_head, query, key, sampled)
-    weights = each.mean(axis=0) if heads else np.zeros(each.shape[1])
-    return Shading(side, hand, weights, None, query, key, sampled)
+    return ByHead(side, hand, heads, each, query, key, sampled)
 
 
 def rows_of(

@@ -70,6 +70,7 @@ def opening(part: Part) -> int:
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same on paper: a spectrogram for each head that is on, words over the first."""
     from headscope.figures.media.shaded_sound import Strip, shaded_sound
+    from headscope.figures.style import describe
 
     sound = reading.sound
     if sound is None:
@@ -77,7 +78,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     drawn = drawing(reading, state, labels, "sound")
     own = drawn.own.places
     frames = [] if own is None else [p for p in drawn.in_hand if own.kinds[p] == PlaceKind.FRAME]
-    return shaded_sound(
+    figure = shaded_sound(
         spectrogram(sound),
         sound.seconds,
         drawn.places,
@@ -88,3 +89,4 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         caption=caption(reading),
         opacity=float(state.get("opacity", 0.8)),
     )
+    return describe(figure, view=NAME, **drawn.shown)

@@ -224,6 +224,7 @@ export class Instrument implements Mounted {
   private show(name: ViewName): void {
     const definition = definitions.find((each) => each.name === name) ?? definitions[0];
     this.reading.weighting = definition.controls.includes("weighting") && !this.other ? this.state.weighting : "weight";
+    this.reading.target = (this.state as { target?: string }).target || null;
     if (definition === this.definition) return;
     this.view?.destroy();
     this.definition = definition;

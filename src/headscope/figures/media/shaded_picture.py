@@ -56,11 +56,6 @@ def shaded_pictures(
                     if other == which:
                         _outline(axes, rectangle)
         finish(figure, title, f"{caption}\n{_scale(panels, places, opacity, smooth)}")
-        style.describe(
-            figure,
-            panels={panel.title: panel.values.tolist() for panel in panels},
-            in_hand=[list(rectangle) for _, rectangle in in_hand],
-        )
     return figure
 
 

@@ -57,11 +57,6 @@ def shaded_sound(
             _lane(figure, words, seconds, lane / height)
         told = "; words over it where dynamic time warping puts them" if words else ""
         finish(figure, title, f"{caption}\n{_scale(strips, places, opacity)}{told}", below=0.2)
-        style.describe(
-            figure,
-            strips={strip.title: strip.values.tolist() for strip in strips},
-            words=[list(word) for word in words],
-        )
     return figure
 
 

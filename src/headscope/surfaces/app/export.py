@@ -9,7 +9,7 @@ from typing import Any
 
 from headscope.errors import BadInput
 from headscope.figures import save
-from headscope.surfaces.app.attributions import attribution
+from headscope.surfaces.app.attributions import attribution, target_of
 from headscope.surfaces.app.heads.patterns import labels_of
 from headscope.surfaces.app.readings import KeptReading
 from headscope.surfaces.page import page
@@ -57,12 +57,14 @@ def _save_figure(
     labels = as_labels(labels_of(kept.scores), data.header["state"]["kind"])
     compared = None if other is None else other.reading
     state = data.header["state"]
-    save(draw(name, _source(kept, name), state, labels=labels, other=compared), path)
+    save(draw(name, _source(kept, name, state), state, labels=labels, other=compared), path)
 
 
-def _source(kept: KeptReading, name: str) -> Any:
-    """What a view is a picture of: the reading, or what made its prediction."""
-    return attribution(kept, None) if name == "prediction" else kept.reading
+def _source(kept: KeptReading, name: str, state: Mapping[str, Any]) -> Any:
+    """What a view is a picture of: the reading, or what made the answer that is looked at."""
+    if name != "prediction":
+        return kept.reading
+    return attribution(kept, target_of({"target": state.get("target") or None}))
 
 
 def _data(
@@ -80,7 +82,7 @@ def _data(
     compared: dict[str, Any] = {}
     if other is not None and "other" in discover()[name].build.__annotations__:
         compared = {"other": other.reading}
-    source = _source(kept, name)
+    source = _source(kept, name, state)
     built = discover()[name].build(source, sending=sending, kind=state["kind"], **compared)
     # what an address leaves out is the page's default, not what a new view would open on
     open_on = {**choices(), **free(), "query": 0, "key": 0, "columns": 0}

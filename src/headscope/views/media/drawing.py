@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.media import Places
-from headscope.reading import Part, Reading
+from headscope.reading import Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import heading
 from headscope.views.labels import Label
-from headscope.views.shading import Units, shade
+from headscope.views.shading import by_head
+
+# patches and moments are single tokens, all of them shown
+PLAIN = {
+    "unit": "tokens",
+    "specials": "shown",
+    "first": "shown",
+    "filter": "all",
+    "combine": "mean",
+    "weighting": "weight",
+}
 
 
 class Drawing(NamedTuple):
@@ -25,6 +35,7 @@ class Drawing(NamedTuple):
     own: Tokens  # the side of what is in hand
     in_hand: list[int]
     title: str
+    shown: dict[str, Any]  # what the figure says of itself
 
 
 def drawing(
@@ -32,29 +43,25 @@ def drawing(
 ) -> Drawing:
     """The state's heads on the places of a picture or a sound."""
     part = reading.part(state["kind"])
-    side = state.get("side", "query")
-    far, own = (part.key, part.query) if side == "query" else (part.query, part.key)
+    found = by_head(part, {**state, **PLAIN})
+    far, own = (part.key, part.query) if found.side == "query" else (part.query, part.key)
     if far.places is None:
         raise BadInput(f"What is looked at here lies in no {medium}; turn the direction round.")
-    heads = list(range(part.heads)) if state.get("heads") is None else list(state["heads"])
-    plain = {**state, "unit": "tokens", "specials": "shown", "filter": "all"}
     numbers = [
-        (f"head {state['layer']}-{head}", on_places(part, {**plain, "heads": [head]}))
-        for head in heads
+        (f"head {state['layer']}-{head}", values)
+        for head, values in zip(found.heads, found.each, strict=True)
     ]
-    hand = [place for place in (state.get(side), *state.get("also", ())) if place is not None]
-    title = heading(part.kind, state["layer"], heads, part.heads, labels)
-    return Drawing(far.places, numbers, own, hand, f"{title}\n{sentence(own, hand, side)}")
-
-
-def on_places(part: Part, state: Mapping[str, Any]) -> NDArray[np.float64]:
-    """What is in hand gives every position of the other side, one number each."""
-    shading = shade(part, state)
-    far: Units = shading.key if shading.side == "query" else shading.query
-    count = len(part.key if shading.side == "query" else part.query)
-    values = np.zeros(count)
-    values[far.start] = shading.weights
-    return values
+    title = heading(part.kind, state["layer"], found.heads, part.heads, labels)
+    shown = {
+        "kind": part.kind,
+        "layer": state["layer"],
+        "heads": found.heads,
+        "side": found.side,
+        "hand": found.hand,
+        "values": [[float(value) for value in each] for each in found.each],
+    }
+    told = f"{title}\n{sentence(own, found.hand, found.side)}"
+    return Drawing(far.places, numbers, own, found.hand, told, shown)
 
 
 def sentence(tokens: Tokens, hand: Sequence[int], side: str) -> str:

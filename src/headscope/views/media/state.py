@@ -18,7 +18,6 @@ from headscope.views.wire.frame import Sending
 MEDIA_OPTIONS = {
     "side": ("query", "key"),
     "also": list,
-    "combine": ("mean", "sum"),
     "smoothing": ("nearest", "smooth"),  # between the middles of patches, for the eye alone
     "opacity": ("0.8", "0.5", "1"),  # of the strongest patch or moment
 }

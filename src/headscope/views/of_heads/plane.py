@@ -20,6 +20,7 @@ PREFERRED = {
     "y": ("confidence", "previous_word", "score", "head"),
     "colour": ("layer",),
 }
+MOST_DESCRIBED = 12  # heads whose place a figure names
 EVEN = ""  # every point of one size
 PANELS = ("heads", "clusters", "layers")  # one plane, that of likeness, or one for each layer
 CLUSTERS = {"x": "likeness_x", "y": "likeness_y", "colour": "group"}
@@ -66,6 +67,14 @@ def drawn_state(table: Table, state: Mapping[str, Any]) -> dict[str, str]:
     if state.get("panels") == "clusters" and CLUSTERS["colour"] in table.columns:
         asked |= CLUSTERS
     return plane_state(table, **asked)
+
+
+def points_of(table: Table, on: Mapping[str, str]) -> list[list[float | None]]:
+    """Where the first few heads lie: what a figure says of itself."""
+    pairs = zip(*(np.ravel(table.columns[on[axis]])[:MOST_DESCRIBED] for axis in "xy"), strict=True)
+    return [
+        [round(float(each), 4) if np.isfinite(each) else None for each in pair] for pair in pairs
+    ]
 
 
 def _known(table: Table, name: str, place: str) -> str:

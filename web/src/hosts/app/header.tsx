@@ -43,7 +43,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: (side: "l
       <span class="spring" />
       <Theme session={session} />
       <CopyLink session={session} />
-      <Export session={session} />
+      {!session.inAtlas && <Export session={session} />}
       <button class="icon fold" aria-label="This head" onClick={() => fold("right")}>☰</button>
     </header>
   );

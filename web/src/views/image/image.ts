@@ -91,6 +91,14 @@ export class ImageView implements View {
     return this.each.length ? [this.sentence(), head, ...rows].join("\n") : null;
   }
 
+  picture(): Record<string, unknown> | null {
+    const { side, units } = this.hand();
+    if (!this.each.length || !this.places[other(side)]) return null;
+    const { kind, layer } = this.state;
+    const heads = this.panels.filter((panel) => panel.picture === 0).map((panel) => panel.head);
+    return { kind, layer, heads, side, hand: units, values: this.each.map((values) => [...values]) };
+  }
+
   private set(change: Partial<ImageState>): void {
     this.context.store.set(change);
   }

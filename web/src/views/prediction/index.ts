@@ -7,6 +7,7 @@ const definition: ViewDefinition = {
   title: "prediction",
   place: 7,
   controls: [],
+  keeps: { target: "" },
   style,
   chips: "none",
   missing: (reading) =>

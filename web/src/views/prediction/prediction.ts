@@ -43,6 +43,12 @@ export class PredictionView implements View {
     return parts.map((part) => `${part.label}\t${part.value}`).join("\n") || null;
   }
 
+  picture(): Record<string, unknown> | null {
+    if (!this.found) return null;
+    const { target, value, flow } = this.found.header;
+    return { target, value, parts: flow.parts.map((part) => [part.label, part.value]), edges: flow.edges, shown: flow.shown, rest: flow.rest };
+  }
+
   destroy(): void {
     this.ticket++;
   }
@@ -91,8 +97,7 @@ export class PredictionView implements View {
     header.likeliest.forEach(([token, share], i) => {
       const button = make("button", { "aria-pressed": String(i === explained), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
       button.addEventListener("click", () => {
-        this.context.reading.target = token;
-        this.update(this.context.store.state);
+        this.context.store.set({ target: token } as Partial<State>);
       });
       line.append(button);
     });

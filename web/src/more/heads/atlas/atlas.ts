@@ -54,7 +54,8 @@ export class AtlasView implements View {
 
   picture(): Record<string, unknown> {
     const { kind, layer, head, panels, x, y, colour, size, chosen } = ofPlane(this.context.store.state, this.plane.table);
-    return { kind, layer, head, panels, x, y, colour, size, chosen, measure: this.asked.measure, decile: this.asked.decile };
+    const shown = { chosen: [...chosen].sort((a, b) => a - b), points: this.plane.lie(x, y) };
+    return { kind, layer, head, panels, x, y, colour, size, ...shown, measure: this.asked.measure, decile: this.asked.decile };
   }
 
   copy(): string {

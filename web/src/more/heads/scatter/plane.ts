@@ -79,6 +79,12 @@ export class HeadPlane {
     return name === clusterColumns.colour ? String(value) : valueText(value);
   }
 
+  /** Where the first few heads lie, for whoever compares pictures. */
+  lie(x: string, y: string): (number | null)[][] {
+    const [across, up] = [this.of(x)!, this.of(y)!];
+    return Array.from(across.subarray(0, 12), (value, i) => [value, up[i]].map((each) => (Number.isFinite(each) ? each : null)));
+  }
+
   async load(): Promise<void> {
     const { reading } = this.context;
     await Promise.all(this.table.columns.map(async (column) => this.values.set(column.name, await reading.column(column))));

@@ -39,7 +39,7 @@ export class ScatterView implements View {
 
   picture(): Record<string, unknown> {
     const { kind, panels, x, y, colour, size, chosen } = ofPlane(this.context.store.state, this.plane.table);
-    return { kind, panels, x, y, colour, size, chosen };
+    return { kind, panels, x, y, colour, size, chosen: [...chosen].sort((a, b) => a - b), points: this.plane.lie(x, y) };
   }
 
   copy(): string {
