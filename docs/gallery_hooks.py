@@ -11,13 +11,11 @@ from mkdocs.structure.pages import Page
 
 FOLDER = Path(__file__).parent / "gallery"
 LIVE = re.compile(r"<!-- live ([\w-]+) -->")
-PICTURE = re.compile(
-    r"^!\[(.*)\]\((thumbnails/[\w-]+)-light\.webp\)$", re.M
-)  # [SEP] may stand in it
+PICTURE = re.compile(r"^!\[(.*)\]\(([\w./-]+)-light\.webp\)$", re.M)  # [SEP] may stand in it
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    if page.file.src_uri != "gallery/index.md":
+    if not page.file.src_uri.startswith("gallery/"):
         return markdown
     both = r"![\1](\2-light.webp#only-light)![\1](\2-dark.webp#only-dark)"
     return LIVE.sub(_link, PICTURE.sub(both, markdown))

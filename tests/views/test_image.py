@@ -31,6 +31,28 @@ def test_heads_over_patches_are_not_named_after_words() -> None:
     assert data.header["parts"][0]["labels"] == []
 
 
+@pytest.mark.parametrize("make", [hs.head_view, hs.matrix_view], ids=["head", "matrix"])
+def test_a_figure_of_patches_shows_them_beside_their_names(make) -> None:
+    """The middle of every crop is the picture's own pixel; the class token has none."""
+    reading = models.vit(3).read(image=PICTURE)
+    figure = make(reading, 1).figure()
+    found = [strip for axes in figure.axes for strip in axes.child_axes]
+    query, key = (np.asarray(strip.images[0].get_array()) for strip in found)
+    key = key if key.shape[1] == query.shape[1] else key.swapaxes(0, 1)
+    places = reading.part().query.places
+    assert places is not None
+    for at, (left, top, right, bottom) in enumerate(places.rectangles):
+        for strip in (query, key):
+            side = strip.shape[1]
+            pixel = strip[at * side + side // 2, side // 2]
+            if places.pictures[at] < 0:
+                assert pixel[3] == 0
+            else:
+                middle = (top + bottom) / 2, (left + right) / 2
+                around = PICTURE[tuple(slice(int(v) - 1, int(v) + 3) for v in middle)]
+                assert (around.reshape(-1, 3) == pixel[:3]).all(axis=1).any()
+
+
 @pytest.mark.parametrize("side", ["query", "key"])
 def test_a_figure_shows_what_the_position_in_hand_gives_every_patch(side: str) -> None:
     reading = models.vit().read(image=PICTURE)

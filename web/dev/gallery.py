@@ -37,7 +37,7 @@ SIZES = {"desk": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}
 THEMES = ("light", "dark")
 FOLDER = ROOT / "docs" / "images" / "views"
 INDEX = ROOT / "docs" / "gallery" / "every-view.md"
-TALL, GAP, QUALITY = 216, 8, 58  # of a picture on a sheet: pixels; of the sheet: WebP's quality
+TALL, GAP, QUALITY = 270, 8, 58  # of a picture on a sheet: pixels; of the sheet: WebP's quality
 OPEN = """async (host, view) => { host.headscope.set({view}); await host.headscope.painted(); }"""
 TABS = "host => [...host.shadowRoot.querySelectorAll('[role=tab]')].map(tab => tab.dataset.view)"
 HEAD = """# Every view at every size
@@ -119,11 +119,15 @@ def sheet(pictures: list[Picture]) -> Image.Image:
     return made
 
 
+def told() -> dict[str, str]:
+    """Every view of the registry and every scene of the app, with what is to be seen."""
+    return {name: view.SHOWS for name, view in discover().items()} | SCENES
+
+
 def index() -> str:
-    """The page: every view of the registry and every scene of the app, with what is to be seen."""
-    told = {name: view.SHOWS for name, view in discover().items()} | SCENES
+    """The page that shows the sheets."""
     parts = [HEAD]
-    for name, shows in told.items():
+    for name, shows in told().items():
         title = name.replace("_", " ").capitalize()
         picture = f"../images/views/{name}-light.webp"
         alternative = f"{title}, at three sizes and several lengths: {shows}"
@@ -132,7 +136,7 @@ def index() -> str:
 
 
 def main() -> None:
-    every = [*discover(), *SCENES]
+    every = [*told()]
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--views", nargs="*", choices=every, default=every)
     parser.add_argument("--tokens", type=int, nargs="*", default=list(LENGTHS))

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import uvicorn
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 from web.dev.gallery_sources import model_for, text_of
 
 import headscope as hs
@@ -67,8 +67,12 @@ def app_pictures(
                     page.locator(".app-other.hs-ready").wait_for()
                 if scene == "writing":
                     page.locator("[data-control=write]").click()
+                    page.locator("[data-growing] b", has_text=" ").wait_for()
+                    with contextlib.suppress(Error):  # it may be done before
+                        page.locator("[data-control=stop-writing]").click(timeout=1_000)
                     page.locator('[data-panel="written"]').wait_for()
                     page.locator("[data-control=next-step]").click()
+                page.locator(".hint button", has_text="leave").click()
                 page.wait_for_load_state("networkidle")
                 yield from everywhere(
                     page, scene, f"{tokens:,} tokens", lambda page=page: page.evaluate(SEEN)

@@ -35,11 +35,19 @@ def view(
     model: options.Model = None,
     image: Annotated[
         list[Path] | None,
-        typer.Option("--image", help="A picture; with a text about it where the model takes one."),
+        typer.Option(
+            "--image",
+            help="A picture (PNG, JPEG, WebP, …), for models that see; may be given several times, "
+            "with a text about them where the model takes one.",
+        ),
     ] = None,
     audio: Annotated[
         Path | None,
-        typer.Option("--audio", help="A sound; the text, if any, is what the decoder reads."),
+        typer.Option(
+            "--audio",
+            help="A sound (WAV, FLAC, …), for models that hear; the text, if any, is the "
+            "transcript that the decoder reads.",
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -75,7 +83,7 @@ def view(
         Path | None, options.output(".html, .svg, .png, .pdf or .safetensors")
     ] = None,
 ) -> None:
-    """Show what a model attends to while reading a text.
+    """Show what a model attends to while reading a text, looking at a picture or hearing a sound.
 
     Without -o the strongest weights are printed; with it the picture is written as a page
     (.html), a figure for print (.svg, .pdf, .png) or the reading itself (.safetensors).
@@ -87,6 +95,12 @@ def view(
       headscope view "Time flies." --view neuron --layer 2 --head 0 -o neuron.pdf
 
       headscope view --image photo.png -m digits -o picture.html
+
+      headscope view "What is in the picture?" --image photo.jpg -m ./llava -o question.html
+
+      headscope view --audio speech.wav -m ./wav2vec2 -o sound.html
+
+      headscope view " what was said" --audio speech.wav -m ./whisper --kind cross -o words.svg
     """
     media = _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")

@@ -21,7 +21,8 @@ from headscope.figures.colour import (
     sequential,
 )
 from headscope.figures.frame import finish, text_width
-from headscope.figures.tokens import TokenLine
+from headscope.figures.media.crops import GAP, strip_beside
+from headscope.figures.tokens import TokenLine, crop_size
 
 
 def matrix(
@@ -54,12 +55,15 @@ def matrix(
         axes.xaxis.tick_top()
         step = _label_step(max(queries, keys), cell)
         size = min(style.SMALL, cell * step * 72 * 0.85)
+        crops = _crops(axes, query, key, cell)
         _label(axes, "x", key, step, size)
         _label(axes, "y", query, step, size)
         axes.set_ylabel("query")
         axes.xaxis.set_label_position("top")
         axes.set_xlabel("key")
-        axes.tick_params(length=0, pad=2)
+        axes.tick_params(length=0)
+        axes.tick_params("x", pad=2 + 72 * crops[1])
+        axes.tick_params("y", pad=2 + 72 * crops[0])
         for spine in axes.spines.values():  # a frame: where the map ends in empty cells, it says so
             spine.set(visible=True, color=of_shade(RULE), linewidth=0.6)
         _frame(axes, pinned, weights.shape)
@@ -76,9 +80,20 @@ def matrix(
         bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
         scale = "weight (square-root scale)" if square_root else "weight"
         bar.set_label("difference of weights" if difference else scale)
-        above = max(text_width(label, size) for label in key.labels) + 0.25
+        above = max(text_width(label, size) for label in key.labels) + 0.25 + crops[1]
         finish(figure, title, caption, above=above)
     return figure
+
+
+def _crops(axes: Axes, query: TokenLine, key: TokenLine, cell: float) -> tuple[float, float]:
+    """Patches between their names and the map; the inches they take at the left and above."""
+    taken: list[float] = []
+    for tokens, side in ((query, "left"), (key, "top")):
+        size = crop_size(tokens, min(cell, 0.19))
+        if size:
+            strip_beside(axes, tokens.crops, side, size)
+        taken.append(size + GAP if size else 0.0)
+    return taken[0], taken[1]
 
 
 def _frame(axes: Axes, pinned: tuple[int | None, int | None], shape: tuple[int, ...]) -> None:

@@ -42,12 +42,15 @@ def down(
     rows = max(len(query), len(key))
     size, step = tokens.font_size(rows), tokens.label_step(rows)
     first, second = (key, query) if mirrored else (query, key)
+    row = tokens.row_height(rows)
     left = max(text_width(label, size) for label in first.labels[::step]) + 2 * GAP
+    left += tokens.crop_size(first, row)
     right = max(text_width(label, size) for label in second.labels[::step]) + 2 * GAP
+    right += tokens.crop_size(second, row)
     beside = bars * BAR
     before = beside if bars_left != mirrored else 0.0
     width = left + BETWEEN + right + beside
-    figure = style.new_figure(width, tokens.row_height(rows) * rows)
+    figure = style.new_figure(width, row * rows)
     axes = figure.add_axes(((before + left) / width, 0.0, BETWEEN / width, 1.0))
     axes.set_xlim(0, 1)
     axes.set_ylim(rows - 0.5, -0.5)

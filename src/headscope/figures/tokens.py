@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from headscope.figures import style
 from headscope.figures.colour import INK, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable
+from headscope.figures.media.crops import GAP, Crop, strip_beside
 
 LONGEST = 24  # characters of one token
 HAIRLINE = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0}
@@ -24,6 +25,7 @@ class TokenLine:
     classes: Sequence[int] = ()
     segments: Sequence[int] = ()
     continues: Sequence[bool] = ()
+    crops: Sequence[Crop | None] = ()  # of patches, their piece of the picture
     labels: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,6 +58,10 @@ def column(
     """Tokens one under the other at y = 0, 1, 2, … (downwards); side: 'left' or 'right' of x."""
     toward = -1 if side == "left" else 1
     step = label_step(len(tokens))
+    crop = crop_size(tokens, row_height(len(tokens)))
+    if crop:
+        strip_beside(axes, tokens.crops, side, crop)
+    away = 5 + 72 * (crop + GAP) * (crop > 0)
     for at, label in enumerate(tokens.labels):
         if at % step:
             continue
@@ -63,7 +69,7 @@ def column(
         axes.annotate(
             label,
             (x, at),
-            xytext=(toward * 5, 0),
+            xytext=(toward * away, 0),
             textcoords="offset points",
             ha="right" if side == "left" else "left",
             va="center",
@@ -93,6 +99,12 @@ def column(
             )
 
 
+def crop_size(tokens: TokenLine, room: float) -> float:
+    """Inches of a crop beside a name; 0 where there is none, or no room to see anything."""
+    return room if any(each is not None for each in tokens.crops) and room >= SMALLEST else 0.0
+
+
+SMALLEST = 0.08  # inches of a crop
 TALLEST = 14.0  # inches: a longer text is set closer, and only some of its tokens are named
 
 

@@ -58,6 +58,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     from headscope.figures.head_lines import head_lines
     from headscope.figures.lines import choose
     from headscope.figures.style import describe
+    from headscope.views.media.crops import with_crops
 
     part = reading.part(state["kind"])
     layer = state["layer"]
@@ -76,8 +77,8 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     direction = state.get("direction", "auto")
     figure = head_lines(
         weights if seen.allowed is None else weights * seen.allowed,
-        seen.query.line,
-        seen.key.line,
+        with_crops(seen.query, part.query, reading),
+        with_crops(seen.key, part.key, reading),
         heads=heads,
         of_heads=part.heads,
         title=heading(part.kind, layer, heads, part.heads, labels),

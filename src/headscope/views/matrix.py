@@ -66,6 +66,7 @@ def draw(
     """The same picture on paper."""
     from headscope.figures.matrix import matrix
     from headscope.figures.style import describe
+    from headscope.views.media.crops import with_crops
 
     chosen_reading = state.get("reading", "this")
     base = other if other is not None and chosen_reading == "other" else reading
@@ -81,8 +82,8 @@ def draw(
     square_root = state.get("scale") == "sqrt"
     figure = matrix(
         weights,
-        seen.query.line,
-        seen.key.line,
+        with_crops(seen.query, part.query, base),
+        with_crops(seen.key, part.key, base),
         title=heading(part.kind, layer, [head], part.heads, labels),
         caption=text,
         difference=difference,

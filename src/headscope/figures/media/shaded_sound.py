@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from headscope.figures import style
-from headscope.figures.colour import INK, QUIET, RULE, of_shade
+from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable
 from headscope.figures.frame import finish, text_width
 from headscope.figures.media.shaded_picture import HEAT, OUTLINE
@@ -70,8 +71,8 @@ def _paint(
 ) -> None:
     bands = loudness.shape[0]
     axes.imshow(
-        255 - loudness * 0.75,
-        cmap="gray",
+        loudness * 0.75,
+        cmap=LinearSegmentedColormap.from_list("loudness", [of_shade(PAPER), of_shade(INK)]),
         vmin=0,
         vmax=255,
         origin="lower",
