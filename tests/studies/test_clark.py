@@ -34,6 +34,18 @@ def test_every_experiment_of_the_paper_runs_without_data_in_its_order(report):
     assert wanted <= set(report.tables)
 
 
+def test_heads_are_points_with_their_texts_and_as_far_apart_as_a_survey_says(report, tiny_bert):
+    pieces = report.sections[SECTIONS.index("Clusters of heads")].pieces
+    [page] = [piece.page for piece in pieces if getattr(piece, "name", "") == "atlas"]
+    assert '"view":"atlas"' in page and '"panels":"clusters"' in page
+    said = next(piece.text for piece in pieces if "Mean distance" in getattr(piece, "text", ""))
+    surveyed = hs.survey(
+        tiny_bert, "sample", ["self"], segments="pairs", max_tokens=128, limit=20, distances=True,
+        progress=False,
+    ).clusters()  # fmt: skip
+    assert f"within a layer {surveyed.within:.3f}, between layers {surveyed.between:.3f}" in said
+
+
 def test_the_papers_own_numbers_stand_beside_ours(report):
     probes = report.tables["probes"].set_index("probe")
     assert probes.loc["attention+words", "paper"] == 0.77

@@ -34,6 +34,16 @@ def test_every_pattern_has_its_section_scores_and_reason(report) -> None:
     assert "srcdoc" in text and text.count("<iframe") >= 7
 
 
+def test_every_head_stands_as_a_point_with_the_places_behind_its_scores(report) -> None:
+    views = [piece for section in report.sections for piece in section.pieces]
+    [page] = [piece.page for piece in views if getattr(piece, "name", "") == "atlas"]
+    assert '"view":"atlas"' in page and '"panels"' in page.replace("'", '"')
+    for name in ("next_word", "previous_word", "bag_of_words"):
+        places = report.tables[f"{name}_places"]
+        assert places["place"].str.contains("[[", regex=False).all()
+        assert places["value"].is_monotonic_decreasing
+
+
 def test_the_posts_claims_stand_beside_what_was_found(report) -> None:
     claims = report.tables["claims"]
     said = dict(zip(claims["claim"], claims["published"], strict=True))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
+from headscope.measures import find
 from headscope.views.labels import Label
 from headscope.views.numbers.summary import describe_column
 from headscope.views.of_heads.ablations import (
@@ -88,8 +89,7 @@ def build(
         "atlas": {
             "tokens": source.description.get("tokens"),
             "measures": [
-                {"name": name, "title": describe_column(name, table.columns[name])["title"]}
-                for name in measures
+                {"name": name, "title": _title(name)} for name in measures
             ],
             "ablations": described(disabled),
             "heads": [
@@ -106,6 +106,12 @@ def build(
         },
     }  # fmt: skip
     return view_data(header, buffers)
+
+
+def _title(name: str) -> str:
+    """Examples may be of a measure whose mean over the corpus was not asked for."""
+    measure = find(name)
+    return name.replace("_", " ") if measure is None else measure.title
 
 
 def _opening(

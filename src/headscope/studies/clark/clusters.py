@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from headscope.statistics.distances.clusters import cluster
+from headscope.statistics.distances.clusters import Array, cluster
 from headscope.studies.clark.drawing import heads_in_plane
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
-from headscope.studies.clark.surface import Maps
+from headscope.studies.clark.surface import Maps, wanted
+from headscope.studies.places import show_heads, study_atlas
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
@@ -27,28 +28,13 @@ def clusters(
     maps: Maps,
     named: dict[tuple[int, int], str],
 ) -> None:
-    """Two panels: what the heads do, and which layer they are in."""
-
-    def compute() -> pd.DataFrame:
-        from headscope.statistics.survey.run import survey
-
-        found = survey(
-            inputs.scope,
-            inputs.text(),
-            ["self"],
-            segments="pairs",
-            max_tokens=128,
-            limit=min(inputs.segments, SEGMENTS),
-            distances=True,
-            output=run.place("clusters.survey.parquet"),
-            progress=run.show,
-        )
-        pairs = found.distances(kind)  # pyright: ignore[reportArgumentType]
-        return pd.DataFrame(pairs.values, columns=[f"{a}-{b}" for a, b in pairs.heads])
-
-    distances = run.table("distances", compute)
-    heads = [(int(a), int(b)) for a, b in (name.split("-") for name in distances.columns)]
-    found = cluster(heads, distances.to_numpy(), n=None, seed=0)
+    """Two panels: what the heads do, and which layer they are in; then each head's texts."""
+    atlas = study_atlas(
+        run, inputs.scope, inputs.text(), wanted(inputs.scope), segments="pairs", max_tokens=128,
+        limit=min(inputs.segments, SEGMENTS), distances=True,
+    )  # fmt: skip
+    heads, distances = _distances(atlas.frame("distances"), kind)
+    found = cluster(heads, distances, n=None, seed=0)
     groups = [_behaviour(maps, layer, head) for layer, head in heads]
     names = [named.get(pair, "") for pair in heads]
     figure = heads_in_plane(found.positions, groups, names, "by behaviour")
@@ -69,6 +55,33 @@ def clusters(
         f"(p = {found.p_value:.4f} by shuffling layers); the plane leaves out {found.stress:.0%} "
         "of the squared distances."
     )
+    show_heads(
+        section,
+        atlas,
+        "The same heads with the places of the corpus behind their numbers; any number may stand "
+        "on the axes, and “layer by layer” parts them.",
+        kind=kind,
+        panels="clusters",
+        **_axes(maps),
+    )
+
+
+def _axes(maps: Maps) -> dict[str, str]:
+    """Fig. 4 and Fig. 2 in one plane, where the model has a separator."""
+    there = "sep" in maps and not np.isnan(maps["sep"]).all()
+    return {"x": "entropy", "y": "sep" if there else "self"}
+
+
+def _distances(rows: pd.DataFrame, kind: str) -> tuple[list[tuple[int, int]], Array]:
+    """The heads, and how unlike any two of them attend."""
+    mine: Any = rows[rows["kind"] == kind]
+    pairs = zip(mine["layer"], mine["head"], strict=True)
+    heads = sorted({(int(layer), int(head)) for layer, head in pairs})
+    at = {pair: place for place, pair in enumerate(heads)}
+    found = np.zeros((len(heads), len(heads)))
+    for row in mine.itertuples():
+        found[at[row.layer, row.head], at[row.other_layer, row.other_head]] = row.distance
+    return heads, found
 
 
 def _behaviour(maps: Maps, layer: int, head: int) -> str:

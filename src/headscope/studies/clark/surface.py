@@ -14,6 +14,7 @@ from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
 from headscope.studies.report import Section
 
 if TYPE_CHECKING:
+    from headscope.reading import Scope
     from headscope.runs import Run
 
 STATISTICS = ("self", "next", "previous", "cls", "sep", "punctuation", "sep_sep", "rest_sep",
@@ -40,18 +41,21 @@ class Maps:
         return out
 
 
+def wanted(scope: Scope) -> list[str]:
+    """The section's statistics that this model has."""
+    from headscope.statistics import discover
+
+    return [s for s in STATISTICS if not (scope.causal and discover()[s].both_directions)]
+
+
 def measure(inputs: ClarkInputs, run: Run, kind: str) -> Maps:
     """One survey serves the whole section."""
     text = inputs.text()
 
     def compute() -> pd.DataFrame:
-        from headscope.statistics import discover
         from headscope.statistics.survey.run import survey
 
-        scope = inputs.scope
-        causal = scope.causal
-        wanted = [s for s in STATISTICS if not (causal and discover()[s].both_directions)]
-        found = survey(scope, text, wanted, segments="pairs", max_tokens=128,
+        found = survey(inputs.scope, text, wanted(inputs.scope), segments="pairs", max_tokens=128,
                        limit=inputs.segments, output=run.place("survey.survey.parquet"),
                        progress=run.show)  # fmt: skip
         return found.table.assign(segments=found.metadata["segments"])

@@ -14,6 +14,7 @@ from headscope.patterns.pattern import Pattern
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.atlas.atlas import Atlas
     from headscope.patterns.explain import Explanation
     from headscope.reading import Reading, Scope
     from headscope.studies.vig.texts import Corpus
@@ -26,6 +27,7 @@ class Findings:
     scope: Scope
     corpus: Corpus
     scores: pd.DataFrame  # headscope.patterns.evidence.COLUMNS
+    atlas: Atlas  # the same heads over the same corpus, with the places behind their scores
     post: Reading  # the posts' own sentence pair
     examples: list[Reading]  # some corpus pairs
     left_out: dict[str, str] = field(default_factory=dict[str, str])  # pattern -> why

@@ -81,12 +81,15 @@ def vig(
 
 def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
     from headscope.patterns import evidence, patterns
+    from headscope.studies.places import study_atlas
     from headscope.studies.vig.findings import Findings
     from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B, texts_for
 
     read = texts_for(scope, texts.pairs)
     left_out: dict[str, str] = {}
-    table = run.table("scores", lambda: _survey(scope, read, run))
+    # distances over all queries: the corpus is small, and the clusters are shown
+    atlas = study_atlas(run, scope, read, ["entropy", "confidence"], distances=True)
+    table = atlas.table
     guessed = run.table("predictive", lambda: _predictive(scope, texts, run))
     if "left out" in guessed:
         left_out["predictive"] = str(guessed["left out"].iloc[0])
@@ -107,18 +110,10 @@ def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
         corpus=texts,
         scores=evidence.table(table, patterns()),
         post=scope.read(*([post] if isinstance(post, str) else post)),
+        atlas=atlas,
         examples=examples,
         left_out=left_out,
     )
-
-
-def _survey(scope: Scope, read: list[Any], run: Run) -> pd.DataFrame:
-    from headscope.patterns import measures
-    from headscope.statistics.survey.run import survey
-
-    return survey(
-        scope, read, measures(scope), output=run.place("scores.survey.parquet"), progress=run.show
-    ).table
 
 
 def _predictive(scope: Scope, texts: Corpus, run: Run) -> pd.DataFrame:
@@ -151,6 +146,7 @@ def _overview(report: Report, found: Findings) -> None:
 
     from headscope.figures.of_heads.layer_head_map import layer_head_map
     from headscope.patterns.labels import in_order
+    from headscope.studies.places import show_heads
 
     section = report.section(
         "Every head",
@@ -168,6 +164,12 @@ def _overview(report: Report, found: Findings) -> None:
         "heads",
         layer_head_map(values, f"{found.scope.name}: highest pattern score", "score", mark=mark),
         "Layers down, heads across.",
+    )
+    show_heads(
+        section,
+        found.atlas,
+        "Every head as a point: drag over some to list them; the head in hand with the places of "
+        "the corpus behind its numbers.",
     )
     columns = ["layer", "head", "label", "score", "lift", "null", "error", "documents"]
     section.table("labels", labels[columns], "Every label that holds, by head.")

@@ -1,0 +1,51 @@
+"""An atlas inside a study: the heads as points, and the texts behind their numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headscope.atlas.atlas import Atlas
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+    from headscope.runs import Run
+    from headscope.studies.report import Section
+
+PER_HEAD = 60  # examples of each head on the page: a report carries more than this view
+SHOWN = 5  # places in a table
+
+
+def study_atlas(
+    run: Run, scope: Scope, corpus: Any, statistics: Any = None, **options: Any
+) -> Atlas:
+    """The atlas of a study's corpus; one that this run has finished before is opened."""
+    from headscope.atlas.make import atlas
+
+    path = run.place("heads.atlas")
+    if path is not None and path.exists() and (kept := Atlas.load(path)).complete:
+        return kept
+    return atlas(scope, corpus, statistics, output=path, progress=run.show, **options)
+
+
+def show_heads(section: Section, atlas: Atlas, caption: str, **options: Any) -> None:
+    """Every head as a point, with its examples: the page of the atlas."""
+    from headscope.surfaces import atlas_view
+
+    view = atlas_view(atlas, per_head=PER_HEAD, **options)
+    section.view("atlas", view, caption, height=860)
+
+
+def show_places(section: Section, atlas: Atlas, name: str, at: tuple[int, int]) -> None:
+    """The strongest places of a head on a pattern, where an atlas keeps some of it."""
+    if name not in set(atlas.frame("examples")["measure"]):
+        return
+    found = atlas.examples(*at, SHOWN, measure=name)
+    if found.empty:
+        return
+    shown = found[["value", "text"]].rename(columns={"text": "place"})
+    section.table(
+        f"{name}_places",
+        shown,
+        f"Where head {at[0]}-{at[1]} does so most in the corpus: the query in [[ ]], the key it "
+        "attends to most in << >>.",
+    )
