@@ -37,8 +37,10 @@ python examples/gallery.py
 ```
 
 In the code, `minilm` and `smollm2` are the paths of those models on disk (the packages of
-`requirements/models.txt` carry them) and `picture` is a handwritten digit of the kind that
-`training.vision.digits.draw` makes; everything else comes with headscope.
+`requirements/models.txt` carry them), `whisper` is Whisper base, opened (it is unpacked by
+`requirements/fetch_data.py`), `recording` is what a voice of espeak-ng makes of the sentence
+`spoken`, and `picture` is a handwritten digit of the kind that `training.vision.digits.draw` makes;
+everything else comes with headscope.
 """
 
 
@@ -77,15 +79,31 @@ def names() -> dict[str, Any]:
     }
 
 
+def sound_names() -> dict[str, Any]:
+    """Those of the entries with sound; whisper is None where it was not unpacked."""
+    from examples.sound_picture import SENTENCE
+
+    from tests.reading.media.espeak import spoken
+    from tests.reading.media.packaged_whisper import FOLDER as HERE
+    from tests.reading.media.packaged_whisper import packaged_whisper
+
+    if not HERE.is_dir():
+        return {"whisper": None}
+    recording = spoken(SENTENCE)[0]
+    return {"whisper": packaged_whisper(), "recording": recording, "spoken": f" {SENTENCE}"}
+
+
 def make(wanted: list[Entry]) -> list[Entry]:
     """Write the live pages of those whose model is there."""
     known = names()
+    if any(entry.needs == "whisper" for entry in wanted):
+        known |= sound_names()
     known["hs"].load = cache(hs.load)  # thirty pages, four models
     (FOLDER / "pages").mkdir(parents=True, exist_ok=True)
     made: list[Entry] = []
     for entry in wanted:
         if entry.needs and known[entry.needs] is None:
-            print(f"{entry.slug}: left out, {WEIGHTS[entry.needs][0]} is not installed")
+            print(f"{entry.slug}: left out, {entry.needs} is not installed")
             continue
         reading = eval(entry.reading, known)
         view = eval(entry.view, {**known, "reading": reading})

@@ -1,7 +1,8 @@
 """What the gallery shows: a reading, a view of it, and one sentence about it, thirty times.
 
 `reading` and `view` are lines of Python as the page prints them; they are run as they stand, with
-`minilm` and `smollm2` as the paths of those models and `picture` as a handwritten digit.
+`minilm`, `smollm2` and `whisper` as those models, `picture` as a handwritten digit and
+`recording` as the sentence `spoken`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ class Entry(NamedTuple):
     @property
     def needs(self) -> str:
         """The model this entry asks for beyond what comes with headscope; empty for none."""
-        return next((name for name in ("minilm", "smollm2") if f"({name})" in self.reading), "")
+        names = {"minilm": "(minilm)", "smollm2": "(smollm2)", "whisper": "whisper."}
+        return next((name for name, said in names.items() if said in self.reading), "")
 
 
 STORE = '"I went to the store.", "At the store, I bought fresh strawberries."'
@@ -197,6 +199,22 @@ PICTURES = (
         "hs.model_view(reading)",
     ),
 )
+SOUNDS = (
+    Entry(
+        "sound",
+        "A sound and its words",
+        "Whisper hears a sentence; over the spectrogram each word stands where it is heard.",
+        "whisper.read(spoken, audio=recording)",
+        'hs.sound_view(reading, 5, [4], query=7, budget="4 MB")',
+    ),
+    Entry(
+        "sound-matrix",
+        "Words against moments",
+        "The same head as a map: every word looks a little further on.",
+        "whisper.read(spoken, audio=recording)",
+        'hs.matrix_view(reading, 5, 4, kind="cross", budget="4 MB")',
+    ),
+)
 REAL = (
     Entry(
         "minilm",
@@ -255,4 +273,4 @@ REAL = (
         "hs.prediction_view(reading)",
     ),
 )
-ENTRIES = (*BUNDLED, *PICTURES, *REAL)
+ENTRIES = (*BUNDLED, *PICTURES, *SOUNDS, *REAL)

@@ -79,6 +79,7 @@ def test_a_file_is_taken_by_drop_paste_and_choice(new_page, address, model, name
     )
     page.locator("[data-control=drop] [role=alert]").wait_for()
     assert "notes.txt is not a" in page.locator("[data-control=drop]").inner_text()
+    assert page.locator("[data-control=text]").count() == 0  # neither takes a text beside it
     walker = Walker(page, APP_HOST)
     assert walker.ask(f"headscopeWalk.walk({APP_HOST})")["problems"] == []
     assert walker.errors == [] and errors == []

@@ -38,7 +38,8 @@ def matrix(
 ) -> Figure:
     queries, keys = weights.shape
     cell = 0.19 if max(queries, keys) <= 40 else max(0.012, min(0.13, 8.0 / max(queries, keys)))
-    width, height = cell * keys, cell * queries
+    across, down = _cells(queries, keys, cell)
+    width, height = across * keys, down * queries
     with style.drawing():
         figure = style.new_figure(width, height)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -53,11 +54,11 @@ def matrix(
             interpolation="nearest",
         )
         axes.xaxis.tick_top()
-        step = _label_step(max(queries, keys), cell)
-        size = min(style.SMALL, cell * step * 72 * 0.85)
+        steps = _label_step(keys, across), _label_step(queries, down)
+        size = min(style.SMALL, across * steps[0] * 72 * 0.85, down * steps[1] * 72 * 0.85)
         crops = _crops(axes, query, key, cell)
-        _label(axes, "x", key, step, size)
-        _label(axes, "y", query, step, size)
+        _label(axes, "x", key, steps[0], size)
+        _label(axes, "y", query, steps[1], size)
         axes.set_ylabel("query")
         axes.xaxis.set_label_position("top")
         axes.set_xlabel("key")
@@ -67,7 +68,7 @@ def matrix(
         for spine in axes.spines.values():  # a frame: where the map ends in empty cells, it says so
             spine.set(visible=True, color=of_shade(RULE), linewidth=0.6)
         _frame(axes, pinned, weights.shape)
-        if step == 1 and cell >= 0.12:
+        if steps == (1, 1) and cell >= 0.12:
             axes.set_xticks(np.arange(0.5, keys - 1), minor=True)
             axes.set_yticks(np.arange(0.5, queries - 1), minor=True)
             axes.grid(which="minor", color=of_shade(PAPER), linewidth=0.4)
@@ -108,6 +109,13 @@ def _frame(axes: Axes, pinned: tuple[int | None, int | None], shape: tuple[int, 
         axes.add_patch(
             Rectangle((x, y), wide, high, fill=False, lw=0.8, color=of_shade(POSITIVE), zorder=4)
         )
+
+
+def _cells(queries: int, keys: int, cell: float) -> tuple[float, float]:
+    """Inches of a cell across and down: square, but where a strip would be no picture."""
+    if max(queries, keys) <= 4 * min(queries, keys):
+        return cell, cell
+    return (cell, max(cell, 0.13)) if keys > queries else (max(cell, 0.13), cell)
 
 
 def _label_step(count: int, cell: float) -> int:

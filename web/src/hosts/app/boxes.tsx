@@ -11,11 +11,10 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
   const entry = session.models?.models.find((each) => each.id === session.model);
   const second = entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)";
   if (session.senses) {
-    const text = entry?.reads ? "A text about it (optional)" : session.senses === "audio" ? "Its transcript (optional)" : null;
     return (
       <div class="texts">
         <DropZone session={session} />
-        {text && <TextBox session={session} which="text" label={text} onRead={onRead} />}
+        {session.about && <TextBox session={session} which="text" label={session.about} onRead={onRead} />}
       </div>
     );
   }

@@ -118,6 +118,11 @@ export class Session {
     return this.entry?.sees ? "image" : this.entry?.hears ? "audio" : null;
   }
 
+  /** What a text beside a picture or a sound is; null where the model takes none. */
+  get about(): string | null {
+    return this.entry?.reads ? "A text about it (optional)" : this.entry?.encoder_decoder ? "Its transcript (optional)" : null;
+  }
+
   mediaExamples(): MediaRequest[] {
     const fitting = (this.models?.media_examples ?? []).filter((each) => each.kind === this.senses);
     return fitting.map(({ name }) => ({ media: "example", name }));
@@ -307,7 +312,7 @@ export class Session {
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
     const media = this.senses ? this.media : null;
-    const source = openContainer(await (media ? postBytes("api/media", { ...request, ...media }) : postBytes("api/read", request)));
+    const source = openContainer(await (media ? postBytes("api/media", { ...request, ...media, ...(this.about ? {} : { text: "" }) }) : postBytes("api/read", request)));
     const { id } = source.header as AppHeader;
     source.fetchLayer = async (kind: Kind, layer: number, head: number) => {
       try {

@@ -155,13 +155,17 @@ export class MatrixView implements View {
     const cut = this.crops.of(state.kind);
     const room = labelRoom(this.query, this.key, cut !== null);
     const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24, Math.max(260, this.context.height() - 18)];
-    const side = Math.min(40, (fullWidth - room.left - 50) / columns, (fullHeight - room.top - 4) / rows);
+    const [across, down] = [Math.min(40, (fullWidth - room.left - (fullWidth > 500 ? 90 : 50)) / columns), Math.min(40, (fullHeight - room.top - 4) / rows)];
+    // Cells are square, but where one side is many times the other: a strip would not be a picture.
+    const side = Math.min(across, down);
+    const long = Math.max(rows, columns) > 4 * Math.min(rows, columns);
+    const [wide, tall] = long ? [Math.min(across, Math.max(side, 18)), Math.min(down, Math.max(side, 18))] : [side, side];
     // The map keeps its place while it is zoomed; device pixels are whole, so that cells have crisp edges.
     this.plot = {
       x: room.left,
       y: room.top,
-      width: Math.max(40, Math.round(side * columns * ratio) / ratio),
-      height: Math.max(40, Math.round(side * rows * ratio) / ratio),
+      width: Math.max(40, Math.round(wide * columns * ratio) / ratio),
+      height: Math.max(40, Math.round(tall * rows * ratio) / ratio),
     };
     const { plot } = this;
     const cell = Math.min(plot.width / window.width, plot.height / window.height);
