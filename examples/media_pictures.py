@@ -19,6 +19,7 @@ def main(folder: Path) -> None:
     scope = hs.load("digits")
     reading = scope.read(image=FOLDER / "seven.png")
     hs.image_view(reading, layer=2, heads=[0, 1, 2, 3]).save(folder / "image-view.svg")
+    hs.matrix_view(reading, layer=2, head=1).save(folder / "patches.png")
     drawn = draw(PICTURES, seed=23, held_out=True)
     survey = hs.survey(scope, [Picture(pixels) for pixels in drawn.pixels], progress=False)
     for layer, values in enumerate(survey.map("picture_distance")):

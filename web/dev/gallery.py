@@ -131,7 +131,9 @@ def index() -> str:
         title = name.replace("_", " ").capitalize()
         picture = f"../images/views/{name}-light.webp"
         alternative = f"{title}, at three sizes and several lengths: {shows}"
-        parts.append(f"## {title}\n{shows[0].upper()}{shows[1:]}.\n\n![{alternative}]({picture})\n")
+        large = f"[in full size]({picture}), [dark]({picture.replace('-light', '-dark')})"
+        sentence = f"{shows[0].upper()}{shows[1:]}."
+        parts.append(f"## {title}\n{sentence}\n\n![{alternative}]({picture})\n\n{large}\n")
     return "\n".join(parts)
 
 
