@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import headscope as hs
 from headscope.cli import build
 from headscope.errors import BadInput
 
@@ -30,6 +31,18 @@ def test_copying_of_every_head_is_written(tmp_path) -> None:
     assert pd.read_csv(tmp_path / "c.csv")["value"].between(-1, 1).all()
 
 
+@pytest.mark.parametrize("score", ["positional", "rare_word", "massive_activation"])
+def test_what_heads_do_in_texts_is_measured_on_the_command_line(tmp_path, score) -> None:
+    table = tmp_path / "c.csv"
+    result = run("circuits", score, "--limit", "4", "-o", str(table))
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(table)
+    assert found["measure"].unique().tolist() == [score] and found["null"].notna().all()
+    assert "by chance" in result.output
+    layers = hs.load().layers["encoder"]
+    assert len(found) == layers * (1 if score == "massive_activation" else 8)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -37,6 +50,11 @@ def test_copying_of_every_head_is_written(tmp_path) -> None:
         (("patch", "nowhere.jsonl", "-o", "p.csv"), "no file nowhere.jsonl"),
         (("patch", "names", "-o", "p.csv", "--what", "souls"), "--what is heads"),
         (("circuits", "magic", "-o", "c.csv"), "copying"),
+        (("circuits", "massive_activation", "-o", "c.csv", "--map", "c.svg"), "measure of layers"),
+        (
+            ("circuits", "positional", "--texts", "no.txt", "-o", "c.csv"),
+            "no file or folder no.txt",
+        ),
     ],
 )
 def test_misuse_is_told_before_a_model_is_opened(words, sentence) -> None:

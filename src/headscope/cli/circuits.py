@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice, check_figure, check_numbers, check_output
+from headscope.cli.checks import (
+    check_choice,
+    check_data,
+    check_figure,
+    check_numbers,
+    check_output,
+)
 from headscope.cli.console import open_scope, out, say_written
+from headscope.errors import BadInput
 
 SCORES = ("copying", "composition", "copy_suppression", "successor", "name_mover", "retrieval")
+ON_TEXTS = ("positional", "rare_word", "massive_activation")
+TEXTS = 100  # read unless told otherwise
 
 
 def register(app: typer.Typer) -> None:
@@ -19,9 +29,13 @@ def register(app: typer.Typer) -> None:
 
 
 def circuits(
-    score: Annotated[str, typer.Argument(help=" | ".join(SCORES))],
+    score: Annotated[str, typer.Argument(help=" | ".join((*SCORES, *ON_TEXTS)))],
     output: Annotated[Path, options.output(".parquet or .csv")],
     model: options.Model = None,
+    texts: Annotated[
+        str, typer.Option(help=f"The texts that {', '.join(ON_TEXTS)} are measured on.")
+    ] = "sample",
+    limit: options.Limit = TEXTS,
     seed: options.Seed = 0,
     map_file: options.MapFile = None,
     device: options.Device = None,
@@ -30,16 +44,25 @@ def circuits(
 ) -> None:
     """Score every head: copying and composition by weights alone, or a named behaviour.
 
+    Positional and rare-word heads, and massive activations (of layers), are measured on texts.
+
     Examples:
 
       headscope circuits copying -m gpt2 -o copying.csv --map copying.svg
 
       headscope circuits retrieval -m my-model -o retrieval.parquet
+
+      headscope circuits rare_word --texts corpus.txt --limit 50 -o rare.csv
     """
-    check_choice("score", score, *SCORES)
-    check_numbers(seed=seed)
+    check_choice("score", score, *SCORES, *ON_TEXTS)
+    check_numbers(seed=seed, limit=limit)
+    check_data(texts)
     check_output(output, (".parquet", ".csv"), "A score of heads")
     check_figure(map_file)
+    if score == "massive_activation" and map_file is not None:
+        raise BadInput("Massive activations are a measure of layers; leave out --map, of heads.")
+    import pandas as pd
+
     from headscope import circuits as made
 
     scope = open_scope(model, device, dtype, trust_remote_code)
@@ -47,13 +70,24 @@ def circuits(
     if score in ("copying", "composition"):
         found = getattr(made, score)(scope)
     else:
-        found = made.named(scope, [score], seed=seed)
+        given = _texts(texts, limit) if score in ON_TEXTS else ()
+        found = made.named(scope, [score], texts=given, seed=seed)
     found.save(output)
     if map_file is not None:
         from headscope.figures import save
 
         save(found.plot(), map_file)
         say_written(map_file)
-    for row in found.top(n=8).itertuples():
-        out.print(f"{row.measure} {row.layer}-{row.head}  {row.value:.3f}", highlight=False)
+    for row in found.table.nlargest(8, "value").itertuples():
+        place = f"layer {row.layer}" if pd.isna(row.head) else f"{row.layer}-{row.head}"
+        chance = f"  by chance {row.null:.3f}" if hasattr(row, "null") else ""
+        out.print(f"{row.measure} {place}  {row.value:.3f}{chance}", highlight=False)
     say_written(output)
+
+
+def _texts(corpus: str, limit: int | None) -> list[str]:
+    from headscope.corpus.bad_data import Faults
+    from headscope.corpus.text.documents import Reader
+
+    documents = Reader().documents(corpus, Faults())
+    return [document.text for document in itertools.islice(documents, limit)]
