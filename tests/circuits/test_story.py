@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
+import torch
 
 import headscope as hs
+from headscope.circuits.saliency.deletion import deletion_test
+from headscope.circuits.saliency.embedded import Embedded
 from tests.test_snippets import ROOT, blocks
-
-PROMPTS = (
-    "The Eiffel Tower stands in the city of",
-    "When Mary and John went to the store, John gave a drink to",
-    "The capital of Germany is the city of",
-)
 
 
 @pytest.mark.slow
@@ -43,14 +39,14 @@ def _used(code: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_on_smollm2_rankings_by_gradient_are_better_than_random_ones(smollm2) -> None:
-    """Fisher's sum over three prompts; each ranking against random orders of the same tokens."""
-    from scipy.stats import combine_pvalues
-
-    tests = [
-        hs.circuits.inputs(smollm2, text, methods=("gradient_input",), orders=20).tests
-        for text in PROMPTS
-    ]
-    chances = np.array([one["gradient_input"].p for one in tests])
-    print(chances)
-    assert combine_pvalues(chances).pvalue < 0.05
+def test_on_smollm2_the_deletion_test_tells_a_good_ranking_from_a_bad_one(smollm2) -> None:
+    """Tokens ranked by what the answer loses without each of them, and the other way round."""
+    given = Embedded(smollm2, "The Eiffel Tower stands in the city of", None, None, None)
+    without = given.own.repeat(len(given.tokens), 1, 1)
+    each = torch.arange(len(given.tokens))
+    without[each, each] = given.average
+    with torch.no_grad():
+        lost = given.value - given.answers(without).double().numpy()
+    good, bad = (deletion_test(given, scores, orders=20) for scores in (lost, -lost))
+    assert good.better and good.area < good.random < bad.area
+    assert not bad.better

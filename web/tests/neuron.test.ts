@@ -33,8 +33,9 @@ describe("contributions", () => {
 
 describe("rotary pairs", () => {
   it("join halves or neighbours, and leave the rest alone", () => {
-    expect(groupsOf(6, { pairing: "halves", dim: 4 })).toEqual([[0, 2], [1, 3], [4], [5]]);
-    expect(groupsOf(4, { pairing: "neighbours", dim: 4 })).toEqual([[0, 1], [2, 3]]);
+    expect(groupsOf(6, { pairing: "halves", dim: 4, start: 0 })).toEqual([[0, 2], [1, 3], [4], [5]]);
+    expect(groupsOf(4, { pairing: "neighbours", dim: null, start: 0 })).toEqual([[0, 1], [2, 3]]);
+    expect(groupsOf(6, { pairing: "halves", dim: 4, start: 2 })).toEqual([[2, 4], [3, 5], [0], [1]]);
   });
   it("stand side by side and move together", () => {
     const { x } = layOut([[0, 2], [1, 3]], [1, 0], 6, 1, 2);

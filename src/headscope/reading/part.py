@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.capture.call import Kind
+    from headscope.reading.rotary import Rotary
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Part:
     key: Tokens
     layers: tuple[LayerAttention, ...]
     causal: bool = False
-    rotary: bool = False
+    rotary: Rotary | None = None  # which neurons of q and k turn with position
     why_no_qk: str | None = None
     weightings: Mapping[str, Weighting] = field(default_factory=dict[str, Weighting], repr=False)
     numbers: tuple[int, ...] = field(init=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Reading
+from headscope.reading.rotary import Rotary, neuron_groups
 from headscope.text.tokens import TokenClass, Tokens
 from headscope.views.caption import caption, heading
 from headscope.views.labels import Label, as_labels
@@ -119,7 +120,7 @@ def by_contribution(
     k: NDArray[np.floating],  # s d
     weights: NDArray[np.floating],  # s
     visible: NDArray[np.bool_],  # s
-    rotary: bool,
+    rotary: Rotary | None,
 ) -> tuple[NDArray[np.intp], NDArray[np.floating]]:
     """Neurons that lift the attended keys most first, and the share carried up to each.
 
@@ -128,13 +129,14 @@ def by_contribution(
     """
     excess = weights / (weights.sum() or 1.0) - 1 / max(1, int(visible.sum()))
     each = (np.where(visible, excess, 0.0) @ k.astype(np.float64)) * q
-    half = q.size // 2
-    groups = np.arange(q.size).reshape(2, half).T if rotary else np.arange(q.size)[:, None]
-    sums = each[groups].sum(axis=1)
+    groups = neuron_groups(rotary, q.size)
+    sums = np.array([each[list(group)].sum() for group in groups])
     first = np.argsort(-sums, kind="stable")
     lifted = np.maximum(0.0, sums[first])
     share = np.cumsum(lifted) / (lifted.sum() or 1.0)
-    return groups[first].ravel(), np.repeat(share, groups.shape[1])
+    sizes = [len(groups[at]) for at in first]
+    order = [neuron for at in first for neuron in groups[at]]
+    return np.array(order, dtype=np.intp), np.repeat(share, sizes)
 
 
 def _visible(layer: LayerAttention, query: int, keys: int) -> NDArray[np.bool_]:

@@ -86,12 +86,14 @@ export interface Part {
   opening?: [number, number];
   /** A sentence for the neuron view when q and k cannot be read. */
   why_no_qk?: string | null;
-  /** q and k were rotated: neuron i and its partner turn together (see rotary_pairing). */
-  rotary?: boolean;
-  /** "halves": neuron i pairs with i + dim/2 (Llama); "neighbours": 2i with 2i+1 (GPT-J). Default halves. */
-  rotary_pairing?: "halves" | "neighbours";
-  /** Neurons that are rotated, counted from 0; absent: all of dim. */
-  rotary_dim?: number;
+  rotary?: Rotary | null;
+}
+
+/** `dim` neurons (null: all) of q and k from `start` on turn in pairs: i with i + dim/2 ("halves"), or 2i with 2i+1. */
+export interface Rotary {
+  pairing: "halves" | "neighbours";
+  dim: number | null;
+  start: number;
 }
 
 /** One layer of a part. `maps`, `q` and `k` all null: not here, the host fetches it. */

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from headscope.capture.softmax import weights_of_scores
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part
+from headscope.reading.rotary import neuron_groups
 
 Values = NDArray[np.float64]
 BIAS = -1  # the neuron number of the positional bias
@@ -70,8 +71,9 @@ def contributors(part: Part, layer: int, head: int, queries: slice = slice(None)
     q = one.q[head, queries].astype(np.float64)  # t d
     k = one.k[head // (len(one.q) // len(one.k))].astype(np.float64)  # s d, shared by its group
     product = np.einsum("td,sd->dts", q, k) * one.scaling
-    neurons = _groups(product.shape[0], part.rotary)
-    parts = product if not part.rotary else np.stack([product[list(g)].sum(0) for g in neurons])
+    neurons = neuron_groups(part.rotary, product.shape[0])
+    whole = part.rotary is None
+    parts = product if whole else np.stack([product[list(g)].sum(0) for g in neurons])
     if one.bias is not None:
         neurons = (*neurons, (BIAS,))
         parts = np.concatenate([parts, one.bias[head, queries].astype(np.float64)[None]])
@@ -82,14 +84,6 @@ def contributors(part: Part, layer: int, head: int, queries: slice = slice(None)
         softcap=one.softcap,
         sink=None if one.sinks is None else float(one.sinks[head]),
     )
-
-
-def _groups(width: int, rotary: bool) -> tuple[tuple[int, ...], ...]:
-    """Rotary embedding turns neuron d together with neuron d + width/2, at one frequency."""
-    if not rotary:
-        return tuple((d,) for d in range(width))
-    half = width // 2
-    return tuple((d, d + half) for d in range(half))
 
 
 def _visible(one: LayerAttention, shape: tuple[int, ...], queries: slice) -> NDArray[np.bool_]:

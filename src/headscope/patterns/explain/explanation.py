@@ -61,7 +61,10 @@ class Explanation:
 
     @property
     def unit(self) -> str:
-        return "frequency pairs" if len(self.parts.neurons[0]) == 2 else "neurons"
+        sizes = {len(group) for group in self.parts.neurons if group != (BIAS,)}
+        if sizes == {1, 2}:
+            return "frequency pairs and plain neurons"
+        return "frequency pairs" if sizes == {2} else "neurons"
 
     @property
     def count(self) -> int:

@@ -17,6 +17,7 @@ from headscope.reading.collecting.positional import Positional
 from headscope.reading.collecting.to_host import ToHost
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
+from headscope.reading.rotary import Rotary, rotary_of
 from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
@@ -58,7 +59,7 @@ class Collector:
         self._found: dict[Kind, list[list[LayerAttention]]] = defaultdict(list)
         self._causal: dict[Kind, bool] = {}
         self._no_qk: set[Kind] = set()
-        self._rotary: dict[Kind, bool] = {}
+        self._rotary: dict[Kind, Rotary | None] = {}
         self._positional = Positional()
         self._host = ToHost()
         self._apart: dict[Layer, list[Tensor]] = defaultdict(list)
@@ -68,7 +69,8 @@ class Collector:
     def __call__(self, call: Call) -> None:
         interrupting.check()
         self._causal[call.kind] = call.causal
-        self._rotary.setdefault(call.kind, _is_rotary(call))
+        if call.kind not in self._rotary:
+            self._rotary[call.kind] = rotary_of(call)
         if call.q is None:
             self._no_qk.add(call.kind)
         if self._wanted is None or call.layer in self._wanted:
@@ -211,12 +213,3 @@ def _way(call: Call, one: LayerAttention) -> Way:
 def _tolerance(dtype: torch.dtype) -> float:
     """Half precision rounds its scores; a mask or a bias gone wrong moves far more."""
     return 5e-6 if dtype in (torch.float32, torch.float64) else 3e-2
-
-
-def _is_rotary(call: Call) -> bool:
-    configuration = getattr(call.module, "config", None)
-    return bool(
-        getattr(configuration, "rope_parameters", None)
-        or getattr(configuration, "rope_theta", None)
-        or getattr(configuration, "rotary_dim", None)
-    )

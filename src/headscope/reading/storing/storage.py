@@ -18,6 +18,8 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
+from headscope.reading.rotary import restored as rotary_restored
+from headscope.reading.rotary import stored as rotary_stored
 from headscope.reading.storing.consistency import fault_of
 from headscope.reading.storing.media import media_in, media_out
 from headscope.reading.weights.held import InFile
@@ -50,7 +52,7 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
             "key": _tokens_out(part.key),
             "layers": layers,
             "causal": part.causal,
-            "rotary": part.rotary,
+            "rotary": rotary_stored(part.rotary),
             "why_no_qk": part.why_no_qk,
         }
     described = {
@@ -159,7 +161,7 @@ def _reading_in(described: dict[str, Any], file: _File) -> Reading:
             key=_tokens_in(stored["key"]),
             layers=layers,
             causal=stored["causal"],
-            rotary=stored["rotary"],
+            rotary=rotary_restored(stored["rotary"]),
             why_no_qk=stored["why_no_qk"],
         )
     return Reading(parts, described["model"], described["metadata"])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Part
+from headscope.reading.rotary import stored
 from headscope.text.tokens import Tokens
 from headscope.text.written import written
 from headscope.views.labels import Label
@@ -73,7 +74,7 @@ def encode_part(
         | {"size": list(thumbnails.shape[2:])},
         "labels": [label.header() for label in labels if label.kind == part.kind],
         "why_no_qk": _why_no_qk(part, plan),
-        "rotary": part.rotary,
+        "rotary": stored(part.rotary),
     }
 
 

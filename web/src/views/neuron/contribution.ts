@@ -1,5 +1,6 @@
 /** What each neuron does for one query: its part in the scores of the keys that are attended to. */
 import type { HeadInputs } from "../../protocol/softmax";
+import type { Rotary } from "../../protocol/types";
 
 /**
  * What a neuron adds to the score of the attended keys above what it adds to the average visible key:
@@ -18,13 +19,15 @@ export function contributions(inputs: HeadInputs, query: number, weight: Float32
   return out;
 }
 
-/** Neurons that belong together: rotary pairs, else each alone. */
-export function groupsOf(dim: number, rotary: { pairing: "halves" | "neighbours"; dim: number } | null): number[][] {
-  if (!rotary) return Array.from({ length: dim }, (_, n) => [n]);
-  const half = rotary.dim / 2;
-  const pairs = Array.from({ length: half }, (_, i) => (rotary.pairing === "halves" ? [i, i + half] : [2 * i, 2 * i + 1]));
-  const rest = Array.from({ length: dim - rotary.dim }, (_, i) => [rotary.dim + i]);
-  return [...pairs, ...rest];
+/** Neurons that belong together: pairs that turn, and every other one alone. */
+export function groupsOf(width: number, rotary?: Rotary | null): number[][] {
+  const { start, dim, pairing } = rotary ?? { start: 0, dim: 0, pairing: "halves" };
+  const half = (dim ?? width) / 2;
+  const [step, apart] = pairing === "halves" ? [1, half] : [2, 1];
+  const groups: number[][] = [];
+  for (let i = 0; i < half; i++) groups.push([start + step * i, start + step * i + apart]);
+  for (let n = 0; n < width; n++) if (n < start || n >= start + 2 * half) groups.push([n]);
+  return groups;
 }
 
 export function groupSums(groups: number[][], values: Float64Array): number[] {

@@ -125,7 +125,7 @@ export class NeuronView implements View {
     const query = this.queryNow();
     const row = scoreRow(inputs, query);
     const values = contributions(inputs, query, row.weight, row.visible);
-    const rotary = part.rotary ? { pairing: part.rotary_pairing ?? ("halves" as const), dim: part.rotary_dim ?? inputs.dim } : null;
+    const { rotary } = part;
     const groups = groupsOf(inputs.dim, rotary);
     const sums = groupSums(groups, values);
     const best = byContribution(sums);
@@ -291,7 +291,8 @@ export class NeuronView implements View {
     const best = byContribution(scene.sums);
     const share = cumulativeShare(scene.sums, best);
     const most = share.findIndex((each) => each >= 0.8) + 1;
-    const unit = scene.groups[0].length > 1 ? "pairs" : "neurons";
+    const pairs = scene.groups.filter((group) => group.length > 1).length;
+    const unit = !pairs ? "neurons" : pairs < scene.groups.length ? `groups (${pairs} pairs that turn, the rest plain neurons)` : "pairs";
     const seen = scene.row.visible.filter((each) => each).length;
     const notes = share[share.length - 1] > 0 ? [`${most} of ${scene.groups.length} ${unit} carry 80 % of what lifts the attended keys over the rest`]
       : [seen === 1 ? "this query may look at one key only, so no neuron decides" : "the keys are attended to alike: no neuron lifts one over the rest"];
