@@ -15,7 +15,9 @@ from torch import Tensor, nn
 
 from headscope.capture.call import Kind, allowed
 
-_CROSS = re.compile(r"cross_?att|crossattention|encoder_attn|encdecattention|enc_dec|xattn", re.I)
+_CROSS = re.compile(
+    r"cross_?att|crossattention|encoder_attn|encdecattention|enc_dec|xattn|multihead_attn$", re.I
+)
 _LANGUAGE = re.compile(r"(^|\.)language_model(\.|$)")  # beside a tower for pictures or sound
 _DECODER = re.compile(r"(^|\.)(text_)?decoder(\.|$)", re.I)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from headscope.errors import BadInput
 from headscope.models.installed import check_transformers
 from headscope.models.open import check_fit, open_model, open_own_tokenizer
 from headscope.models.placement import check_loaded, place
+from headscope.models.plain import PlainModel, is_plain, tokenizer_of
 from headscope.models.unwrap import unwrap
 from headscope.reading.scope import Scope
 
@@ -31,7 +33,9 @@ def load(
     """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have.
 
     Objects may be wrapped (PEFT, torch.compile, DataParallel, accelerate, SentenceTransformer, a
-    pipeline, a Trainer): the model inside is read. `tokenizer` is one, or a folder or name;
+    pipeline, a Trainer): the model inside is read. A module of plain torch that attends by
+    nn.MultiheadAttention is read too, with a tokenizer, or the list of its tokens, or neither
+    (scope.read_inputs). `tokenizer` is one, or a folder or name;
     `processor` what prepares pictures or sounds, looked for beside the model unless given.
     """
     check_transformers()
@@ -68,6 +72,8 @@ def _of_object(
 ) -> Scope:
     model, own_tokenizer = unwrap(given)
     tokenizer = tokenizer if tokenizer is not None else own_tokenizer
+    if is_plain(model):
+        return _of_plain(model, tokenizer, device, dtype, name)
     if not isinstance(model, nn.Module) or not hasattr(model, "config"):
         raise BadInput(
             f"{type(given).__name__} is not a transformers model; give a model, a folder or a name."
@@ -83,3 +89,18 @@ def _of_object(
     model = place(model, device, dtype)
     shown = name or getattr(model.config, "_name_or_path", "") or type(model).__name__
     return Scope(model, tokenizer, Path(shown).name if Path(shown).is_absolute() else shown)
+
+
+def _of_plain(
+    module: nn.Module,
+    tokens: Any,
+    device: str | torch.device | None,
+    dtype: torch.dtype | str | None,
+    name: str | None,
+) -> Scope:
+    """`tokens` is a tokenizer, or the tokens in the order of their numbers, or a mapping."""
+    listed = isinstance(tokens, (list, tuple, Mapping))
+    tokenizer = tokenizer_of(tokens) if listed else tokens
+    check_loaded(module)
+    model = PlainModel(place(module, device, dtype))
+    return Scope(model, tokenizer, name or type(module).__name__)

@@ -2,7 +2,8 @@
 
 A family file has `taps(module) -> context manager | None`: what to do, for the length of a
 capture, to one module of a model; None when the module is not of its family. Other packages add
-such modules through the entry point group `headscope.families`.
+such modules through the entry point group `headscope.families`. One with `PLAIN_TORCH` is for
+models outside transformers: those inside that use torch's own attention do so for a pooler.
 """
 
 from __future__ import annotations
@@ -25,11 +26,19 @@ def taps(model: nn.Module) -> Generator[None]:
     with contextlib.ExitStack() as undo:
         modules = list(model.modules())
         for family in _families():
+            if getattr(family, "PLAIN_TORCH", False) and _of_transformers(model):
+                continue
             for module in modules:
                 tap = family.taps(module)
                 if tap is not None:
                     undo.enter_context(tap)
         yield
+
+
+def _of_transformers(model: nn.Module) -> bool:
+    from transformers import PreTrainedModel
+
+    return isinstance(model, PreTrainedModel)
 
 
 @functools.cache
