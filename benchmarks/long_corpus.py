@@ -44,8 +44,9 @@ def peaks_of_others():
         try:
             number = int(status.parent.name)
             if number != os.getpid() and os.getsid(number) == os.getsid(0):
-                yield int(status.read_text().partition("VmHWM:")[2].split()[0])
-        except (OSError, IndexError):
+                told = dict(line.split(":", 1) for line in status.read_text().splitlines())
+                yield int(told.get("VmHWM", told["VmRSS"]).split()[0])
+        except (OSError, KeyError, ValueError):
             pass  # it has just ended
 
 

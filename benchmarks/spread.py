@@ -4,7 +4,8 @@
 
 A decoder with random weights is loaded whole on the GPU, then so that half of its layers stay in
 main memory (`device_map` with little memory allowed, by accelerate), then with weights of 8 and of
-4 bits where bitsandbytes or torchao is installed. Each is set against the model itself with
+4 bits where bitsandbytes, torchao or quanto is installed, or what transformers' own 8-bit floats
+need. Each is set against the model itself with
 `output_attentions`; a survey, an edit and a generation are done as well. `--small` is the same on a
 CPU, where the other device is the disk.
 """
@@ -68,17 +69,30 @@ def ways(small: bool, layers: int, disk: Path) -> dict[str, Callable[[], dict[st
         config = TorchAoConfig(Int8WeightOnlyConfig())
         return {"device_map": {"": first}, "quantization_config": config}
 
+    def floats() -> dict[str, Any]:
+        from transformers import FineGrainedFP8Config
+
+        return {"device_map": {"": first}, "quantization_config": FineGrainedFP8Config()}
+
+    def quanto() -> dict[str, Any]:
+        need("optimum.quanto")
+        from transformers import QuantoConfig
+
+        return {"device_map": {"": first}, "quantization_config": QuantoConfig(weights="int8")}
+
     return {
         "whole": lambda: {"device_map": {"": first}},
         "half of the layers elsewhere": half,
         "8 bits (bitsandbytes)": lambda: bits(8),
         "4 bits (bitsandbytes)": lambda: bits(4),
         "8 bits (torchao)": torchao,
+        "8 bits (quanto)": quanto,
+        "8-bit floats (transformers)": floats,
     }
 
 
 def need(package: str) -> None:
-    if importlib.util.find_spec(package) is None:
+    if importlib.util.find_spec(package.partition(".")[0]) is None:
         raise ImportError(f"{package} is not installed")
 
 
