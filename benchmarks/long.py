@@ -120,7 +120,7 @@ def main() -> None:
     asked = options.parse_args()
     if asked.random:
         with tempfile.TemporaryDirectory() as folder:
-            rows = measured(made_up(folder), asked.tokens)
+            rows = measured(made_up(folder), asked.tokens, "bfloat16")
     else:
         rows = measured(asked.model or str(packaged()), asked.tokens)
     for row in rows:
@@ -131,8 +131,8 @@ def main() -> None:
         asked.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def measured(model: str, lengths: list[int]) -> list[dict[str, Any]]:
-    session = Session(Models([model]))
+def measured(model: str, lengths: list[int], dtype: str | None = None) -> list[dict[str, Any]]:
+    session = Session(Models([model], dtype=dtype))
     name = session.models.default
     scope = session.models.scope(name)
     scope.read("The cat sat on the mat.")  # what is done once per model is done

@@ -1,6 +1,6 @@
 """From text to table on a GPU, against the forward passes alone.
 
-    PYTHONPATH=src python benchmarks/text_gpu.py [--corpus FILE] [--megabytes 60] [--out FILE]
+    PYTHONPATH=src python benchmarks/text_gpu.py [--corpus FILE] [--megabytes 200] [--out FILE]
 
 BERT-base shape, random weights, bfloat16. Three corpora: pairs of sentences of 128 and 512 tokens
 in a list, and a text file read in windows of 128 tokens (`--corpus`, repeated until it has so many
@@ -133,8 +133,8 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--corpus", type=Path)
-    options.add_argument("--megabytes", type=float, default=60)
-    options.add_argument("--pairs", type=int, default=262_144, help="of 128 tokens")
+    options.add_argument("--megabytes", type=float, default=200)
+    options.add_argument("--pairs", type=int, default=1_048_576, help="of 128 tokens")
     options.add_argument("--out", type=Path)
     options.add_argument("--device", default="cuda")
     options.add_argument("--small", action="store_true")

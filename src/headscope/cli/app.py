@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headscope.cli import options
 from headscope.cli.console import err
 from headscope.errors import BadInput, HeadscopeError
 
@@ -41,6 +42,7 @@ def open_app(
         ),
     ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    dtype: options.Dtype = None,
     atlas: Annotated[
         str | None, typer.Option(help="An atlas of the first model, to go to and back.")
     ] = None,
@@ -63,14 +65,14 @@ def open_app(
         f"headscope is starting at {where}  (Ctrl-C stops it)", highlight=False, soft_wrap=True
     )
     hosts = {*LOCAL, host, *_own_names(host), *(allow_host or [])} - set(EVERYWHERE)
-    serve(listening, hosts, model or [], device, token, where if browser else None, atlas)
+    serve(listening, hosts, model or [], (device, dtype), token, where if browser else None, atlas)
 
 
 def serve(
     listening: socket.socket,
     hosts: set[str],
     models: list[str],
-    device: str | None,
+    on: tuple[str | None, str | None],  # device and dtype
     token: str | None,
     open_at: str | None,
     atlas: str | None = None,
@@ -84,7 +86,7 @@ def serve(
     from headscope.surfaces.app.guard import Application, Guard
     from headscope.surfaces.app.start.kept import load, place
 
-    where = place(models, device) if atlas is None else None
+    where = place(models, *on) if atlas is None else None
     kept = load(where)
 
     def make(stage: Stage) -> Application:
@@ -93,7 +95,7 @@ def serve(
         from headscope.surfaces.app.server import routes_over, session_over
         from headscope.surfaces.app.start.first_screen import keep_screen, taken_up
 
-        known = Models(models, device)
+        known = Models(models, *on)
         stage.doing = f"opening {known.default}"
         known.open(known.default)
         session = session_over(known, None if atlas is None else Atlas.load(atlas))

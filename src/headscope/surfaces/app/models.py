@@ -20,8 +20,10 @@ BUNDLED = "bundled"
 class Models:
     """Each model is opened once, when first asked for; requests name it by id, never by path."""
 
-    def __init__(self, names: Sequence[str] = (), device: str | None = None) -> None:
-        self._device = device
+    def __init__(
+        self, names: Sequence[str] = (), device: str | None = None, dtype: str | None = None
+    ) -> None:
+        self._device, self._dtype = device, dtype
         self._sources: dict[str, str | None] = {BUNDLED: None}
         for name in names:
             self._sources.setdefault(_identifier(name, self._sources), name)
@@ -51,7 +53,9 @@ class Models:
     def scope(self, name: str) -> Scope:
         with self.lock(name):
             if name not in self._scopes:
-                self._scopes[name] = load(self._sources[name], device=self._device)
+                self._scopes[name] = load(
+                    self._sources[name], device=self._device, dtype=self._dtype
+                )
             return self._scopes[name]
 
     def _known(self, name: str) -> str:

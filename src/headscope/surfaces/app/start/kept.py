@@ -88,7 +88,7 @@ def load(path: Path | None) -> FirstScreen | None:
         return None
 
 
-def place(models: Sequence[str], device: str | None) -> Path | None:
+def place(models: Sequence[str], device: str | None, dtype: str | None = None) -> Path | None:
     """Where the first screen of these models is kept; None where that cannot be known yet.
 
     The name tells everything the answers depend on: this package's files, the model's files, the
@@ -99,7 +99,7 @@ def place(models: Sequence[str], device: str | None) -> Path | None:
         folders.append(Path(models[-1]))  # the one the app opens on
     if not all(folder.is_dir() for folder in folders):
         return None
-    known: list[Any] = [sys.version, list(models), device]
+    known: list[Any] = [sys.version, list(models), device, dtype]
     known += [(name, _version(name)) for name in _DECIDING]
     known += [_files(folder) for folder in folders]
     name = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
