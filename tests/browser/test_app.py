@@ -17,10 +17,16 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def address(tiny_bert, tiny_llama) -> Iterator[str]:
-    """A real server on loopback, with tiny models in the place of those it would load."""
-    models = Models(["writer", "tiny"])
-    models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
+def models(tiny_bert, tiny_llama) -> Models:
+    """Tiny models in the place of those the server would load."""
+    known = Models(["writer", "tiny"])
+    known._scopes = {"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
+    return known
+
+
+@pytest.fixture(scope="module")
+def address(models: Models) -> Iterator[str]:
+    """A real server on loopback."""
     listening = _listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -135,3 +141,36 @@ def test_another_model_can_be_chosen_and_a_head_switched_off(app):
         switch.click()
     assert answered.value.ok
     assert app.errors == []
+
+
+def test_a_reading_that_waits_shows_its_place_and_can_be_cancelled(app, models: Models) -> None:
+    before = app.tokens()
+    go, waiting = threading.Event(), threading.Event()
+
+    def other_reader() -> None:
+        with models.lock(models.default):
+            waiting.set()
+            go.wait(30)
+
+    others = [threading.Thread(target=other_reader) for _ in range(2)]
+    others[0].start()
+    waiting.wait(10)
+    others[1].start()
+    try:
+        boxes = app.page.locator("input[type=text], textarea").filter(visible=True)
+        boxes.nth(0).fill("a dog ran to the house")
+        app.page.get_by_role("button", name="read", exact=True).click()
+        queue = app.page.locator(".queue[data-before]")
+        queue.wait_for()
+        assert queue.locator("span").inner_text() == "2 readings are before this one."
+        with app.page.expect_response(lambda reply: "/api/cancel" in reply.url) as answer:
+            queue.locator("[data-control=cancel]").click()
+        assert answer.value.json() == {"cancelled": True}
+        queue.wait_for(state="hidden")
+    finally:
+        go.set()
+        for other in others:
+            other.join(30)
+    assert app.tokens() == before  # what was on screen stays
+    app.read("a dog ran to the house")  # and the model is free again
+    assert "dog" in app.tokens() and app.errors == []

@@ -18,7 +18,7 @@ from headscope.statistics.survey.feeding.helpers import Helpers
 from headscope.statistics.survey.in_order import Rules, in_order
 from headscope.statistics.survey.portion import Late, Settings, new_tally, read_batches
 
-MOST = 10  # processes: an H200 reads what two to eight of them prepare, by how texts are cut
+MOST = 6  # processes; each prepares about half as much as an H200 reads of BERT-base
 HELD = 8  # portions of a shard that wait for an earlier shard
 FEW = 4  # shards for each process, below which starting it does not pay
 
