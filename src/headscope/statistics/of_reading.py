@@ -24,7 +24,7 @@ from headscope.statistics.kernels.blocks import Reduced, from_layers
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 
-MOST = 2**24  # row features held at once
+MOST = 2**26  # row features held at once: what pairs of tokens are is asked anew for every so many
 LARGE = 2**27  # weights from which on a GPU that is at hand makes them
 FREE = 4 * 2**30  # bytes of its memory that must be free
 Values = Mapping[str, NDArray[np.float64]]
@@ -73,8 +73,7 @@ def _device(part: Part) -> torch.device:
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
     """The row features of some layers at a time, as many as take little memory."""
     each = part.heads * len(plan.names) * len(part.query)
-    most = MOST if plan.grid.key.ids.device.type == "cpu" else 4 * MOST
-    step = max(1, most // max(1, each))
+    step = max(1, MOST // max(1, each))
     for start in range(0, len(part.layers), step):
         some = part.layers[start : start + step]
         heads = [(layer.layer, head) for layer in some for head in range(_heads(layer))]
