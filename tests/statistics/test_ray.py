@@ -62,6 +62,28 @@ def test_ray_gives_the_table_of_one_machine(cluster, tiny_bert):
     assert (here.distances().values == there.distances().values).all()
 
 
+def test_an_atlas_over_ray_is_the_same_file_also_when_it_was_stopped(cluster, tiny_bert, tmp_path):
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    def made(name, engine, progress=False, **options):
+        path = tmp_path / name
+        hs.atlas(
+            tiny_bert, TEXTS, output=path, engine=engine, chunk=5, progress=progress, **options
+        )
+        return path.read_bytes()
+
+    here = made("here.atlas", "local")
+    assert made("there.atlas", "ray", workers=2) == here
+    with pytest.raises(hs.Stopped):
+        made("stopped.atlas", "ray", stop, workers=2)
+    assert made("stopped.atlas", "ray", workers=2) == here
+
+
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tiny_bert, tmp_path):
     marker = tmp_path / "killed"
 

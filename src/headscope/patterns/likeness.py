@@ -22,10 +22,11 @@ class Likeness:
         self._table = normalize(table.detach().float() - table.detach().float().mean(0), dim=1)
 
     def __call__(self, grid: Grid, queries: slice) -> Tensor:
-        """b tq s."""
+        """b tq s, to five digits: what lies below is rounding, and must not rank two places of one
+        token, which are equally alike."""
         table = self._table.to(grid.key.ids.device)
         query = table[grid.query.ids[:, queries].clamp(min=0)]
-        return query @ table[grid.key.ids.clamp(min=0)].transpose(1, 2)
+        return (query @ table[grid.key.ids.clamp(min=0)].transpose(1, 2)).round_(decimals=5)
 
 
 def likeness_of(scope: Scope) -> Likeness | None:

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.statistics.features.grid import Grid
-from headscope.statistics.kernels.scores import row_weights, rows_of_texts
+from headscope.statistics.kernels.scores import block_weights, rows_of_texts
 
+BLOCK = 128  # queries made together on a processor
 MOST = 2**26  # keys' numbers held at once on a GPU: 256 MB
 KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights where not rebuilt
 
@@ -58,12 +59,18 @@ class Heaviest:
         if self._grid.key.ids.is_cuda:
             yield from self._rows_of_texts(call, own, row * self._queries + query, head)
             return
-        starts = np.searchsorted(row, np.arange(len(self._grid.documents) + 1))
-        for document in np.flatnonzero(np.diff(starts)):
-            some = slice(int(starts[document]), int(starts[document + 1]))
-            asked, which = np.unique(query[some], return_inverse=True)
-            made = row_weights(call, own, self._grid, int(document), torch.from_numpy(asked))
-            yield some, made[torch.from_numpy(head[some]), torch.from_numpy(which)]
+        # whole blocks of queries, whoever is asked for: a product's last bit depends on its shape,
+        # and what is asked for on what came before, which is not the same for every worker
+        blocks = -(-self._queries // BLOCK)
+        stretch, starts = np.unique(row * blocks + query // BLOCK, return_index=True)
+        for which, start, end in zip(stretch, starts, [*starts[1:], len(row)], strict=True):
+            document, block = divmod(int(which), blocks)
+            some, first = slice(int(start), int(end)), block * BLOCK
+            queries = slice(first, min(first + BLOCK, self._queries))
+            one = slice(document, document + 1)
+            made = own[one, :, queries] if own is not None else None
+            made = block_weights(call, self._grid, one, queries) if made is None else made.float()
+            yield some, made[0, torch.from_numpy(head[some]), torch.from_numpy(query[some] - first)]
 
     def _rows_of_texts(
         self, call: Call, own: Tensor | None, place: NDArray[np.int64], head: NDArray[np.int64]
