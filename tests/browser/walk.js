@@ -123,11 +123,22 @@ globalThis.headscopeWalk = (() => {
     return JSON.stringify([host.headscope.status, stage.innerText.replace(/\s+/g, " "), canvases]);
   }
 
+  /** Painted, and painted again to the same measures; a picture that still moves is given a third round. */
   async function settle(host) {
+    let before = "";
     for (let round = 0; round < 3; round++) {
       await host.headscope.painted();
       await frames(1);
+      const now = measures(host);
+      if (now === before) return;
+      before = now;
     }
+  }
+
+  function measures(host) {
+    const stage = host.shadowRoot.querySelector(".stage");
+    const parts = [stage, ...stage.querySelectorAll("*")].map((each) => `${each.scrollWidth}×${each.scrollHeight}`);
+    return [host.headscope.status, ...parts].join(" ");
   }
 
   async function go(host, name) {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -96,3 +98,19 @@ def test_the_app_listens_on_loopback_unless_told():
     assert inspect.signature(open_app).parameters["host"].default == "127.0.0.1"
     with _listen("127.0.0.1", 0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_stop_while_a_model_is_being_opened_ends_without_tearing_torch_down() -> None:
+    code = (
+        "import atexit, sys, threading, time; from headscope.cli import main\n"
+        "from headscope.surfaces.app.front import STARTING\n"
+        "atexit.register(print, 'torn down'); sys.argv = ['headscope', '--version']\n"
+        "if NAME:\n"
+        "    threading.Thread(target=time.sleep, args=(60,), name=NAME, daemon=True).start()\n"
+        "main()"
+    )
+    for name, torn_down in (("STARTING", False), ("''", True)):
+        words = [sys.executable, "-c", code.replace("NAME", name)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and done.stdout.startswith("headscope 0"), done.stderr
+        assert ("torn down" in done.stdout) is torn_down

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import warnings
 
 import numpy as np
@@ -174,3 +175,12 @@ def test_harm_has_one_colour_whether_more_or_less_is_better():
     worse_score, worse_loss = scores.cmap(scores.norm(-1.0)), losses.cmap(losses.norm(1.0))
     np.testing.assert_allclose(worse_score, worse_loss, atol=0.01)
     assert worse_score[0] > worse_score[2]  # orange, not blue
+
+
+def test_a_fallback_font_that_has_no_bold_costs_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("matplotlib.font_manager")
+    sentence = "findfont: Failed to find font weight %s for %s, now using %s."
+    logger.warning(sentence, "bold", "IPAGothic", 400)
+    assert caplog.messages == []
+    logger.warning(sentence, "bold", "Own", 400)
+    assert len(caplog.messages) == 1

@@ -11,6 +11,7 @@ import os
 import pkgutil
 import signal
 import sys
+import threading
 from typing import Any
 
 import typer
@@ -104,7 +105,17 @@ def main() -> None:
     except KeyboardInterrupt:  # one more, while the first was being told
         code = _ended("Stopped.", 130)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is done: another one need not be told
+    if _busy_behind():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
+
+
+def _busy_behind() -> bool:
+    """Whether threads of the app may still be in torch, which aborts when they are torn down."""
+    names = ("headscope start", "AnyIO worker thread")
+    return any(thread.name.startswith(names) for thread in threading.enumerate())
 
 
 def run(words: list[str]) -> int:
@@ -159,7 +170,8 @@ def unforeseen(error: Exception) -> str:
 def _misuse(error: Any) -> str:
     said = error.format_message().strip().rstrip(".")
     context = getattr(error, "ctx", None)
-    return f"{said}; see {context.command_path if context else 'headscope'} --help."
+    asked = f"{context.command_path if context else 'headscope'} --help."
+    return f"{said} See {asked}" if said.endswith("?") else f"{said}; see {asked}"
 
 
 def _ended(sentence: str, code: int) -> int:

@@ -82,7 +82,7 @@ def serve(
 
     import uvicorn
 
-    from headscope.surfaces.app.front import HEADERS, Front, Stage
+    from headscope.surfaces.app.front import HEADERS, STARTING, Front, Stage
     from headscope.surfaces.app.guard import Application, Guard
     from headscope.surfaces.app.start.kept import load, place
 
@@ -107,7 +107,7 @@ def serve(
             if fresh and where is not None:
                 keep_screen(session, where)
 
-        threading.Thread(target=afterwards, daemon=True).start()
+        threading.Thread(target=afterwards, name=STARTING, daemon=True).start()
         return routes_over(session)
 
     app = Guard(Front(make, kept), hosts, HEADERS, token)

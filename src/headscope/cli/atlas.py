@@ -93,7 +93,8 @@ def _summary(found: Atlas) -> None:
     labelled = found.labels.groupby(["kind", "layer", "head"]).ngroups
     out.print(
         f"{about['segments']:,} segments, {about['tokens']:,} tokens, "
-        f"{len(found.frame('examples')):,} places; {labelled} heads labelled.",
+        f"{len(found.frame('examples')):,} places; "
+        f"{labelled} {'head' if labelled == 1 else 'heads'} labelled.",
         highlight=False,
     )
     if found.has_text:

@@ -7,6 +7,7 @@ shown as a box here, and told once for a script, so that it costs no page of war
 from __future__ import annotations
 
 import contextlib
+import logging
 import unicodedata
 import warnings
 from functools import lru_cache
@@ -49,6 +50,15 @@ _WANTED = (
 )
 
 _FIRST_CJK = _WANTED.index("Noto Sans CJK SC")
+
+
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """Not that a family kept for its characters has no bold: nothing in the figure hangs on it."""
+    said = record.getMessage()
+    return "Failed to find font weight" not in said or not any(name in said for name in _WANTED)
+
+
+logging.getLogger("matplotlib.font_manager").addFilter(_worth_saying)
 
 
 class FontWarning(Warning):

@@ -20,6 +20,7 @@ from headscope.surfaces.app.start.kept import FirstScreen
 from headscope.surfaces.bundle import bundle, further_script
 
 SCRIPT = b"text/javascript; charset=utf-8"
+STARTING = "headscope start"  # the name of threads that open models and read behind the page
 PATIENCE = 1.5  # seconds for a page to ask for the kept first screen before torch is imported
 
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
@@ -79,7 +80,7 @@ class Front:
         self._shown = threading.Event()
         self._app: Application | None = None
         self._made = threading.Event()
-        threading.Thread(target=self._start, args=(make,), daemon=True).start()
+        threading.Thread(target=self._start, args=(make,), name=STARTING, daemon=True).start()
 
     def _start(self, make: Callable[[Stage], Application]) -> None:
         if self._kept is not None:
