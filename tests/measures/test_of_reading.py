@@ -72,14 +72,14 @@ def test_a_text_of_thousands_of_tokens_is_labelled_without_whole_maps(tiny_llama
     lean = tiny_llama.read(text, keep=("q", "k"), truncate=True)
 
     made: list[int] = []
-    own = LayerAttention.compute_weights
+    own = LayerAttention.weights_on
 
-    def counted(self, heads=slice(None), queries=slice(None), keys=None):
-        weights = own(self, heads, queries, keys)
-        made.append(weights.size)
+    def counted(self, device, heads=slice(None), queries=slice(None), keys=None):
+        weights = own(self, device, heads, queries, keys)
+        made.append(weights.numel())
         return weights
 
-    monkeypatch.setattr(LayerAttention, "compute_weights", counted)
+    monkeypatch.setattr(LayerAttention, "weights_on", counted)
     monkeypatch.setattr("headscope.statistics.kernels.blocks.MOST", 4096)
     found = quick_table(lean)
     assert made and max(made) <= 4096
