@@ -40,7 +40,8 @@ In the code, `minilm` and `smollm2` are the paths of those models on disk (the p
 `requirements/models.txt` carry them), `whisper` is Whisper base, opened (it is unpacked by
 `requirements/fetch_data.py`), `recording` is what a voice of espeak-ng makes of the sentence
 `spoken`, and `picture` is a handwritten digit of the kind that `training.vision.digits.draw` makes;
-everything else comes with headscope.
+`bundled_atlas` is that of `headscope.atlas.bundled`, and `pages` are the paragraphs of this
+documentation (`training.bundled_atlas.texts()`). Everything else comes with headscope.
 """
 
 
@@ -48,8 +49,10 @@ def index() -> str:
     """The page that lists every entry; the site adds links to live pages where they are."""
     parts = [HEAD]
     for entry in ENTRIES:
-        code = f"reading = {entry.reading}\n{entry.view}.save({entry.slug + '.html'!r})".replace(
-            "'", '"'
+        code = (
+            f"{entry.made} = {entry.reading}\n{entry.view}.save({entry.slug + '.html'!r})".replace(
+                "'", '"'
+            )
         )
         parts.append(
             f"## {entry.title}\n{entry.sentence}\n\n"
@@ -70,10 +73,14 @@ def weights(name: str) -> Path | None:
 
 def names() -> dict[str, Any]:
     """What the lines of the entries may use."""
+    from headscope.atlas.bundled import bundled_atlas
+    from training.bundled_atlas import texts
     from training.vision.digits import draw
 
     return {
         "hs": hs,
+        "bundled_atlas": bundled_atlas,
+        "pages": texts(),
         "picture": draw(1, seed=11, held_out=True).pixels[0],
         **{name: weights(name) for name in WEIGHTS},
     }
@@ -98,15 +105,15 @@ def make(wanted: list[Entry]) -> list[Entry]:
     known = names()
     if any(entry.needs == "whisper" for entry in wanted):
         known |= sound_names()
-    known["hs"].load = cache(hs.load)  # thirty pages, four models
+    known["hs"].load = cache(hs.load)  # forty pages, four models
     (FOLDER / "pages").mkdir(parents=True, exist_ok=True)
     made: list[Entry] = []
     for entry in wanted:
         if entry.needs and known[entry.needs] is None:
             print(f"{entry.slug}: left out, {entry.needs} is not installed")
             continue
-        reading = eval(entry.reading, known)
-        view = eval(entry.view, {**known, "reading": reading})
+        made_of = eval(entry.reading, known)
+        view = eval(entry.view, {**known, entry.made: made_of})
         path = view.save(FOLDER / "pages" / f"{entry.slug}.html")
         print(f"{entry.slug}: {path.stat().st_size / 1e3:,.0f} KB")
         made.append(entry)

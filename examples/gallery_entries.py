@@ -1,8 +1,8 @@
 """What the gallery shows: a reading, a view of it, and one sentence about it, thirty times.
 
 `reading` and `view` are lines of Python as the page prints them; they are run as they stand, with
-`minilm`, `smollm2` and `whisper` as those models, `picture` as a handwritten digit and
-`recording` as the sentence `spoken`.
+`minilm`, `smollm2` and `whisper` as those models, `picture` as a handwritten digit, `recording` as
+the sentence `spoken` and `pages` as the paragraphs of this documentation.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ class Entry(NamedTuple):
     sentence: str
     reading: str
     view: str
+
+    @property
+    def made(self) -> str:
+        """What the first line makes."""
+        return "atlas" if "atlas(" in self.reading else "reading"
 
     @property
     def needs(self) -> str:
@@ -273,4 +278,27 @@ REAL = (
         "hs.prediction_view(reading)",
     ),
 )
-ENTRIES = (*BUNDLED, *PICTURES, *SOUNDS, *REAL)
+ATLASES = (
+    Entry(
+        "atlas",
+        "The atlas of the bundled model",
+        "Every head over headscope's own documentation, and the texts behind its numbers.",
+        "bundled_atlas()",
+        "hs.atlas_view(atlas)",
+    ),
+    Entry(
+        "atlas-minilm",
+        "The atlas of MiniLM",
+        "72 heads over the same pages, as a map: heads that attend alike stand near each other.",
+        "hs.atlas(hs.load(minilm), pages, max_tokens=128)",
+        'hs.atlas_view(atlas, per_head=120, panels="clusters")',
+    ),
+    Entry(
+        "atlas-smollm2",
+        "The atlas of SmolLM2",
+        "270 heads of a decoder over the same pages, layer by layer.",
+        "hs.atlas(hs.load(smollm2), pages, limit=100, max_tokens=64)",
+        'hs.atlas_view(atlas, per_head=40, panels="layers")',
+    ),
+)
+ENTRIES = (*BUNDLED, *PICTURES, *SOUNDS, *REAL, *ATLASES)

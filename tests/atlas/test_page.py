@@ -3,17 +3,23 @@ from the corpus stays text."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.views.of_heads.head_page import sentence
+from tests.atlas.conftest import texts
 from tests.browser.conftest import chromium, new_page, show
+from tests.browser.test_access import violations
 from tests.views.decoding import Container
 
 __all__ = ["chromium", "new_page", "show"]
 HOSTILE = "<img src=x onerror=alert(1)>"
+# ends a script, runs in a spreadsheet, turns the line round, and fills it
+NASTY = ("</script><script>alert(1)</script>", '=HYPERLINK("x")', "\u202eabc\u2066", "w" * 20_000)
 HEADS_SHOWN = "[...document.querySelector('[data-headscope]').shadowRoot.querySelectorAll('{}')]"
 
 
@@ -21,12 +27,16 @@ HEADS_SHOWN = "[...document.querySelector('[data-headscope]').shadowRoot.querySe
 def hostile(atlas):
     """The same atlas over texts that would run, were they ever markup."""
     documents = atlas.frame("documents").copy()
-    documents["tokens"] = [[HOSTILE] * len(tokens) for tokens in documents["tokens"]]
+    spelled = (HOSTILE, *NASTY)
+    documents["tokens"] = [
+        [spelled[at % len(spelled)] for at in range(len(tokens))] for tokens in documents["tokens"]
+    ]
     names = ("heads", "labels", "examples", "deciles", "profiles", "distances", "groups")
     tables = {name: atlas.frame(name) for name in names if atlas.has(name)}
     profiles = tables["profiles"]
     of_tokens = profiles["profile"].str.endswith("token")
     tables["profiles"] = profiles.assign(name=profiles["name"].mask(of_tokens, HOSTILE))
+    tables["labels"] = tables["labels"].assign(label=NASTY[1], labelled=True)
     return hs.Atlas({**atlas.description, "model": HOSTILE}, {**tables, "documents": documents})
 
 
@@ -77,12 +87,14 @@ def test_only_an_atlas_has_an_atlas_view(tiny_bert):
         hs.atlas_view(tiny_bert.read("the cat sat."))
 
 
-def test_an_atlas_without_text_shows_places(atlas, tmp_path):
-    bare = hs.Atlas({**atlas.description, "text": False}, {
-        name: atlas.frame(name) for name in ("heads", "labels", "examples", "deciles", "profiles")
-    })  # fmt: skip
+def test_an_atlas_without_text_shows_places_and_its_page_holds_no_token(tiny_bert, tmp_path):
+    corpus = texts(8)
+    bare = hs.atlas(tiny_bert, corpus, text=False, top=3, progress=False)
     assert hs.atlas_view(bare).data.header["atlas"]["texts"] is None
-    assert bare.page(tmp_path / "atlas.html").stat().st_size > 10_000
+    page = bare.page(tmp_path / "atlas.html").read_text("utf-8")
+    data = page[: page.index('<script type="module">')]  # what follows is the front end
+    told = r"\b(house|tree|green|blue)\b"
+    assert re.search(told, str(corpus)) and not re.search(told, data)
 
 
 @pytest.mark.browser
@@ -106,7 +118,7 @@ def test_a_brush_chooses_the_heads_inside_it(show, atlas):
 
 
 @pytest.mark.browser
-def test_the_texts_on_screen_are_the_examples_and_inert(show, atlas, hostile):
+def test_the_texts_on_screen_are_the_examples(show, atlas):
     page = show(hs.atlas_view(atlas, layer=1, head=1)).page
     truth = atlas.examples(1, 1)
     places = (
@@ -116,11 +128,28 @@ def test_the_texts_on_screen_are_the_examples_and_inert(show, atlas, hostile):
     marked = HEADS_SHOWN.format(".at-examples li .query") + ".map(each => each.textContent)"
     expected = [token.removeprefix("##") for token in truth["query_token"]]
     assert [each.removeprefix("##") for each in page.evaluate(marked)] == expected
-    seen = show(hs.atlas_view(hostile))
-    seen.page.on("dialog", lambda dialog: pytest.fail(f"a token ran: {dialog.message}"))
-    assert seen.page.locator("img").count() == 0
-    assert HOSTILE in seen.page.locator(".at-examples li").first.inner_text()
-    assert seen.errors == []
+
+
+@pytest.mark.browser
+def test_text_that_would_run_is_shown_and_taken_along_as_text(show, hostile):
+    seen = show(hs.atlas_view(hostile, layer=1, head=1))
+    page = seen.page
+    page.on("dialog", lambda dialog: pytest.fail(f"a token ran: {dialog.message}"))
+    assert page.locator("img").count() == 0
+    shown = page.locator(".at-examples").inner_text()
+    assert HOSTILE in shown and NASTY[0] in shown
+    assert "\u202e" not in shown and "\\u202e" in shown  # said, not obeyed
+    assert len(shown) < 20_000  # a token without end is cut short
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("[data-row='1-1'] button").hover()
+    page.locator("circle[data-point='1-1']").hover()
+    with page.expect_download() as found:
+        page.locator("[data-control=csv]").click()
+    rows = found.value.path().read_text("utf-8").splitlines()
+    assert re.fullmatch(r"[\w.-]+-heads\.csv", found.value.suggested_filename)
+    assert rows[1].split(",")[2].startswith("\"'=HYPERLINK(")  # a quote before it: never a formula
+    seen = show(hs.head_scatter(hostile))
+    assert seen.page.locator("img").count() == 0 and seen.errors == []
 
 
 def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
@@ -181,3 +210,31 @@ def test_clusters_layers_and_what_switching_off_does_are_seen_and_linked(show, a
     assert len(page.evaluate(circles)) == layers * heads
     assert page.evaluate(cells) == names  # what is chosen stays
     assert seen.errors == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_walked_by_keyboard_and_axe_finds_nothing(show, atlas, ablation, scheme):
+    view = hs.atlas_view(atlas, layer=0, head=1, ablations=ablation)
+    seen = show(view, color_scheme=scheme)
+    page = seen.page
+    found = {}
+    for panels in ("heads", "clusters", "layers"):
+        seen.set(panels=panels)
+        found[panels] = violations(page)
+    assert {name: bad for name, bad in found.items() if bad} == {}
+    page.locator(".sc-plot").focus()
+    page.keyboard.press("ArrowDown")
+    page.locator(".at-page h2", has_text="Head 1-1").wait_for()
+    page.keyboard.press("Space")
+    rows = HEADS_SHOWN.format("[data-row]") + ".map(each => each.dataset.row)"
+    assert page.evaluate(rows) == ["1-1"]
+    page.keyboard.press("Escape")
+    page.locator("[data-row='0-2'] button").focus()
+    page.keyboard.press("Enter")
+    page.locator(".at-page h2", has_text="Head 0-2").wait_for()
+    page.locator("[data-decile='4']").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("[data-decile='4']").get_attribute("aria-pressed") == "true"
+    inside = "document.querySelector('[data-headscope]').shadowRoot.activeElement?.dataset.decile"
+    assert page.evaluate(inside) == "4", "the focus stays where it was"

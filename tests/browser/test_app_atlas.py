@@ -60,7 +60,7 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
 ):
     page, errors = opened(new_page, address)
     page.locator("[data-control=atlas]").click()
-    page.locator(".at-page h3", has_text="Head 1-2").wait_for()  # the head in hand, not another
+    page.locator(".at-page h2", has_text="Head 1-2").wait_for()  # the head in hand, not another
     examples = atlas.examples(1, 2)
     first = page.locator(".at-examples li").first
     assert first.get_attribute("data-document") == str(examples["document"].iloc[0])
@@ -74,13 +74,13 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     assert [word.removeprefix("##") for word in words] == [w.removeprefix("##") for w in shown]
     assert "layer=1" in page.url and "head=2" in page.url
     page.locator("[data-control=atlas]").click()
-    page.locator(".at-page h3", has_text="Head 1-2").wait_for()
+    page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     page.locator("[data-control=opens]").select_option("matrix")
     page.locator(".at-examples li").first.locator(".at-text").click()
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()
     assert "view=matrix" in page.url and f"query={examples['query'].iloc[0]}" in page.url
     page.locator("[data-control=atlas]").click()
-    page.locator(".at-page h3", has_text="Head 1-2").wait_for()
+    page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     page.locator("[data-control=atlas]").click()  # back to the reading
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()
     assert errors == []

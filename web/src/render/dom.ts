@@ -17,12 +17,13 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
 }
 
 const short: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
-const escaped = (c: string) => short[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`;
+const hex = (c: string) => c.charCodeAt(0).toString(16);
+const escaped = (c: string) => short[c] ?? (c < "\u0100" ? `\\x${hex(c).padStart(2, "0")}` : `\\u${hex(c)}`);
 
-/** Control characters would vanish; written out they say that something is there. */
+/** Control characters would vanish, or turn the line round; written out they say that something is there. */
 export function visible(text: string): string {
   if (text === "") return "∅";
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, escaped).replace(/^ | $/g, "␣");
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escaped).replace(/^ | $/g, "␣");
 }
 
 export function number(value: number): string {

@@ -1,7 +1,8 @@
 /** A head's profiles as small charts: bars for places, rows for tokens. */
 import type { HeadPage } from "../../../protocol/atlas";
-import { make, number, valueText, visible } from "../../../render/dom";
+import { make, number, valueText } from "../../../render/dom";
 import { svg } from "../scatter/geometry";
+import { spelled } from "./spelled";
 
 const [width, height] = [260, 54];
 
@@ -25,7 +26,7 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
   for (const offset of [-reach, 0, reach]) {
     picture.append(svg("text", { x: (offset + reach + 0.5) * step, y: height + 11, "text-anchor": offset < 0 ? "start" : offset ? "end" : "middle", class: "sc-tick" }, offset > 0 ? `+${offset}` : String(offset).replace("-", "−")));
   }
-  return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h4", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement);
+  return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h3", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement);
 }
 
 /** How strongly it attends, by where in the text the query stands and by how long the text is. */
@@ -49,7 +50,7 @@ export function placeCharts(page: HeadPage): HTMLElement[] {
     picture.append(svg("line", { x1: 0, x2: wide, y1: 0.5, y2: 0.5, class: "whole" }), svg("line", { x1: 0, x2: wide, y1: tall + 0.5, y2: tall + 0.5, class: "whole" }));
     const ends = name === "position" ? ["start", "end"] : [rows[0][0], rows[rows.length - 1][0]].map((least) => `${number(least)}+`);
     picture.append(svg("text", { x: 0, y: tall + 12, class: "sc-tick" }, ends[0]), svg("text", { x: wide, y: tall + 12, "text-anchor": "end", class: "sc-tick" }, ends[1]));
-    return [make("div", { class: "at-chart", "data-profile": name }, make("h4", {}, title), picture as unknown as HTMLElement, make("p", {}, "mean largest weight, 0 to 1"))];
+    return [make("div", { class: "at-chart", "data-profile": name }, make("h3", {}, title), picture as unknown as HTMLElement, make("p", {}, "mean largest weight, 0 to 1"))];
   });
 }
 
@@ -75,8 +76,8 @@ export function tokenLists(page: HeadPage): HTMLElement[] {
     if (!rows.length) return [];
     const most = Math.max(...rows.map(([, , count]) => count), 1);
     const lines = rows.map(([token, other, count, lift]) =>
-      row(count / most, make("td", {}, visible(String(token)) + (other ? ` → ${visible(String(other))}` : "")), make("td", {}, count ? number(count) : ""), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
+      row(count / most, make("td", {}, spelled(String(token)) + (other ? ` → ${spelled(String(other))}` : "")), make("td", {}, count ? number(count) : ""), make("td", {}, lift === null ? "" : `× ${valueText(lift)}`)),
     );
-    return [make("div", { class: "at-chart", "data-profile": name }, make("h4", { title: note }, title), make("table", {}, make("tbody", {}, ...lines)), make("p", {}, note))];
+    return [make("div", { class: "at-chart", "data-profile": name }, make("h3", { title: note }, title), make("table", {}, make("tbody", {}, ...lines)), make("p", {}, note))];
   });
 }

@@ -1,9 +1,10 @@
 /** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
 import type { AtlasData, AtlasExample } from "../../../protocol/atlas";
 import type { Label, ViewName } from "../../../protocol/types";
-import { make, valueText, visible, weightText } from "../../../render/dom";
+import { make, valueText, weightText } from "../../../render/dom";
 import { menu } from "../scatter/geometry";
 import { offsetChart, placeCharts, tokenLists } from "./charts";
+import { spelled } from "./spelled";
 import { switchedOff } from "./switched_off";
 
 export interface Asked {
@@ -28,7 +29,7 @@ export function headPage(data: AtlasData, place: number, name: [number, number],
   const [layer, head] = name;
   const label = hooks.label(layer, head);
   const element = make("section", { class: "at-page", "aria-label": `Head ${layer}-${head}` });
-  element.append(make("h3", {}, `Head ${layer}-${head}`, make("span", {}, label ? ` ${label.text} ${label.score.toFixed(2)}` : " no label")));
+  element.append(make("h2", {}, `Head ${layer}-${head}`, make("span", {}, label ? ` ${label.text} ${label.score.toFixed(2)}` : " no label")));
   for (const { label: title, holds, sentence } of page.evidence) {
     element.append(make("p", { class: "at-why" }, make("b", {}, holds ? title : `Nearest to a label: ${title}`), `. ${sentence}`));
   }
@@ -44,7 +45,7 @@ export function headPage(data: AtlasData, place: number, name: [number, number],
       button.addEventListener("click", () => hooks.open(otherLayer, otherHead));
       return button;
     });
-    element.append(make("h4", {}, "Heads that attend most alike (distance)"), make("div", { class: "at-near" }, ...near));
+    element.append(make("h3", {}, "Heads that attend most alike (distance)"), make("div", { class: "at-near" }, ...near));
   }
   return element;
 }
@@ -60,7 +61,7 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   const deciles = [-1, ...bounds.slice(1).map((_, i) => bounds.length - 2 - i)].map((decile) => {
     const [from, to] = [bounds[decile], bounds[decile + 1]];
     const text = decile < 0 ? "strongest" : `${valueText(from)}–${valueText(to)}`;
-    const button = make("button", { "data-decile": decile, "aria-pressed": String(decile === asked.decile), title: decile < 0 ? "The strongest places of the corpus" : `Decile ${decile + 1} of all places` }, text);
+    const button = make("button", { "data-decile": decile, "data-control": `decile-${decile}`, "aria-pressed": String(decile === asked.decile), title: decile < 0 ? "The strongest places of the corpus" : `Decile ${decile + 1} of all places` }, text);
     if (decile >= 0) button.style.setProperty("--share", String(((from + to) / 2 - low) / (bounds[10] - low || 1)));
     button.addEventListener("click", () => hooks.ask({ ...asked, decile }));
     return button;
@@ -94,7 +95,7 @@ function line(data: AtlasData, example: AtlasExample, view: ViewName, { read }: 
     const joined = token.continues && i > 0 && tokens![i - 1] !== null;
     if (!joined && i > 0) text.append(" ");
     const kind = [token.place === example.query ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
-    const shown = visible(joined ? token.text.replace(/^##/, "") : token.text);
+    const shown = spelled(joined ? token.text.replace(/^##/, "") : token.text);
     if (!kind) return text.append(shown);
     const mark = make("span", { class: kind, title: [token.place === example.query ? "the query" : "", weight === undefined ? "" : `weight ${weightText(weight)}`].filter(Boolean).join(", ") }, shown);
     if (weight !== undefined) mark.style.setProperty("--weight", String(Math.round(100 * weight)) + "%");

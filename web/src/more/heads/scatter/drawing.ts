@@ -40,7 +40,7 @@ export interface Drawn {
 }
 
 const margin = { left: 46, right: 12, top: 10, bottom: 34 };
-const [gap, least, most, tallest] = [12, 96, 190, 560];
+const [gap, least, most, tallest] = [12, 64, 190, 560];
 
 /** Small frames side by side, as many in a row as keep the whole from growing too tall. */
 function frames(width: number, titles: string[]): { frames: Frame[]; height: number } {
