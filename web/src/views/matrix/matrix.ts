@@ -155,7 +155,7 @@ export class MatrixView implements View {
     const cut = this.crops.of(state.kind);
     const room = labelRoom(this.query, this.key, cut !== null);
     const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24, Math.max(260, this.context.height() - 18)];
-    const [across, down] = [Math.min(40, (fullWidth - room.left - (fullWidth > 500 ? 90 : 50)) / columns), Math.min(40, (fullHeight - room.top - 4) / rows)];
+    const [across, down] = [Math.min(40, (fullWidth - room.left - (fullWidth > 500 ? 120 : 50)) / columns), Math.min(40, (fullHeight - room.top - 4) / rows)];
     // Cells are square, but where one side is many times the other: a strip would not be a picture.
     const side = Math.min(across, down);
     const long = Math.max(rows, columns) > 4 * Math.min(rows, columns);
