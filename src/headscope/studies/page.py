@@ -249,6 +249,8 @@ def _anchor(index: int, title: str) -> str:
 def _svg(figure: Figure, name: str) -> str:
     import matplotlib as mpl
 
+    from headscope.figures.of_heads.named_points import titled
+
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(
@@ -257,6 +259,7 @@ def _svg(figure: Figure, name: str) -> str:
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # ids are the page's: two figures may not share one
+    text = titled(text)
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", name) + "-"
     text = re.sub(r'\bid="', f'id="{prefix}', text)
     text = re.sub(r'href="#', f'href="#{prefix}', text)

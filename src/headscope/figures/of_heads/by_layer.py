@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
 from headscope.figures.of_heads.layer_head_map import layers_by_heads
+from headscope.figures.of_heads.named_points import name_points
 
 
 def scatter_by_layer(
@@ -31,7 +32,7 @@ def scatter_by_layer(
         figure = style.new_figure(width, height)
         axes = figure.add_subplot()
         across = np.repeat(np.arange(layers), heads)
-        axes.scatter(
+        dots = axes.scatter(
             across,
             values.ravel(),
             s=9,
@@ -40,6 +41,7 @@ def scatter_by_layer(
             linewidths=0,
             zorder=3,
         )
+        name_points(dots, [f"{layer}-{head}" for layer in range(layers) for head in range(heads)])
         if mean_line:
             means = np.array([np.nan if np.isnan(row).all() else np.nanmean(row) for row in values])
             axes.plot(

@@ -37,11 +37,12 @@ def clusters(
     found = cluster(heads, distances, n=None, seed=0)
     groups = [_behaviour(maps, layer, head) for layer, head in heads]
     names = [named.get(pair, "") for pair in heads]
-    figure = heads_in_plane(found.positions, groups, names, "by behaviour")
+    every = list(distances.columns)
+    figure = heads_in_plane(found.positions, groups, names, "by behaviour", every)
     caption = "Fig. 6, left: heads by what they do; named heads find a relation."
     section.figure("clusters_behaviour", figure, caption)
     layers = [f"layer {layer:2}" for layer, _ in heads]
-    figure = heads_in_plane(found.positions, layers, [""] * len(heads), "by layer")
+    figure = heads_in_plane(found.positions, layers, [""] * len(heads), "by layer", every)
     section.figure("clusters_layer", figure, "Fig. 6, right: the same heads by layer.")
     told: dict[str, int] = reference()["clusters"]["counts"]
     rows = [

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.figures import colour, style
 from headscope.figures.fonts import drawable
+from headscope.figures.of_heads.named_points import name_points
 
 
 def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Figure:
@@ -40,6 +41,7 @@ def heads_in_plane(
     groups: Sequence[str],  # what each head is
     names: Sequence[str],  # what to write beside it, "" for nothing
     title: str,
+    heads: Sequence[str],  # which head it is
 ) -> Figure:
     """Heads as dots; each group has its colour and its mark."""
     kinds = sorted(set(groups), key=lambda kind: (kind == "other", kind))
@@ -51,10 +53,11 @@ def heads_in_plane(
         for place, kind in enumerate(kinds):
             inside = np.array([group == kind for group in groups])
             quiet = kind == "other"
-            axes.scatter(
+            dots = axes.scatter(
                 *positions[inside].T, s=14, label=drawable(kind), linewidths=0,
                 color=colour.RULE if quiet else hues[place], marker=marks[place % len(marks)],
             )  # fmt: skip
+            name_points(dots, [head for head, holds in zip(heads, inside, strict=True) if holds])
         for (x, y), name in zip(positions, names, strict=True):
             if name:
                 axes.annotate(drawable(name), (x, y), fontsize=style.TINY, xytext=(3, 2),
