@@ -73,6 +73,12 @@ MEDIA_FAMILIES: tuple[MediaFamily, ...] = (
     MediaFamily(
         "BLIP-2", tiled.blip2, "text with picture", "the cross attention is that of its queries"
     ),
+    MediaFamily(
+        "InstructBLIP",
+        tiled.instruct_blip,
+        "text with picture",
+        "as BLIP-2; its queries read the question too",
+    ),
     MediaFamily("LLaVA", models.llava, "text with picture"),
     MediaFamily("Qwen2-VL", models.qwen2_vl, "text with picture", "one token for 2 × 2 patches"),
     MediaFamily(

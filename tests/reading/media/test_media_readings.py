@@ -12,6 +12,7 @@ import pytest
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.media import PlaceKind
+from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models
 from tests.reading.media.vision_models import IMAGE
 
@@ -107,6 +108,7 @@ def test_a_reading_of_a_picture_comes_back_from_its_file(tmp_path: Path) -> None
         (models.vit, {"image": [PICTURE, PICTURE]}, "one picture at a time"),
         (models.vit, {"audio": NOISE, "sampling_rate": 16000}, "takes no sound"),
         (models.vit, {}, "Give a text, or a picture"),
+        (tiled.blip2_t5, {"text": "a cat", "image": PICTURE}, "an encoder and a decoder"),
         (models.wav2vec2, {"image": PICTURE}, "takes no pictures"),
         (models.wav2vec2, {"audio": NOISE}, "samples there are a second"),
         (models.wav2vec2, {"text": "a", "audio": NOISE, "sampling_rate": 16000}, "no text"),

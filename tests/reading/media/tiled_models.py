@@ -8,6 +8,7 @@ import transformers as t
 
 import headscope as hs
 from tests.reading.media.vision_models import (
+    IMAGE,
     SQUARE,
     TEXT,
     VISION,
@@ -40,6 +41,52 @@ def blip2() -> hs.Scope:
     model = t.Blip2ForConditionalGeneration(configuration)
     model.query_tokens.data.normal_()
     return scope_of(model, TextAndPictures(stretched(), lambda _: QUERIES))
+
+
+def blip2_t5() -> hs.Scope:
+    """BLIP-2 whose language model has an encoder and a decoder."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    configuration = t.Blip2Config(
+        vision_config=t.Blip2VisionConfig(**VISION),
+        qformer_config=t.Blip2QFormerConfig(
+            **sizes, intermediate_size=64, cross_attention_frequency=1, encoder_hidden_size=32
+        ),
+        text_config=t.T5Config(
+            vocab_size=64, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4,
+            decoder_start_token_id=0,
+        ),
+        num_query_tokens=QUERIES,
+        image_token_index=_mask(),
+    )  # fmt: skip
+    model = t.Blip2ForConditionalGeneration(configuration)
+    return scope_of(model, TextAndPictures(stretched(), lambda _: QUERIES))
+
+
+class Instructed(TextAndPictures):
+    """InstructBLIP's queries read the question too, through a tokenizer of their own."""
+
+    def __call__(self, text: str, images: list[Any], return_tensors: str) -> dict[str, Any]:
+        asked = self.tokenizer(text.replace(IMAGE, "").strip() or "a", return_tensors="pt")
+        made = super().__call__(text, images, return_tensors)
+        mask = asked["attention_mask"]
+        return {**made, "qformer_input_ids": asked["input_ids"], "qformer_attention_mask": mask}
+
+
+def instruct_blip() -> hs.Scope:
+    text = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    looks = t.InstructBlipQFormerConfig(
+        **text, intermediate_size=64, cross_attention_frequency=1, encoder_hidden_size=32
+    )
+    configuration = t.InstructBlipConfig(
+        vision_config=t.InstructBlipVisionConfig(**VISION),
+        qformer_config=looks,
+        text_config=t.LlamaConfig(**TEXT),
+        num_query_tokens=QUERIES,
+        image_token_index=_mask(),
+    )
+    model = t.InstructBlipForConditionalGeneration(configuration)
+    model.query_tokens.data.normal_()
+    return scope_of(model, Instructed(stretched(), lambda _: QUERIES))
 
 
 def llava_next() -> hs.Scope:
