@@ -74,9 +74,10 @@ def find(
     rows: Any = found.head(top).itertuples()
     for row in rows:
         named = row.kind if len(scope.kinds) > 1 else ""
+        error = f" ± {row.error:.3f}" if row.error == row.error else ""  # one text has no spread
         out.print(
             f"  {named} {row.layer}-{row.head}".rstrip()
-            + f"   {row.score:.3f} ± {row.error:.3f}   lift {row.lift:.1f}"
+            + f"   {row.score:.3f}{error}   lift {row.lift:.1f}"
             + ("" if row.clear else "   not clear"),
             highlight=False,
         )
