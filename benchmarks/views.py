@@ -56,7 +56,8 @@ def readings(tokens: int) -> dict[str, Any]:
     parts = []
     for text in TEXTS:
         ids = scope.tokenizer(text * 20, verbose=False)["input_ids"][1 : tokens - 1]
-        parts.append(scope.read(scope.tokenizer.decode(ids), truncate=True))
+        decoded = scope.tokenizer.decode(ids)
+        parts.append(scope.read(decoded, truncate=True, keep=("weights", "q", "k")))
     first, second = (reading.part() for reading in parts)
     count = min(len(first.query), len(second.query))
     assert abs(count - tokens) <= 2, (count, tokens)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from headscope.surfaces.app import Models
 from tests.browser.looking import Seen
 
 
@@ -23,6 +24,14 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def models(tiny_bert, tiny_llama) -> Models:
+    """Tiny models in the place of those the app's server would load."""
+    known = Models(["writer", "tiny"])
+    known._scopes = {"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
+    return known
 
 
 @pytest.fixture

@@ -17,14 +17,6 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def models(tiny_bert, tiny_llama) -> Models:
-    """Tiny models in the place of those the server would load."""
-    known = Models(["writer", "tiny"])
-    known._scopes = {"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
-    return known
-
-
-@pytest.fixture(scope="module")
 def address(models: Models) -> Iterator[str]:
     """A real server on loopback."""
     listening = _listen("127.0.0.1", 0)

@@ -70,7 +70,7 @@ def test_terms_are_explained_to_keyboard_and_touch_in_every_panel(new_page, addr
     page.locator('[data-panel="facts"][aria-busy="false"]').wait_for()
     page.locator('[data-panel="predictions"][aria-busy="false"]').wait_for()
     page.locator('[data-panel="writes"] summary').click()
-    page.locator('[data-panel="writes"] details p').first.wait_for()
+    page.locator('[data-panel="writes"] .term').first.wait_for()
     tip = page.locator(".tips [role=tooltip]")
     assert not tip.is_visible()
     entropy = page.locator('[data-panel="numbers"] .term', has_text="entropy").first

@@ -41,7 +41,7 @@ function Written({ prediction, instrument, session, name }: { prediction: Predic
       {part ? (
         <p>Adds <b>{valueText(part.value)}</b> to the <Terms session={session}>logit</Terms> of <b>{visible(header.target[0])}</b>.</p>
       ) : (
-        <p class="quiet">Head {layer}-{head} is not among the {header.parts.length} parts that matter most for “{visible(header.target[0])}”.</p>
+        <p class="quiet">Head {layer}-{head} is not among the {header.parts.length} parts that matter most for the <Terms session={session}>logit</Terms> of “{visible(header.target[0])}”.</p>
       )}
       {up.length > 0 && <p class="quiet">raises {listed(up)}</p>}
       {down.length > 0 && <p class="quiet">lowers {listed(down)}</p>}
