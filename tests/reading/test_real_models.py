@@ -129,3 +129,27 @@ def test_smollm2_finds_its_heads_in_a_long_text_as_in_a_short_one(
     np.testing.assert_allclose(part.weights(16), own.part().weights(16), atol=1e-5)
     previous = np.diagonal(part.weights(16), -1, 1, 2).mean(-1)
     assert previous.argmax() == 0 and previous[0] > 0.5
+
+
+def test_gemma_3_is_read_exactly_beyond_its_window(gemma_file: Path, tmp_path: Path) -> None:
+    """Sliding windows of 512 tokens and one group of keys, lazily and from a file."""
+    scope = hs.load(gemma_file, name="Gemma 3 270M")
+    model = scope.model
+    window = model.config.sliding_window
+    text = " ".join(f"The {n}th house of the street was painted in a colour." for n in range(80))
+    inputs = scope.encode([text], truncate=True, max_tokens=window + 16)
+    assert inputs.inputs["input_ids"].shape[1] > window
+    model.set_attn_implementation("eager")  # of both passes: fused attention rounds in its own way
+    with torch.no_grad():
+        own = model(**scope.accepted(inputs.inputs), output_attentions=True).attentions
+    reading = scope.read_inputs(inputs.inputs, keep=("q", "k"))
+    reading.save(tmp_path / "r.safetensors")
+    assert scope.description.groups == {"decoder": 1}
+    sliding = 0
+    for found in (reading, hs.Reading.load(tmp_path / "r.safetensors")):
+        for layer, expected in enumerate(own):
+            one = found.part().layer(layer)
+            assert not one.has_weights
+            np.testing.assert_allclose(found.part().weights(layer), expected[0], atol=1e-5)
+            sliding += float(expected[0, :, -1, 0].abs().max()) == 0
+    assert sliding >= 2  # layers whose last query does not see the first key any more
