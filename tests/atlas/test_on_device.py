@@ -46,6 +46,16 @@ def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept, monke
     np.testing.assert_allclose(weights, again[1], atol=1e-6)
 
 
+def test_places_of_one_layer_alone_are_looked_up(kept):
+    keeper, kind, grid = kept
+    look_up = Heaviest(grid, keeper.kept[kind], 3)
+    every = look_up(look_up.codes(np.arange(8), np.zeros(8, int), np.ones(8, int)))
+    alone = look_up(look_up.codes(np.array([6]), np.zeros(1, int), np.ones(1, int)))
+    np.testing.assert_array_equal(every[0][6], alone[0][0])
+    np.testing.assert_array_equal(every[1][6], alone[1][0])  # to the bit
+    assert look_up(np.zeros(0, dtype=np.int64))[0].shape == (0, 3)
+
+
 def test_heads_are_as_far_apart_over_all_texts_at_once(kept):
     keeper, kind, grid = kept
     ((_, heads, sums, rows),) = keeper.distances(0.5)

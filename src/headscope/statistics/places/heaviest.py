@@ -63,7 +63,8 @@ class Heaviest:
         # and what is asked for on what came before, which is not the same for every worker
         blocks = -(-self._queries // BLOCK)
         stretch, starts = np.unique(row * blocks + query // BLOCK, return_index=True)
-        for which, start, end in zip(stretch, starts, [*starts[1:], len(row)], strict=True):
+        ends = np.append(starts, len(row))[1:]
+        for which, start, end in zip(stretch, starts, ends, strict=True):
             document, block = divmod(int(which), blocks)
             some, first = slice(int(start), int(end)), block * BLOCK
             queries = slice(first, min(first + BLOCK, self._queries))
