@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from headscope.atlas.atlas import Atlas
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def show_places(section: Section, atlas: Atlas, name: str, at: tuple[int, int]) 
     found = atlas.examples(*at, SHOWN, measure=name)
     if found.empty:
         return
-    shown = found[["value", "text"]].rename(columns={"text": "place"})
+    shown = pd.DataFrame({"value": found["value"], "place": found["text"]})
     section.table(
         f"{name}_places",
         shown,

@@ -16,7 +16,8 @@ _POINT = re.compile(r"(<use [^>]*)/>")
 
 def name_points(points: PathCollection, names: Sequence[str]) -> None:
     """One name a point; those that lie nowhere are not drawn and need none."""
-    placed = np.isfinite(np.ma.filled(points.get_offsets(), np.nan)).all(axis=1)
+    offsets = np.ma.filled(points.get_offsets(), np.nan)
+    placed = [bool(np.isfinite(at).all()) for at in offsets]
     shown = [name for name, holds in zip(names, placed, strict=True) if holds]
     points.set_gid(_MARK + "__".join(shown))
 

@@ -37,7 +37,7 @@ def clusters(
     found = cluster(heads, distances, n=None, seed=0)
     groups = [_behaviour(maps, layer, head) for layer, head in heads]
     names = [named.get(pair, "") for pair in heads]
-    every = list(distances.columns)
+    every = [f"{layer}-{head}" for layer, head in heads]
     figure = heads_in_plane(found.positions, groups, names, "by behaviour", every)
     caption = "Fig. 6, left: heads by what they do; named heads find a relation."
     section.figure("clusters_behaviour", figure, caption)
