@@ -18,7 +18,7 @@ from headscope.media import PlaceKind, Places
 from headscope.reading.media.collecting import placed_tokens
 from headscope.statistics.media.of_part import media_values
 from headscope.statistics.media.pointing import chance_of_overlap
-from headscope.views.media.drawing import on_places
+from headscope.views.media.drawing import drawing
 from headscope.views.numbers.table import table_of
 from training.vision.digits import draw
 
@@ -61,10 +61,9 @@ def reading() -> hs.Reading:
 
 def test_a_planted_heads_map_is_exactly_what_was_planted(reading: hs.Reading) -> None:
     state = {"kind": "encoder", "layer": 0, "side": "query", "also": [], "query": 2 + 5}
-    plain = {**state, "unit": "tokens", "specials": "shown", "filter": "all", "combine": "mean"}
-    right = on_places(reading.part(), {**plain, "heads": [0]})
+    found = drawing(reading, {**state, "heads": [0, 2]}, (), "picture")
+    (_, right), (_, on_object) = found.heads
     assert right[2 + 6] == 1 and right.sum() == 1
-    on_object = on_places(reading.part(), {**plain, "heads": [2]})
     assert np.flatnonzero(on_object).tolist() == [12, 13, 16, 17]
 
 
