@@ -28,6 +28,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import headscope as hs
+from headscope.reading import LayerAttention
 from headscope.surfaces.bundle import bundle
 
 FRAMES = "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
@@ -61,22 +62,21 @@ def readings(tokens: int) -> dict[str, Any]:
     first, second = (reading.part() for reading in parts)
     count = min(len(first.query), len(second.query))
     assert abs(count - tokens) <= 2, (count, tokens)
-    deeper = [
-        dataclasses.replace(
-            layer, layer=layer.layer + 6, weights=layer.weights[:, :count, :count],
-            q=layer.q[:, :count], k=layer.k[:, :count],
-        )
-        for layer in second.layers
-    ]  # fmt: skip
-    shallow = [
-        dataclasses.replace(
-            layer,
-            weights=layer.weights[:, :count, :count],
-            q=layer.q[:, :count],
-            k=layer.k[:, :count],
-        )
-        for layer in first.layers
-    ]
+
+    def cut(layers: Any, after: int) -> list[LayerAttention]:
+        """Of exactly so many tokens, numbered on from `after`."""
+        return [
+            LayerAttention(
+                one.layer + after,
+                one.weights[:, :count, :count],
+                one.q[:, :count],
+                one.k[:, :count],
+                scaling=one.scaling,
+            )
+            for one in layers
+        ]
+
+    shallow, deeper = cut(first.layers, 0), cut(second.layers, 6)
     query = first.query.crop(count)
 
     def made(layers: list[Any]) -> Any:
