@@ -41,7 +41,7 @@ def show_places(section: Section, atlas: Atlas, name: str, at: tuple[int, int]) 
     """The strongest places of a head on a pattern, where an atlas keeps some of it."""
     if name not in set(atlas.frame("examples")["measure"]):
         return
-    found = atlas.examples(*at, SHOWN, measure=name)
+    found: Any = atlas.examples(*at, SHOWN, measure=name)
     if found.empty:
         return
     shown = pd.DataFrame({"value": found["value"], "place": found["text"]})
