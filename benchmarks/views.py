@@ -235,15 +235,9 @@ def long_decoder(bench: Bench, tokens: int = 2048) -> None:
     )  # fmt: skip
     scope = hs.Scope(LlamaModel(config).eval(), None, "a decoder of 30 × 9 heads")
     ids = torch.randint(0, 512, (1, tokens))
-    reading = read_lean(scope, ids)
+    names = [f"token{i}" for i in range(tokens)]
+    reading = scope.read_inputs({"input_ids": ids}, names, keep=("q", "k"))
     bench.ours("head", "30×9", tokens, reading)
-
-
-def read_lean(scope: Any, ids: Any) -> Any:
-    from headscope.text.tokens import Tokens
-
-    tokens = Tokens.plain([f"token{i}" for i in range(ids.shape[1])])
-    return scope._collect({"input_ids": ids}, [tokens], [tokens], None, ("q", "k"))[0]
 
 
 def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
