@@ -144,10 +144,14 @@ def test_pictures_and_sounds_are_exported_as_they_are_shaded(
 def test_heads_as_points_lie_on_paper_as_on_screen(show, tiny_bert, name):
     atlas = hs.atlas(tiny_bert, texts_of_corpus(12), top=4, progress=False)
     seen = show(hs.atlas_view(atlas) if name == "atlas" else hs.head_scatter(atlas))
-    for change in ({}, {"x": "layer", "y": "entropy", "layer": 1, "head": 3, "chosen": [6, 1]}):
+    moved = {"x": "layer", "y": "entropy", "layer": 1, "head": 3, "chosen": [6, 1]}
+    for change in ({}, moved, {"panels": "clusters"}, {"panels": "layers"}):
         seen.set(**change)
-        figure = description(draw(name, atlas, seen.state()))
+        drawn = draw(name, atlas, seen.state())
+        figure = description(drawn)
         del figure["view"]
+        planes = [axes for axes in drawn.axes if axes.get_title(loc="left").startswith("layer ")]
+        assert len(planes) == (figure["panels"] == "layers") * 2  # as many as the model has layers
         picture = seen.call("m.picture()")
         shown = {each: picture[each] for each in figure}  # examples are not drawn on paper
         same(shown, figure, str(change))

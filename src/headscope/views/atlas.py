@@ -10,7 +10,6 @@ from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.measures import find
 from headscope.views.labels import Label
-from headscope.views.numbers.summary import describe_column
 from headscope.views.of_heads.ablations import (
     Ablations,
     described,
@@ -20,13 +19,12 @@ from headscope.views.of_heads.ablations import (
 )
 from headscope.views.of_heads.examples import PER_HEAD, chosen_examples, pack_examples, pack_texts
 from headscope.views.of_heads.head_page import head_pages
+from headscope.views.of_heads.on_paper import draw_plane
 from headscope.views.of_heads.plane import (
     PANELS,
-    drawn_state,
     labels_in,
     plane_state,
     plane_table,
-    points_of,
 )
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
@@ -147,31 +145,10 @@ def _caption(atlas: Atlas, shown: int) -> str:
 
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """On paper the plane of heads, by likeness where the atlas knows it."""
-    from headscope.figures.of_heads.head_scatter import Axis, measured_scatter
+    """On paper the planes of heads, the head in hand marked; its examples are for the screen."""
     from headscope.figures.style import describe
 
-    table = plane_table(source, state.get("kind"))
-    on = drawn_state(table, state)
-    named = {(each.layer, each.head) for each in labels_in(source, None, table.kind)}
-    places = [(layer, head) for layer in table.layers for head in range(table.heads)]
-
-    def axis(name: str) -> Axis:
-        return Axis(
-            str(describe_column(name, table.columns[name])["title"]), table.columns[name].ravel()
-        )
-
     hand = (state.get("layer"), state.get("head"))
-    chosen = {int(each) for each in state.get("chosen") or ()}
-    figure = measured_scatter(
-        axis(on["x"]),
-        axis(on["y"]),
-        colour_by=axis(on["colour"]),
-        size_by=axis(on["size"]) if on["size"] else None,
-        names=[f"{layer}-{head}" for layer, head in places],
-        named=[place in named for place in places],
-        marked=[place == hand or place[0] * table.heads + place[1] in chosen for place in places],
-        title=source.title,
-    )
-    at = {"layer": hand[0], "head": hand[1], "chosen": sorted(chosen)}
-    return describe(figure, view=NAME, kind=table.kind, **at, **on, points=points_of(table, on))
+    marked = {(int(hand[0]), int(hand[1]))} if hand[0] is not None and hand[1] is not None else ()
+    figure, shown = draw_plane(source, state, title=source.title, in_hand=marked)
+    return describe(figure, view=NAME, layer=hand[0], head=hand[1], **shown)

@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from headscope.reading import Reading
 from headscope.views.labels import Label
-from headscope.views.numbers.summary import describe_column
-from headscope.views.of_heads.plane import (
-    PANELS,
-    drawn_state,
-    labels_in,
-    plane_state,
-    plane_table,
-    points_of,
-)
+from headscope.views.of_heads.on_paper import draw_plane
+from headscope.views.of_heads.plane import PANELS, labels_in, plane_state, plane_table
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
@@ -83,32 +74,9 @@ def _headers(labels: Sequence[Label]) -> list[dict[str, Any]]:
 
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """The same plane on paper; labelled and chosen heads carry their numbers."""
-    from headscope.figures.of_heads.head_scatter import Axis, measured_scatter
+    """The same plane, or one for each layer, on paper."""
     from headscope.figures.style import describe
 
-    table = plane_table(source, state.get("kind"))
-    on = drawn_state(table, state)
-    chosen = {int(each) for each in state.get("chosen") or ()}
-    named = {(each.layer, each.head) for each in labels_in(source, labels or None, table.kind)}
-    places = [(layer, head) for layer in table.layers for head in range(table.heads)]
-
-    def axis(name: str) -> Axis | None:
-        if not name:
-            return None
-        column = describe_column(name, table.columns[name])
-        unit = f", {column['unit']}" if "unit" in column else ""
-        return Axis(f"{column['title']}{unit}", np.ravel(table.columns[name]))
-
-    figure = measured_scatter(
-        axis(on["x"]),  # pyright: ignore[reportArgumentType]
-        axis(on["y"]),  # pyright: ignore[reportArgumentType]
-        colour_by=axis(on["colour"]),
-        size_by=axis(on["size"]),
-        names=[f"{layer}-{head}" for layer, head in places],
-        named=[place in named for place in places],
-        marked=[layer * table.heads + head in chosen for layer, head in places],
-        title=str(getattr(source, "model", "")),
-    )
-    shown = {"chosen": sorted(chosen), **on, "points": points_of(table, on)}
-    return describe(figure, view=NAME, kind=table.kind, **shown)
+    title = str(getattr(source, "model", ""))
+    figure, shown = draw_plane(source, state, title=title, labels=labels)
+    return describe(figure, view=NAME, **shown)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, sqrt
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -62,49 +65,103 @@ class Axis:
     values: NDArray[np.floating]  # n
 
 
-def measured_scatter(
-    x: Axis,
-    y: Axis,
-    *,
-    colour_by: Axis | None = None,
-    size_by: Axis | None = None,
-    names: Sequence[str],  # of each head
-    named: Sequence[bool],  # those whose names are written
-    marked: Sequence[bool],  # those with a ring, named too
-    title: str = "",
-) -> Figure:
-    """One dot per head on two axes; heads without a number on either are left out."""
-    known = np.isfinite(x.values) & np.isfinite(y.values)
-    areas = np.full(len(names), 18.0) if size_by is None else 6 + 54 * _shares(size_by.values)
-    shades = ListedColormap(colour.sequential()(np.linspace(PALEST, 1, 256)))
-    ring = np.where(marked, colour.of_shade(colour.NEGATIVE), colour.of_shade(colour.QUIET))
+@dataclass(frozen=True)
+class Points:
+    """Heads as points: where each lies, what it is called, and whether that is written."""
+
+    x: Axis
+    y: Axis
+    names: Sequence[str]
+    named: Sequence[bool]  # those whose names are written
+    marked: Sequence[bool]  # those with a ring, named too
+    colour_by: Axis | None = None
+    size_by: Axis | None = None
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Heads with a number on both axes; the others are left out."""
+        return np.isfinite(self.x.values) & np.isfinite(self.y.values)
+
+
+def measured_scatter(points: Points, *, title: str = "") -> Figure:
+    """One dot per head on two axes."""
     with style.drawing():
-        figure = style.new_figure(5.2 if colour_by else 4.6, 3.6)
+        figure = style.new_figure(5.2 if points.colour_by else 4.6, 3.6)
         axes = figure.add_subplot()
-        dots = axes.scatter(
-            x.values[known], y.values[known], s=areas[known], cmap=shades,
-            c=None if colour_by is None else colour_by.values[known],
-            edgecolors=ring[known].tolist(), zorder=3,
-            linewidths=np.where(marked, 1.2, 0.4)[known].tolist(),
-        )  # fmt: skip
-        written = [int(at) for at in np.flatnonzero(known) if named[int(at)] or marked[int(at)]]
-        for at in written if len(written) <= MOST_NAMED else ():
-            axes.annotate(
-                names[at], (x.values[at], y.values[at]), xytext=(3, 1.5), parse_math=False,
-                textcoords="offset points", fontsize=style.TINY - 1,
-                color=colour.of_shade(colour.QUIET), zorder=4,
-            )  # fmt: skip
-        axes.set_xlabel(drawable(x.title))
-        axes.set_ylabel(drawable(y.title))
-        axes.grid()
-        axes.set_axisbelow(True)
-        sized = "" if size_by is None else f"size: {size_by.title}"
-        axes.set_title(drawable("   ".join(filter(None, (title, sized)))), parse_math=False)
-        if colour_by is not None:
-            bar = figure.colorbar(dots, ax=axes, fraction=0.045, pad=0.03)
-            bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-            bar.set_label(drawable(colour_by.title))
+        dots = _draw_dots(axes, points, points.known)
+        axes.set_xlabel(drawable(points.x.title))
+        axes.set_ylabel(drawable(points.y.title))
+        axes.set_title(_titled(title, points), parse_math=False)
+        _draw_scale(figure, axes, dots, points)
     return figure
+
+
+def scatter_by_layer(points: Points, layers: Sequence[int], *, title: str = "") -> Figure:
+    """A small plane for each layer, all on the same axes; `layers` has the layer of each head."""
+    shown = sorted(set(layers))
+    across = max(1, min(len(shown), ceil(sqrt(1.4 * len(shown)))))
+    down = ceil(len(shown) / across)
+    of_head = np.array(layers)
+    with style.drawing():
+        figure = style.new_figure(1.5 * across + 0.9, 1.35 * down + 0.6)
+        grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        dots: PathCollection | None = None
+        for axes, layer in zip(grid.flat, shown, strict=False):
+            dots = _draw_dots(axes, points, points.known & (of_head == layer))
+            axes.set_title(f"layer {layer}", fontsize=style.TINY)
+        for axes in grid.flat[len(shown) :]:
+            axes.set_visible(False)
+        figure.supxlabel(drawable(points.x.title), fontsize=style.SMALL)
+        figure.supylabel(drawable(points.y.title), fontsize=style.SMALL)
+        figure.suptitle(_titled(title, points), parse_math=False)
+        if dots is not None:
+            _draw_scale(figure, list(grid.flat), dots, points)
+    return figure
+
+
+def _draw_dots(axes: Axes, points: Points, shown: NDArray[np.bool_]) -> PathCollection:
+    """Those of the heads that are shown here, in the colours and sizes of all."""
+    by_size, by_colour = points.size_by, points.colour_by
+    areas = np.full(len(shown), 18.0) if by_size is None else 6 + 54 * _shares(by_size.values)
+    shades = ListedColormap(colour.sequential()(np.linspace(PALEST, 1, 256)))
+    ring = np.where(points.marked, colour.of_shade(colour.NEGATIVE), colour.of_shade(colour.QUIET))
+    low, high = (None, None) if by_colour is None else _span(by_colour.values[points.known])
+    dots = axes.scatter(
+        points.x.values[shown], points.y.values[shown], s=areas[shown], cmap=shades,
+        c=None if by_colour is None else by_colour.values[shown], vmin=low, vmax=high,
+        edgecolors=ring[shown].tolist(), zorder=3,
+        linewidths=np.where(points.marked, 1.2, 0.4)[shown].tolist(),
+    )  # fmt: skip
+    written = [int(at) for at in np.flatnonzero(shown) if points.named[at] or points.marked[at]]
+    for at in written if len(written) <= MOST_NAMED else ():
+        axes.annotate(
+            points.names[at], (points.x.values[at], points.y.values[at]), xytext=(3, 1.5),
+            parse_math=False, textcoords="offset points", fontsize=style.TINY - 1,
+            color=colour.of_shade(colour.QUIET), zorder=4,
+        )  # fmt: skip
+    axes.grid()
+    axes.set_axisbelow(True)
+    return dots
+
+
+def _draw_scale(
+    figure: Figure, beside: Axes | list[Axes], dots: PathCollection, points: Points
+) -> None:
+    if points.colour_by is None:
+        return
+    bar = figure.colorbar(dots, ax=beside, fraction=0.045, pad=0.03)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.set_label(drawable(points.colour_by.title))
+
+
+def _titled(title: str, points: Points) -> str:
+    sized = "" if points.size_by is None else f"size: {points.size_by.title}"
+    return drawable("   ".join(filter(None, (title, sized))))
+
+
+def _span(values: NDArray[np.floating]) -> tuple[float, float] | tuple[None, None]:
+    known = values[np.isfinite(values)]
+    return (float(known.min()), float(known.max())) if known.size else (None, None)
 
 
 def _shares(values: NDArray[np.floating]) -> NDArray[np.floating]:

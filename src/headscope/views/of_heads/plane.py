@@ -64,9 +64,15 @@ def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
 def drawn_state(table: Table, state: Mapping[str, Any]) -> dict[str, str]:
     """As `plane_state`, of a state on screen; clusters stand where the distances put them."""
     asked = {name: state.get(name) for name in ("x", "y", "colour", "size")}
-    if state.get("panels") == "clusters" and CLUSTERS["colour"] in table.columns:
+    if drawn_panels(table, state) == "clusters":
         asked |= CLUSTERS
     return plane_state(table, **asked)
+
+
+def drawn_panels(table: Table, state: Mapping[str, Any]) -> str:
+    """Which planes are shown: those asked for, or all heads in one where there are no clusters."""
+    panels = str(state.get("panels") or PANELS[0])
+    return PANELS[0] if panels == "clusters" and "group" not in table.columns else panels
 
 
 def points_of(table: Table, on: Mapping[str, str]) -> list[list[float | None]]:
