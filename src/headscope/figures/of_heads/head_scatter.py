@@ -132,7 +132,8 @@ def _draw_dots(axes: Axes, points: Points, shown: NDArray[np.bool_]) -> PathColl
         edgecolors=ring[shown].tolist(), zorder=3,
         linewidths=np.where(points.marked, 1.2, 0.4)[shown].tolist(),
     )  # fmt: skip
-    written = [int(at) for at in np.flatnonzero(shown) if points.named[at] or points.marked[at]]
+    spoken = np.array(points.named) | np.array(points.marked)
+    written = [int(at) for at in np.flatnonzero(shown & spoken)]
     for at in written if len(written) <= MOST_NAMED else ():
         axes.annotate(
             points.names[at], (points.x.values[at], points.y.values[at]), xytext=(3, 1.5),
