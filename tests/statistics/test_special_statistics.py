@@ -16,6 +16,7 @@ from headscope.statistics.features.repeats import repeated_batch
 from headscope.statistics.kernels.gradients import _masked, _next_tokens
 from headscope.text.tokens import TokenClass
 from tests.statistics.plain import eager_copy, maps_of
+from tests.tiny import tiny_scope
 
 TEXT = "I went to the store. The cat sat on the mat, and the dog ran to the red house."
 
@@ -78,6 +79,11 @@ def bert_projections(model):
         yield layer.attention.self.value, layer.attention.output.dense.weight, 4
 
 
+def deberta_projections(model):
+    for layer in model.deberta.encoder.layer:
+        yield layer.attention.self.value_proj, layer.attention.output.dense.weight, 4
+
+
 def llama_projections(model):
     for layer in model.model.layers:
         yield layer.self_attn.v_proj, layer.self_attn.o_proj.weight, 2
@@ -85,7 +91,11 @@ def llama_projections(model):
 
 @pytest.mark.parametrize(
     ("family", "projections"),
-    [("tiny_bert", bert_projections), ("tiny_llama", llama_projections)],
+    [
+        ("tiny_bert", bert_projections),
+        ("tiny_deberta", deberta_projections),
+        ("tiny_llama", llama_projections),
+    ],
 )
 def test_norms_are_those_of_the_vectors_a_head_moves(family, projections, request):
     """‖α_ij (x_j W_V + b_V) W_O‖ written out with the model's own matrices."""
@@ -108,10 +118,14 @@ def test_norms_are_those_of_the_vectors_a_head_moves(family, projections, reques
     np.testing.assert_allclose(got, np.array(expected), rtol=1e-4, atol=1e-6)
 
 
-def test_values_that_cannot_be_read_give_no_norms(tiny_deberta):
+def test_values_that_cannot_be_read_give_no_norms():
+    sparse = tiny_scope(
+        "BigBirdForMaskedLM", attention_type="block_sparse", block_size=4, num_random_blocks=1
+    )
+    text = " ".join([TEXT] * 3)  # longer than what is read by full attention
     with pytest.raises(BadInput, match="cannot be read"):
-        hs.survey(tiny_deberta, [TEXT], ["norm_sep"], progress=False)
-    found = hs.survey(tiny_deberta, [TEXT], "all", progress=False)
+        hs.survey(sparse, [text], ["norm_sep"], progress=False)
+    found = hs.survey(sparse, [text], "all", progress=False)
     assert "norm_sep" in found.metadata["not measured"]
 
 

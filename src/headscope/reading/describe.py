@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind, ReadAt, capture
 from headscope.capture.call import allowed
+from headscope.capture.families import withholds_values
 from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
 from headscope.interrupts import stopped_safely
@@ -102,7 +103,7 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
         dims={kind: dims[kind] for kind in order if kind in layers and kind not in without},
         read_at=ways[0],
         reads_qk=seen["qk"],
-        reads_values=seen["values"],
+        reads_values=seen["values"] and not withholds_values(model),
         positional_bias=seen["bias"],
         causal=seen["causal"] and not getattr(model.config, "is_encoder_decoder", False),
     )

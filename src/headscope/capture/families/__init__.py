@@ -3,7 +3,9 @@
 A family file has `taps(module) -> context manager | None`: what to do, for the length of a
 capture, to one module of a model; None when the module is not of its family. Other packages add
 such modules through the entry point group `headscope.families`. One with `PLAIN_TORCH` is for
-models outside transformers: those inside that use torch's own attention do so for a pooler.
+models outside transformers: those inside that use torch's own attention do so for a pooler. One
+with `withholds_values(module) -> bool` says of which modules v cannot be had whatever a trial on
+a few tokens shows: short texts may go another way than long ones.
 """
 
 from __future__ import annotations
@@ -33,6 +35,12 @@ def taps(model: nn.Module) -> Generator[None]:
                 if tap is not None:
                     undo.enter_context(tap)
         yield
+
+
+def withholds_values(model: nn.Module) -> bool:
+    """Whether some module of the model is of a family whose values are not always to be had."""
+    asked = [one.withholds_values for one in _families() if hasattr(one, "withholds_values")]
+    return any(withholds(module) for module in model.modules() for withholds in asked)
 
 
 def _of_transformers(model: nn.Module) -> bool:

@@ -24,6 +24,11 @@ def taps(module: nn.Module) -> contextlib.AbstractContextManager[None] | None:
     return _StaysSparse(module) if name in _STACKS else None
 
 
+def withholds_values(module: nn.Module) -> bool:
+    """Keys counted twice are shown once, so that weights times values are not what is written."""
+    return type(module).__name__ in _SPARSE
+
+
 class _StaysSparse(Watch):
     """A short text makes the model turn itself into a full one for good; this turns it back."""
 

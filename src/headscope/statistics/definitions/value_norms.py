@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 def norms(grid: Grid, call: Call) -> Tensor:
     """b h s: ‖f_h(x_j)‖, how long the vector is that a head would move from each key."""
-    assert call.v is not None and grid.model is not None
+    assert grid.model is not None
+    if call.v is None:
+        raise HeadscopeError(
+            f"The values of {type(call.module).__name__} cannot be read on this text, so value "
+            "norms cannot be measured; leave the norm statistics out."
+        )
     width = call.heads * call.v.shape[-1]
     weight = output_projection(grid.model, call.module, width)
     if weight is None:
