@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
-import uvicorn
 
-from headscope.cli.app import _listen
 from headscope.surfaces.app import Models, create_app
+from tests.browser.serving import served
 
 pytestmark = pytest.mark.browser
 
@@ -19,15 +17,8 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(models: Models) -> Iterator[str]:
     """A real server on loopback."""
-    listening = _listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://localhost:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with served(create_app(models)) as where:
+        yield where
 
 
 class App:

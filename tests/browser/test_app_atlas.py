@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
-import uvicorn
 
 import headscope as hs
-from headscope.cli.app import _listen
 from headscope.surfaces.app import Models
 from headscope.surfaces.app.guard import LOOPBACK, Guard
 from headscope.surfaces.app.server import routes_over, session_over
 from tests.atlas.conftest import texts
+from tests.browser.serving import served
 
 pytestmark = pytest.mark.browser
 
@@ -29,21 +25,14 @@ def address(tiny_bert, atlas):
 
     models = Models(["tiny"])
     models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert}
-    listening = _listen("127.0.0.1", 0)
 
     def make(stage):
         stage.doing = None
         return routes_over(session_over(models, atlas))
 
     app = Guard(Front(make), hosts=LOOPBACK, headers=HEADERS)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://localhost:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with served(app) as where:
+        yield where
 
 
 def opened(new_page, address):

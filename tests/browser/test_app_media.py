@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 import headscope as hs
-from headscope.cli.app import _listen
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.media import FOLDER
+from tests.browser.serving import served
 from tests.browser.test_walk import APP_HOST, Walker
 from tests.reading.media import vision_models as models
 
@@ -36,15 +33,8 @@ GIVE = """async ([how, name, type, data]) => {
 def address() -> Iterator[str]:
     opened = Models(["digits", "hears"], "cpu")
     opened._scopes = {"digits": hs.load("digits"), "hears": models.wav2vec2()}
-    listening = _listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(opened), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://localhost:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with served(create_app(opened)) as where:
+        yield where
 
 
 def _give(page, how: str, path: Path, kind: str) -> None:

@@ -4,19 +4,16 @@ that are compared."""
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
-import uvicorn
 from playwright.sync_api import Browser, Error, Page
 from web.dev.gallery_sources import model_for, text_of
 
 import headscope as hs
-from headscope.cli.app import _listen
 from headscope.surfaces.app import Models, create_app
+from tests.browser.serving import served
 
 SCENES = {
     "app": "the app: every head's map on the left, the view, and what is known of the head in hand",
@@ -30,19 +27,11 @@ SEEN = """async () => {
 }"""
 
 
-@contextlib.contextmanager
-def served(scope: hs.Scope) -> Iterator[str]:
+def app_of(scope: hs.Scope) -> Any:
+    """The app with this model in the place of the bundled one."""
     models = Models([])
     models._scopes = {"bundled": scope}  # pyright: ignore[reportPrivateUsage]
-    listening = _listen("127.0.0.1", 0)  # pyright: ignore[reportPrivateUsage]
-    server = uvicorn.Server(uvicorn.Config(create_app(models), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    yield f"http://localhost:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    return create_app(models)
 
 
 def app_pictures(
@@ -54,7 +43,7 @@ def app_pictures(
     for scene in [name for name in SCENES if name in wanted]:
         for tokens in lengths:
             scope = model_for(tokens, ("smollm2",)) if scene == "writing" else model_for(tokens)
-            with served(scope) as address:
+            with served(app_of(scope)) as address:
                 page = browser.new_page(viewport={"width": 1440, "height": 900})
                 page.on("pageerror", lambda error: print("error:", error))
                 page.set_default_timeout(120_000)

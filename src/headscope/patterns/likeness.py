@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from headscope.models.embeddings import input_embeddings
 from headscope.statistics.features.grid import Grid
 
 if TYPE_CHECKING:
@@ -31,11 +32,7 @@ class Likeness:
 
 def likeness_of(scope: Scope) -> Likeness | None:
     """The likeness by a model's own input embeddings, or None where it has no table of them."""
-    try:
-        layer = scope.model.get_input_embeddings()
-    except (NotImplementedError, AttributeError):
-        return None
-    table = getattr(layer, "weight", None)
+    table = getattr(input_embeddings(scope.model), "weight", None)
     if not isinstance(table, Tensor) or table.ndim != 2:
         return None
     with torch.no_grad():
