@@ -15,6 +15,7 @@ from headscope.edits.pruning import prune
 from headscope.finetuning.finetune import new_classifier
 from headscope.finetuning.training import Recipe, encode, train
 from headscope.probes.dependency.heads import probe_dependency
+from headscope.reading.collecting import pinned
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
@@ -53,6 +54,22 @@ def test_readings(both):
     for kind in one.kinds:
         mine, its = (r.part(kind).attention.values for r in (one, two))
         np.testing.assert_allclose(mine, its, atol=1e-5)
+
+
+@pytest.mark.parametrize("most", [pinned.MOST, 20_000, 0])
+def test_readings_in_pinned_and_in_ordinary_memory(most, monkeypatch):
+    scope = scope_of("llama", "cuda")
+    monkeypatch.setattr(pinned, "MOST", most)
+    before = pinned.held()
+    keep = ("weights", "q", "k", "v")
+    reading = scope.read(TEXTS[1], keep=keep)
+    assert before <= pinned.held() <= max(before, most)
+    again = scope_of("llama", "cpu").read(TEXTS[1], keep=keep)
+    for name in keep:
+        for mine, its in zip(reading.part().layers, again.part().layers, strict=True):
+            np.testing.assert_allclose(getattr(mine, name), getattr(its, name), atol=1e-5)
+    del reading, mine
+    assert pinned.held() == before
 
 
 def test_views_open(both):

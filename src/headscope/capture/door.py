@@ -34,25 +34,25 @@ class Door:
         self.sink = sink
         self.lazy = lazy
         self.scores = scores
-        self.implies_masks = lazy and only_interface(model)
         self.model = model
+        named = dict(model.named_modules())  # gone through once: a GPU waits for it
+        self.modules = list(named.values())
+        self.implies_masks = lazy and only_interface(self.modules)
         self.numbering = Numbering(model)
         self.passes = 0
         self.calls = 0
         self.padding: dict[str, Tensor] = {}  # the two-dimensional masks this pass was given
-        self._names = self._modules()
+        self._names = {id(module): name for name, module in named.items()}
         self._looked_again = False
         self._decoder_valid: Callable[[], Valid] | None = None
-
-    def _modules(self) -> dict[int, str]:
-        return {id(module): name for name, module in self.model.named_modules()}
 
     def watches(self, module: nn.Module) -> bool:
         """Whether the module is part of the model, also when a pass has only just made it."""
         if id(module) in self._names:
             return True
         if not self._looked_again:
-            self._names, self._looked_again = self._modules(), True
+            self._names = {id(one): name for name, one in self.model.named_modules()}
+            self._looked_again = True
         return id(module) in self._names
 
     def start_pass(self, given: dict[str, Any]) -> None:
@@ -122,11 +122,11 @@ def capture(
     """
     door = Door(model, sink, lazy, scores)
     with stopped_safely(), contextlib.ExitStack() as undo:
-        undo.enter_context(switched(model))
+        undo.enter_context(switched(door.modules))
         running = functools.partial(_if_open, door)
-        for handle in (*_watch_passes(model, door), *watch_layers(model, running)):
+        for handle in (*_watch_passes(door), *watch_layers(model, running)):
             undo.callback(handle.remove)
-        undo.enter_context(families.taps(model))
+        undo.enter_context(families.taps(door.modules))
         # the tap sees every operation, which costs time; where it can only find that there is
         # nothing for it to see, it watches until the model has been through one pass
         needed = not (door.implies_masks and model in _without_own_softmax)
@@ -154,7 +154,7 @@ def _active_modes() -> list[Any]:
     return _get_current_function_mode_stack()
 
 
-def _watch_passes(model: nn.Module, door: Door) -> list[Any]:
+def _watch_passes(door: Door) -> list[Any]:
     """Layer numbers start anew with every outermost forward pass of the model or a part of it."""
     from transformers import PreTrainedModel
 
@@ -176,8 +176,8 @@ def _watch_passes(model: nn.Module, door: Door) -> list[Any]:
             depth -= 1
 
     handles: list[Any] = []
-    for module in model.modules():
-        if module is model or isinstance(module, PreTrainedModel):
+    for module in door.modules:
+        if module is door.model or isinstance(module, PreTrainedModel):
             handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(module.register_forward_hook(leave, always_call=True))
     return handles

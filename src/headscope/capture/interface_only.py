@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable
 from types import CodeType, FunctionType
 
 from torch import nn
@@ -16,9 +17,9 @@ _ATTENTION = re.compile(r"att", re.I)
 _DISPATCH = "ALL_ATTENTION_FUNCTIONS"
 
 
-def only_interface(model: nn.Module) -> bool:
+def only_interface(modules: Iterable[nn.Module]) -> bool:
     dispatching = False
-    for module in model.modules():
+    for module in modules:
         kind = type(module)
         if not _ATTENTION.search(kind.__name__):
             continue

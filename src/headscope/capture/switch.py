@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from torch import nn
@@ -20,9 +20,9 @@ _switched: dict[int, tuple[Any, int, str | None]] = {}  # id -> configuration, d
 
 
 @contextlib.contextmanager
-def switched(model: nn.Module) -> Generator[None]:
+def switched(modules: Iterable[nn.Module]) -> Generator[None]:
     register()
-    configurations = _configurations(model)
+    configurations = _configurations(modules)
     with _lock:
         for configuration in configurations:
             _, doors, original = _switched.get(
@@ -49,9 +49,9 @@ def original_implementation(configuration: object) -> str | None:
     return entry[2] if entry else None
 
 
-def _configurations(model: nn.Module) -> list[Any]:
+def _configurations(modules: Iterable[nn.Module]) -> list[Any]:
     found: dict[int, Any] = {}
-    waiting = [getattr(module, "config", None) for module in model.modules()]
+    waiting = [getattr(module, "config", None) for module in modules]
     while waiting:
         configuration = waiting.pop()
         if id(configuration) in found or not hasattr(

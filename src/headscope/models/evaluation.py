@@ -9,53 +9,66 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Generator
+from dataclasses import dataclass
 
 from torch import nn
 
 from headscope.interrupts import stopped_safely
 
 _lock = threading.Lock()
-# id of a model -> the model, passes under way, the modules that were found in training mode
-_running: dict[int, tuple[nn.Module, int, list[nn.Module]]] = {}
+
+
+@dataclass
+class _Running:
+    model: nn.Module
+    found_training: list[nn.Module]
+    compiled: bool  # in whole or in part
+    passes: int = 0  # under way
+
+
+_running: dict[int, _Running] = {}  # by the id of the model
 
 
 @contextlib.contextmanager
 def evaluating(model: nn.Module) -> Generator[None]:
     """The model in evaluation mode, run eagerly, while the block lasts."""
-    with stopped_safely(), _without_dropout(model), _eagerly(model):
+    with stopped_safely(), _without_dropout(model) as running, _eagerly(running.compiled):
         yield
 
 
 @contextlib.contextmanager
-def _without_dropout(model: nn.Module) -> Generator[None]:
+def _without_dropout(model: nn.Module) -> Generator[_Running]:
     with _lock:
-        _, passes, found_training = _running.get(id(model), (model, 0, []))
-        if not passes:
-            found_training = [module for module in model.modules() if module.training]
+        running = _running.get(id(model))
+        if running is None:
+            # a large model has hundreds of modules, and a GPU waits while they are gone through
+            modules = list(model.modules())
+            found_training = [module for module in modules if module.training]
+            running = _Running(model, found_training, any(_is_compiled(one) for one in modules))
+            _running[id(model)] = running
             for module in found_training:
                 module.training = False
-        _running[id(model)] = (model, passes + 1, found_training)
+        running.passes += 1
     try:
-        yield
+        yield running
     finally:
         with _lock:
-            _, passes, found_training = _running.pop(id(model))
-            if passes > 1:
-                _running[id(model)] = (model, passes - 1, found_training)
-            else:
-                for module in found_training:
+            running.passes -= 1
+            if not running.passes:
+                del _running[id(model)]
+                for module in running.found_training:
                     module.training = True
 
 
-def _eagerly(model: nn.Module) -> contextlib.AbstractContextManager[object]:
-    """Compiled code calls no attention function of ours, so parts that are compiled run as Python.
+def _is_compiled(module: nn.Module) -> bool:
+    """`model.compile()` compiles a module in place; `torch.compile(part)` puts a wrapper around."""
+    in_place = getattr(module, "_compiled_call_impl", None) is not None
+    return in_place or hasattr(module, "_orig_mod")
 
-    `model.compile()` compiles a module in place; `torch.compile(part)` puts a wrapper around it.
-    """
-    if not any(
-        getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")
-        for module in model.modules()
-    ):
+
+def _eagerly(compiled: bool) -> contextlib.AbstractContextManager[object]:
+    """Compiled code calls no attention function of ours, so such parts run as Python."""
+    if not compiled:
         return contextlib.nullcontext()
     import torch
 

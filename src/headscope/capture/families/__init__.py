@@ -14,7 +14,7 @@ import contextlib
 import functools
 import importlib
 import pkgutil
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from importlib.metadata import entry_points
 from types import ModuleType
 
@@ -24,11 +24,11 @@ GROUP = "headscope.families"
 
 
 @contextlib.contextmanager
-def taps(model: nn.Module) -> Generator[None]:
+def taps(modules: Sequence[nn.Module]) -> Generator[None]:
+    """Of a model, which is the first of its modules."""
     with contextlib.ExitStack() as undo:
-        modules = list(model.modules())
         for family in _families():
-            if getattr(family, "PLAIN_TORCH", False) and _of_transformers(model):
+            if getattr(family, "PLAIN_TORCH", False) and _of_transformers(modules[0]):
                 continue
             for module in modules:
                 tap = family.taps(module)

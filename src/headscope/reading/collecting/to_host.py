@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from headscope.reading.collecting.pinned import pinned_like
+
 WAITING = 4 * 10**9  # bytes that may stay on the device until a pass is over
 
 
@@ -21,15 +23,16 @@ class _Awaited:
 class ToHost:
     """Copies of tensors on the host; those of a GPU are complete once `finish` has returned.
 
-    A process that runs a large model is busy giving its GPU work, so nothing is copied meanwhile:
-    tensors stay where they are until the last layer has been given out, and are then fetched while
-    the GPU works it off. They pass through two buffers the GPU can write to by itself; such memory
-    is slow to get, and a reading should not keep it.
+    The GPU copies into pinned memory beside the forward pass, on a stream of its own. What does
+    not fit there stays on the device until the last layer has been given out, since a process that
+    runs a large model is busy giving its GPU work, and is then fetched through two pinned buffers
+    into ordinary memory.
     """
 
     def __init__(self) -> None:
         self._awaited: list[_Awaited] = []
         self._bytes = 0
+        self._streams: dict[torch.device, torch.cuda.Stream] = {}
 
     def __call__(self, tensor: Tensor | None, floats: bool = False) -> Tensor | None:
         """floats: in float32, else in the precision it has."""
@@ -38,33 +41,50 @@ class ToHost:
         tensor = tensor.detach()
         if floats:
             tensor = tensor.float()
-        result = torch.empty(tensor.shape, dtype=tensor.dtype)
         if tensor.device.type != "cuda":
-            return result.copy_(tensor)
+            return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor)
         made = torch.cuda.Event()
         made.record(torch.cuda.current_stream(tensor.device))
+        pinned = pinned_like(tensor)
+        if pinned is not None:
+            self._send(tensor, made, pinned)
+            return pinned
+        result = torch.empty(tensor.shape, dtype=tensor.dtype)
         self._awaited.append(_Awaited(tensor, made, result))
         self._bytes += tensor.nbytes
         if self._bytes > WAITING:
-            self.finish()
+            self._fetch()
         return result
 
     def finish(self) -> None:
+        self._fetch()
+        for stream in self._streams.values():
+            stream.synchronize()
+
+    def _send(self, tensor: Tensor, made: torch.cuda.Event, to: Tensor) -> torch.cuda.Event:
+        """Have the GPU copy a tensor, once it is made, into memory it can write to."""
+        device = tensor.device
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)
+        stream = self._streams[device]
+        stream.wait_event(made)
+        tensor.record_stream(stream)  # its memory is not given to another before it is copied
+        arrived = torch.cuda.Event()
+        with torch.cuda.stream(stream):
+            to.copy_(tensor, non_blocking=True)
+            arrived.record()
+        return arrived
+
+    def _fetch(self) -> None:
         awaited, self._awaited, self._bytes = self._awaited, [], 0
         if not awaited:
             return
         most = max(one.tensor.nbytes for one in awaited)
         buffers = [torch.empty(most, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
-        streams = {one.tensor.device: torch.cuda.Stream(one.tensor.device) for one in awaited}
         under_way: tuple[_Awaited, Tensor, torch.cuda.Event] | None = None
         for one, buffer in zip(awaited, itertools.cycle(buffers)):
-            stream = streams[one.tensor.device]
-            stream.wait_event(one.made)
             held = buffer[: one.tensor.nbytes].view(one.tensor.dtype).view(one.tensor.shape)
-            arrived = torch.cuda.Event()
-            with torch.cuda.stream(stream):
-                held.copy_(one.tensor, non_blocking=True)
-                arrived.record()
+            arrived = self._send(one.tensor, one.made, held)
             # while this one comes, the one before is put where it belongs
             _put(under_way)
             under_way = (one, held, arrived)
