@@ -72,15 +72,15 @@ def test_a_text_of_thousands_of_tokens_is_labelled_without_whole_maps(tiny_llama
     lean = tiny_llama.read(text, keep=("q", "k"), truncate=True)
 
     made: list[int] = []
-    own = LayerAttention.weights_on
+    own = LayerAttention.scores_on
 
-    def counted(self, device, heads=slice(None), queries=slice(None), keys=None):
-        weights = own(self, device, heads, queries, keys)
-        made.append(weights.numel())
-        return weights
+    def counted(self, device, queries, keys):
+        scores = own(self, device, queries, keys)
+        made.append(scores.numel())
+        return scores
 
-    monkeypatch.setattr(LayerAttention, "weights_on", counted)
-    monkeypatch.setattr("headscope.statistics.kernels.blocks.MOST", 4096)
+    monkeypatch.setattr(LayerAttention, "scores_on", counted)
+    monkeypatch.setattr("headscope.statistics.kernels.of_layers.MOST", 4096)
     found = quick_table(lean)
     assert made and max(made) <= 4096
     assert len(found) == len(whole) > 0

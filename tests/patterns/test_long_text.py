@@ -13,8 +13,7 @@ def test_a_stretch_is_explained_as_it_would_be_within_the_whole(tiny_llama, monk
     reading = tiny_llama.read(TEXT)
     whole = explain(reading, 1, 0, "previous_word", size=4)
     one = reading.part().layer(1)
-    width, keys = one.held["q"].shape[-1], one.shape[2]
-    monkeypatch.setattr("headscope.patterns.explain.targets.MOST", width * keys * 10)
+    monkeypatch.setattr("headscope.patterns.explain.targets.MOST", one.shape[2] * 10)
     some = explain(reading, 1, 0, "previous_word", size=4)
     assert len(whole.queries) == whole.length and "on this text" in whole.words
     assert len(some.queries) == 10

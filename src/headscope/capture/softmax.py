@@ -21,15 +21,26 @@ def attention_weights(
     sinks: Tensor | None = None,  # h
 ) -> Tensor:
     """b h t s, in the precision of q and k: softmax of scaled, capped, biased, masked scores."""
+    scores = attention_scores(q, k, scaling, softcap=softcap, bias=bias)
+    return weights_of_scores(scores, visible=visible, sinks=sinks)
+
+
+def attention_scores(
+    q: Tensor,  # b h t d
+    k: Tensor,  # b g s d
+    scaling: float,
+    *,
+    softcap: float | None = None,
+    bias: Tensor | None = None,  # b|1 h|1 t s
+) -> Tensor:
+    """b h t s: what a softmax is taken of, nothing masked yet."""
     batch, heads, count, dim = q.shape
     groups, keys = k.shape[1], k.shape[2]
     grouped = (q * scaling).reshape(batch, groups, heads // groups * count, dim)
     scores = (grouped @ k.transpose(2, 3)).view(batch, heads, count, keys)
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    if bias is not None:
-        scores = scores + bias
-    return weights_of_scores(scores, visible=visible, sinks=sinks)
+    return scores if bias is None else scores + bias
 
 
 def weights_of_scores(

@@ -166,17 +166,18 @@ def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
         if output.logits.shape[-1] > 1:
             return _Said("classes", (), output.logits.float())
         return _Said("nothing", note=f"{scope.name} answers with a number, not with a word.")
+    mask = getattr(scope.tokenizer, "mask_token_id", None)
+    places = tuple(at for at, token in enumerate(tokens.ids) if token == mask)
+    if scope.causal or scope.encoder_decoder:
+        places = (len(tokens) - 1,)
     try:
-        words = word_logits(scope, output)[0]
+        words = word_logits(scope, output, places)[0]
     except BadInput as error:
         return _Said("nothing", note=str(error))
     if scope.causal or scope.encoder_decoder:
-        last = len(tokens) - 1
-        return _Said("next token", (last,), words[[last]])
-    mask = getattr(scope.tokenizer, "mask_token_id", None)
-    places = tuple(at for at, token in enumerate(tokens.ids) if token == mask)
+        return _Said("next token", places, words)
     if places:
-        return _Said("masked words", places, words[list(places)])
+        return _Said("masked words", places, words)
     note = f"{scope.name} has no mask token, so there is no word it can fill in."
     if mask is not None:
         note = f"Put {scope.tokenizer.mask_token} where a word is to be filled in."

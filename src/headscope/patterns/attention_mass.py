@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of, visible_keys
 from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -65,7 +65,12 @@ class MassPattern(Pattern):
     def _counts_of(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         key = (self.name, "counts")
         if key not in rows.memo:
-            rows.memo[key] = self._counts(grid)
+            aimed, pool = self._targets().name, pool_features(self._pool())[0].name
+            if {aimed, pool} <= rows.counts.keys():
+                seen = visible_keys(grid).double()
+                rows.memo[key] = (rows.counts[aimed], rows.counts[pool], seen)
+            else:
+                rows.memo[key] = self._counts(grid)
         return rows.memo[key]
 
     def _counts(self, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:

@@ -104,3 +104,14 @@ def blocks_of_pairs(grid: Grid) -> Iterator[TokenPairs]:
     length = grid.query.ids.shape[1]
     for start in range(0, length, SPAN):
         yield TokenPairs(grid, slice(start, min(length, start + SPAN)))
+
+
+def visible_keys(grid: Grid) -> Tensor:
+    """b t: how many keys each query sees, without a look at the pairs."""
+    count = grid.query.ids.shape[1]
+    if grid.causal:
+        places = torch.arange(count, device=grid.key.ids.device) + grid.offset
+        seen = grid.key.valid.cumsum(1)[:, places]
+    else:
+        seen = grid.key.valid.sum(1, keepdim=True).expand(-1, count)
+    return seen * grid.query.valid

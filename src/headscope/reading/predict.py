@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -45,7 +46,7 @@ def next_token(scope: Scope, text: Text, n: int) -> list[Prediction]:
     if not scope.causal:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
     batch = scope.encode([text])
-    logits = word_logits(scope, scope.forward(batch))[0, len(batch.tokens[0]) - 1]
+    logits = word_logits(scope, scope.forward(batch), [len(batch.tokens[0]) - 1])[0, 0]
     return likeliest(scope, logits.softmax(-1), n)
 
 
@@ -61,13 +62,16 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
     return float(logits[0].float().softmax(-1)[0])
 
 
-def word_logits(scope: Scope, output: Any) -> Tensor:
-    """b t vocabulary float32: the scores of words in a model's output, whatever it calls them."""
+def word_logits(scope: Scope, output: Any, places: Sequence[int] | None = None) -> Tensor:
+    """b t vocabulary float32: the scores of words in a model's output, whatever it calls them.
+
+    `places`: at these places of the text alone; all of a long text are gigabytes.
+    """
     check_output_layer(scope.model, scope.name)
     logits = logits_in(output)
     rows = embedded_tokens(scope.model)
     if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
-        return logits.float()
+        return (logits if places is None else logits[:, list(places)]).float()
     raise BadInput(
         f"{scope.name} has no head that predicts words; load the model it was pretrained as."
     )

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.measures import every
@@ -20,7 +21,8 @@ from headscope.reading import LayerAttention, Part
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.kernels.blocks import Reduced, from_layers
+from headscope.statistics.kernels.blocks import Reduced
+from headscope.statistics.kernels.of_layers import Counts, from_layers, layer_weights, stretches
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 
@@ -29,6 +31,7 @@ LARGE = 2**27  # weights from which on a GPU that is at hand makes them
 FREE = 4 * 2**30  # bytes of its memory that must be free
 Values = Mapping[str, NDArray[np.float64]]
 _known: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
+_counted: WeakKeyDictionary[Part, Mapping[str, Tensor]] = WeakKeyDictionary()
 
 
 def reading_values(part: Part) -> Values:
@@ -46,6 +49,11 @@ def reading_values(part: Part) -> Values:
     return _known[part]
 
 
+def pair_counts(part: Part) -> Mapping[str, Tensor]:
+    """Per query (1 t) the sum of each pair feature over its keys, where the part was measured."""
+    return _counted.get(part, {})
+
+
 def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArray[np.float64]]:
     """Those of the statistics that apply to the part and are defined for some head."""
     applying = [s for s in statistics if s.applies(part.kind, part.causal)]
@@ -54,6 +62,7 @@ def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArr
     found = {s.name: np.full((len(part.layers), part.heads), np.nan) for s in applying}
     place = {number: at for at, number in enumerate(part.numbers)}
     for rows in _rows(part, plan):
+        _counted[part] = rows.counts
         layers = [place[layer] for layer, _ in rows.heads]
         heads = [head for _, head in rows.heads]
         for statistic in applying:
@@ -63,9 +72,19 @@ def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArr
     return {name: values for name, values in found.items() if not np.isnan(values).all()}
 
 
-def _device(part: Part) -> torch.device:
+def blocks_of_head(part: Part, layer: int, head: int) -> Iterator[tuple[slice, Tensor]]:
+    """One head's weights (tq s) for some queries after another, with the keys any of them sees."""
+    device = _device(part, 1)
+    one = part.layer(layer).of_heads([head])
+    one = one if one.has_weights else one.on(device)
+    causal = part.causal and part.kind != "cross"
+    for queries, keys in stretches(len(part.query), len(part.key), causal, device):
+        yield queries, layer_weights(one, queries, keys, device)[0]
+
+
+def _device(part: Part, heads: int | None = None) -> torch.device:
     """A GPU that this process works on, where a reading is large enough to be sent there."""
-    size = len(part.layers) * part.heads * len(part.query) * len(part.key)
+    size = (heads or len(part.layers) * part.heads) * len(part.query) * len(part.key)
     used = size >= LARGE and torch.cuda.is_available() and torch.cuda.is_initialized()
     return torch.device("cuda" if used and torch.cuda.mem_get_info()[0] >= FREE else "cpu")
 
@@ -77,7 +96,7 @@ def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
     for start in range(0, len(part.layers), step):
         some = part.layers[start : start + step]
         heads = [(layer.layer, head) for layer in some for head in range(_heads(layer))]
-        yield _together(plan, heads, from_layers(some, plan))
+        yield _together(plan, heads, *from_layers(some, plan))
 
 
 def _heads(layer: LayerAttention) -> int:
@@ -90,10 +109,12 @@ def _heads(layer: LayerAttention) -> int:
     return heads
 
 
-def _together(plan: Plan, heads: list[tuple[int, int]], reduced: list[Reduced]) -> Rows:
+def _together(
+    plan: Plan, heads: list[tuple[int, int]], reduced: list[Reduced], counts: Counts
+) -> Rows:
     wide = {name: torch.cat([one.wide[name] for one in reduced], 1) for name in reduced[0].wide}
     values = torch.cat([one.values for one in reduced], dim=1)
-    return Rows(plan.grid, heads, plan.names, values, wide)
+    return Rows(plan.grid, heads, plan.names, values, wide, counts.found)
 
 
 def grid_of_part(part: Part, device: torch.device | str = "cpu") -> Grid:

@@ -110,10 +110,8 @@ def delta(parts: Contributors, targets: NDArray[np.bool_]) -> Delta:
     aimed = targets & parts.visible
     others = parts.visible & ~aimed
     rows = aimed.any(1) & others.any(1)
-    aimed, others, chosen = aimed[rows], others[rows], parts.parts[:, rows]
-    on = np.einsum("cts,ts->tc", chosen, aimed) / aimed.sum(1)[:, None]
-    off = np.einsum("cts,ts->tc", chosen, others) / others.sum(1)[:, None]
-    return Delta(on - off)
+    chosen = parts.of_queries(rows)
+    return Delta(chosen.means(aimed[rows]) - chosen.means(others[rows]))
 
 
 def _mean(values: list[float]) -> float:

@@ -12,25 +12,30 @@ from headscope.patterns.pattern import Pattern
 from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
 from headscope.reading import Part
 from headscope.statistics.features.grid import Grid
+from headscope.statistics.of_reading import pair_counts
 
-MOST = 2**25  # contributions held at once: 256 MB
+MOST = 2**22  # pairs of a query and a key looked at: 32 MB each time they are weighed
 
 
 def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid) -> range:
-    """The queries to explain: all, or of a long text those neighbours that have most targets.
-
-    What each neuron adds to every score is queries × keys × neurons numbers, too many to hold.
-    """
-    one = part.layer(layer)
-    heads, length, keys = one.shape
-    width = one.held["q"].shape[-1] if one.has_qk and heads else 1
-    most = max(8, MOST // (width * keys))
+    """The queries to explain: all, or of a long text those neighbours that have most targets."""
+    _, length, keys = part.layer(layer).shape
+    most = max(8, MOST // max(1, keys))
     if most >= length or not pattern.applies(grid.causal):
         return range(length)
-    aimed = [_aimed(pattern, pairs)[0].any(-1).numpy() for pairs in blocks_of_pairs(grid)]
-    before = np.concatenate([[0], np.cumsum(np.concatenate(aimed))])
+    before = np.concatenate([[0], np.cumsum(_asked(part, pattern, grid))])
     start = int(np.argmax(before[most:] - before[:-most]))
     return range(start, start + most)
+
+
+def _asked(part: Part, pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
+    """Which queries have a target, from what was counted when the part was measured."""
+    counted = pair_counts(part)
+    name = pattern.features()[0].name if isinstance(pattern, MassPattern) else ""
+    if name in counted:
+        return (counted[name][0] > 0).cpu().numpy()
+    aimed = [_aimed(pattern, pairs)[0].any(-1).numpy() for pairs in blocks_of_pairs(grid)]
+    return np.concatenate(aimed)
 
 
 def targets_of(pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:

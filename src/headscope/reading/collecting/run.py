@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
@@ -60,7 +60,8 @@ def run(
         proven = _proven.get(scope.model, frozenset())
         collector = Collector(*counts, keeping, layers, count, whole, proven)
         # lazily, so that layers nobody asked for never make their weights
-        scope.forward(inputs, collector, lazy=True, scores=keeping.wants_scores)
+        asked = _attention_alone(scope, inputs)
+        scope.forward(inputs, collector, lazy=True, scores=keeping.wants_scores, **asked)
         return collector
 
     collector = once(known)
@@ -71,6 +72,15 @@ def run(
     _whole[scope.model] = known | wrong
     del collector
     return once(known | wrong)
+
+
+def _attention_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Nobody looks at what the model says: of a long text, a score for every word of the
+    vocabulary at every place is gigabytes and a good part of the pass."""
+    if "input_ids" not in inputs or scope.encoder_decoder:
+        return {}
+    asked = {"logits_to_keep": 1, "use_cache": False}
+    return {name: value for name, value in asked.items() if scope.accepts(name)}
 
 
 def _check(

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.capture.softmax import attention_weights
+from headscope.capture.softmax import attention_scores, attention_weights
 from headscope.errors import BadInput
 from headscope.reading.weights.held import Held, as_floats, hold
 from headscope.reading.weights.shapes import Bias, Mask
@@ -179,6 +179,39 @@ class LayerAttention:
                 made = self._made(of, some, seen, keys, device)
                 result[place : place + made.shape[0], start : start + at_once] = made
         return result
+
+    def scores_on(self, device: torch.device | str, queries: slice, keys: int) -> Tensor:
+        """h r s: what the softmax of neighbouring queries over the first keys is taken of, with
+        what they do not see masked; sinks are not in it."""
+        if not self.has_qk or self.scaling is None:
+            raise BadInput(NOT_KEPT)
+        bias, mask = self.bias_held, self.mask_held
+        scores = attention_scores(
+            self.held["q"].tensor()[None, :, queries].to(device).float(),
+            self.held["k"].tensor()[None, :, :keys].to(device).float(),
+            self.scaling,
+            softcap=self.softcap,
+            bias=None if bias is None else bias.rows(slice(None), queries)[..., :keys].to(device),
+        )[0]
+        if mask is not None:
+            first = min(keys, mask.seen_by_all(queries))
+            seen = mask.rows(queries, device, slice(first, keys))
+            scores[..., first:].masked_fill_(~seen, torch.finfo(scores.dtype).min)
+        return scores
+
+    def on(self, device: torch.device | str) -> LayerAttention:
+        """The same with q and k brought to a device, for many steps over them there."""
+        held = {name: self.held[name].tensor().to(device) for name in ("q", "k")}
+        return LayerAttention(
+            self.layer,
+            **held,
+            scaling=self.scaling,
+            bias=self.bias_held,
+            mask=self.mask_held,
+            window=self.window,
+            softcap=self.softcap,
+            sinks=self.held.get("sinks"),
+        )
 
     def _blocks(self, chosen: range, each: int) -> Iterator[tuple[int, slice]]:
         """Heads to be made at once: whole groups where they fit, else one after another."""

@@ -37,18 +37,29 @@ class Mask:
     def nbytes(self) -> int:
         return 0 if self.bits is None else self.bits.nbytes
 
-    def rows(self, chosen: Any = slice(None), device: Any = "cpu") -> Tensor:
-        """r s bool of some queries: a slice, or a tensor of any shape that numbers them."""
+    def rows(
+        self, chosen: Any = slice(None), device: Any = "cpu", columns: slice = slice(None)
+    ) -> Tensor:
+        """r s bool of some queries: a slice, or a tensor of any shape that numbers them.
+
+        `columns`: of these keys alone.
+        """
         if self.bits is not None:
             chosen = chosen.cpu() if isinstance(chosen, Tensor) else chosen
-            return self.bits[chosen].to(device)
+            return self.bits[chosen][..., columns].to(device)
         queries, keys = self.shape
         every = torch.arange(max(queries, keys), dtype=torch.int32, device=device)
-        back = every[:queries][chosen][..., None] + (keys - queries) - every[:keys]
+        back = every[:queries][chosen][..., None] + (keys - queries) - every[:keys][columns]
         seen = back >= 0 if self.causal else torch.ones_like(back, dtype=torch.bool)
         if self.window is not None:
             seen &= back.abs() < self.window
         return seen
+
+    def seen_by_all(self, queries: slice) -> int:
+        """How many of the first keys every query of a slice is known to see."""
+        if self.bits is not None or self.window is not None or not self.causal:
+            return 0
+        return max(0, (queries.start or 0) + self.shape[1] - self.shape[0] + 1)
 
     def described(self) -> dict[str, Any] | None:
         """The rule as plain values; None for bits."""

@@ -41,6 +41,7 @@ class PairFeature:
     name: str
     make: Callable[[Grid, slice], Tensor]  # (grid, queries) -> b|1 tq s
     squared: bool = False  # Σ_j α_ij² x_ij
+    of_distance: int | None = None  # x_ij is |i − j| to this power, 1 or 2
 
 
 @dataclass(frozen=True)

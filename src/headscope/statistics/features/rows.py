@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -27,12 +27,14 @@ class Rows:
         names: Sequence[str],
         values: Tensor,  # b H F t
         wide: dict[str, Tensor],  # b H t' width
+        counts: Mapping[str, Tensor] | None = None,  # b t: of a pair feature, Σ over the keys
     ) -> None:
         self.grid = grid
         self.heads = tuple(heads)
         self._place = {name: place for place, name in enumerate(names)}
         self._values = values
         self._wide = wide
+        self.counts: Mapping[str, Tensor] = counts or {}
         self._means: Tensor | None = None
         self.memo: dict[object, Any] = {}  # what several statistics make of the same rows
 

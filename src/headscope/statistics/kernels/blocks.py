@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.reading import LayerAttention
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.plan import Plan, blocks
-from headscope.statistics.kernels.scores import block_output, block_weights, layer_weights
+from headscope.statistics.kernels.scores import block_output, block_weights
 
 MOST = 2**21  # weights in a block: 8 MB, which stays in a processor's cache between reductions
-MOST_ON_GPU = 2**26  # of a reading, whose q and k are sent for each block
 MOST_OF_CALL = 2**25  # of a call on a GPU: few large steps cost it less than many small ones
 
 
@@ -54,25 +52,6 @@ def from_weights(call: Call, plan: Plan, weights: Tensor) -> Reduced:
     return _reduce(
         call, plan, batch, heads, queries, lambda b, q: weights[b, :, q].detach().float()
     )
-
-
-def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> list[Reduced]:
-    """Row features of layers of a reading, their weights made one block at a time if need be.
-
-    Block by block and in each layer by layer, so that what pairs of tokens are is asked once.
-    """
-    (batch, queries), keys = plan.grid.query.ids.shape, plan.grid.key.ids.shape[1]
-    reduced = [Reduced(plan, batch, layer.shape[0], queries) for layer in layers]
-    widest = max(layer.shape[0] for layer in layers)
-    device = plan.grid.key.ids.device
-    most = MOST_ON_GPU if device.type == "cuda" else MOST
-    for documents, part in blocks(batch, widest, queries, keys, most):
-        seen = min(keys, part.stop) if plan.grid.causal and plan.grid.same else keys
-        near = plan.of_keys(seen)  # no query of the block sees what follows it
-        for layer, into in zip(layers, reduced, strict=True):
-            weights = layer_weights(layer, part, seen, device)
-            _fill(into, near, near.grid, weights, None, documents, part)
-    return reduced
 
 
 def _reduce(
@@ -122,8 +101,15 @@ def _fill(
     if plan.pairs or plan.squares:
         columns, first = plan.pair_columns(documents, queries), len(plan.pairs)
         put(_over_pairs(weights, columns, first))
-    for feature in plan.rows:
-        put(feature.make(weights, grid, queries)[..., None])
+    fill_rows(reduced, plan, grid, weights, documents, queries)
+
+
+def fill_rows(
+    reduced: Reduced, plan: Plan, grid: Grid, weights: Tensor, documents: slice, queries: slice
+) -> None:
+    """The features that need whole rows; they stand after all others."""
+    for place, feature in enumerate(plan.rows, len(plan.names) - len(plan.rows)):
+        reduced.values[documents, :, place, queries] = feature.make(weights, grid, queries)
     for feature in plan.wide:
         stop = min(queries.stop, feature.limit or queries.stop)
         if stop > queries.start:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.capture.softmax import attention_weights
-from headscope.reading import LayerAttention
 from headscope.statistics.features.grid import Grid
 
 
@@ -39,13 +38,6 @@ def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> T
         visible=None if seen is None else seen[:, None],
         sinks=call.sinks,
     )
-
-
-def layer_weights(layer: LayerAttention, queries: slice, keys: int, device: torch.device) -> Tensor:
-    """1 h tq s in float32: the weights of some queries and the first keys of a reading's layer."""
-    if layer.has_weights:
-        return torch.from_numpy(layer.head_weights(slice(None), queries, keys))[None].to(device)
-    return layer.weights_on(device, slice(None), queries, keys)[None]
 
 
 def row_weights(

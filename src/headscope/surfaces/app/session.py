@@ -73,7 +73,8 @@ class Session:
                 reading = _read(scope, request.text, request.text_pair, request.truncate)
             else:
                 reading = read_written(scope, written)
-        scores = scores_for(reading)
+            # a turn of its own kind: of a long text it is as much work as the pass, and as memory
+            scores = scores_for(reading)
         text, pair = (request.text, request.text_pair) if written is None else _texts(reading)
         kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
         data = opened(kept, request.layer)

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+import torch
 
 from headscope.reading import Part
+from headscope.statistics.of_reading import blocks_of_head
 
 PAIRS = 5
-ROWS = 512  # queries looked at together
-CONSIDERED = 64  # of the strongest of each such block
+CONSIDERED = 64  # of the strongest of each block of queries
 
 
 def strongest_pairs(part: Part, layer: int, head: int) -> dict[str, Any]:
     """Each pair of words once; special tokens and, in a decoder, the first token are left out."""
     query, key = part.query, part.key
-    shown = key.content.copy()
+    shown = torch.from_numpy(key.content.copy())
     if part.causal and len(key) > 1:
         shown[0] = False
-    rows = np.flatnonzero(query.content)
+    asking = torch.from_numpy(query.content.copy())
     found: list[tuple[float, int, int]] = []
-    for low in range(0, rows.size, ROWS):
-        some = rows[low : low + ROWS]
-        weights = part.layer(layer).head_weights(slice(head, head + 1), some)[0] * shown
-        count = min(CONSIDERED, weights.size)
-        best = np.argpartition(weights, -count, axis=None)[-count:]
+    for queries, weights in blocks_of_head(part, layer, head):  # tq s, of the keys that are seen
+        keys, device = weights.shape[1], weights.device
+        weights = weights * shown[:keys].to(device) * asking[queries].to(device)[:, None]
+        best = weights.flatten().topk(min(CONSIDERED, weights.numel()))
+        places = best.indices.tolist()
         found += [
-            (float(weights.flat[at]), int(some[at // len(key)]), int(at % len(key))) for at in best
+            (weight, queries.start + at // keys, at % keys)
+            for weight, at in zip(best.values.tolist(), places, strict=True)
         ]
     found.sort(reverse=True)
     kept: dict[tuple[str, str], dict[str, Any]] = {}

@@ -1,0 +1,132 @@
+"""Row features of a reading's layers: one softmax of each head and query, everything from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from headscope.reading import LayerAttention
+from headscope.reading.collecting import interrupting
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.named import tell
+from headscope.statistics.kernels.blocks import Reduced, fill_rows
+from headscope.statistics.kernels.columns import Columns
+from headscope.statistics.kernels.plan import Plan
+
+MOST = 2**20  # weights in a block: 4 MB, which stay in a processor's cache between reductions
+MOST_ON_GPU = 2**27  # few large steps cost a GPU less than many small ones
+
+
+class Block:
+    """Some queries of a text, with the keys that any of them sees and what pairs of them are."""
+
+    def __init__(self, plan: Plan, queries: slice, keys: int) -> None:
+        self.queries, self.keys = queries, keys
+        self.plan = plan.of_keys(keys)
+        self.columns = Columns(self.plan, queries)
+
+
+def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Reduced], Counts]:
+    """Features of layers of one text; and how much there is of each pair feature, per query.
+
+    What pairs of tokens are is asked once for all layers. A processor takes block by block and in
+    each layer by layer, so that it is never held; to a GPU the layers are brought one by one.
+    """
+    queries = plan.grid.query.ids.shape[1]
+    device = plan.grid.key.ids.device
+    reduced = [Reduced(plan, 1, layer.shape[0], queries) for layer in layers]
+    widest = max(layer.shape[0] for layer in layers)
+    counts = Counts(queries, device)
+    if device.type == "cpu":
+        for block in blocks_of(plan, widest):
+            counts.add(block)
+            for layer, into in zip(layers, reduced, strict=True):
+                _fill(into, block, layer, device)
+        return reduced, counts
+    held = list(blocks_of(plan, widest))
+    for block in held:
+        counts.add(block)
+    for layer, into in zip(layers, reduced, strict=True):
+        near = layer if layer.has_weights else layer.on(device)
+        for block in held:
+            _fill(into, block, near, device)
+    return reduced, counts
+
+
+class Counts:
+    """Per query, the sum over its keys of each pair feature (tq)."""
+
+    def __init__(self, queries: int, device: torch.device) -> None:
+        self._queries, self._device = queries, device
+        self.found: dict[str, Tensor] = {}
+
+    def add(self, block: Block) -> None:
+        for name, counted in block.columns.counts.items():
+            if name not in self.found:
+                empty = torch.zeros(1, self._queries, dtype=torch.float64, device=self._device)
+                self.found[name] = empty
+            self.found[name][0, block.queries] = counted
+
+
+def blocks_of(plan: Plan, heads: int) -> Iterator[Block]:
+    grid = plan.grid
+    queries, keys = grid.query.ids.shape[1], grid.key.ids.shape[1]
+    causal = grid.causal and grid.same
+    for some, seen in stretches(queries, keys, causal, grid.key.ids.device, heads):
+        yield Block(plan, some, seen)
+
+
+def stretches(
+    queries: int, keys: int, causal: bool, device: torch.device, heads: int = 1
+) -> Iterator[tuple[slice, int]]:
+    """As many queries at a time as fit, and how many of the first keys they see; early ones of a
+    causal text see little, so there are more of them together."""
+    most = (MOST if device.type == "cpu" else MOST_ON_GPU) // heads
+    start = 0
+    while start < queries:
+        stop = min(queries, start + max(1, _fitting(start, most, keys, causal)))
+        yield slice(start, stop), min(keys, stop) if causal else keys
+        start = stop
+
+
+def _fitting(start: int, most: int, keys: int, causal: bool) -> int:
+    """The largest r with r · (start + r) ≤ most, or r · keys ≤ most."""
+    if not causal:
+        return most // keys
+    return int((-start + (start * start + 4 * most) ** 0.5) / 2)
+
+
+def _fill(into: Reduced, block: Block, layer: LayerAttention, device: torch.device) -> None:
+    interrupting.check()
+    grid = block.plan.grid
+    weights = _weights(layer, block.queries, block.keys, device, grid)
+    columns = block.columns.values(weights[0])
+    into.values[0, :, : columns.shape[1], block.queries] = columns
+    fill_rows(into, block.plan, grid, weights, slice(0, 1), block.queries)
+
+
+def layer_weights(layer: LayerAttention, queries: slice, keys: int, device: torch.device) -> Tensor:
+    """h tq s in float32, of some queries and the first keys."""
+    if layer.has_weights:
+        return torch.from_numpy(layer.head_weights(slice(None), queries, keys)).to(device)
+    if "sinks" in layer.held:
+        return layer.weights_on(device, slice(None), queries, keys)
+    return layer.scores_on(device, queries, keys).softmax(-1)
+
+
+def _weights(
+    layer: LayerAttention, queries: slice, keys: int, device: torch.device, grid: Grid
+) -> Tensor:
+    """1 h tq s; entropy and the largest weight are told where they come about with them."""
+    if layer.has_weights or "sinks" in layer.held:
+        return layer_weights(layer, queries, keys, device)[None]
+    scores = layer.scores_on(device, queries, keys)[None]
+    scores -= scores.amax(-1, keepdim=True)
+    weights = scores.softmax(-1)
+    largest = weights.amax(-1)
+    # −Σ α ln α with ln α = (s − most) + ln (largest α): two sums of what is not negative
+    entropy = -largest.log() - torch.linalg.vecdot(weights, scores)
+    tell(grid, weights, entropy=entropy.clamp_min_(0), largest=largest)
+    return weights
