@@ -131,7 +131,7 @@ def profiled(part: Any) -> Any:
 
 
 class App:
-    """`headscope app` in a process of its own; a note every few seconds of where its threads are."""
+    """`headscope app` in a process of its own; notes every few seconds where its threads are."""
 
     def __init__(self, model: str, notes: Path) -> None:
         with socket.socket() as free:

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from headscope.statistics.features.feature import PairFeature
-from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.plan import Plan
 
 FEW = 0.05  # of a block's pairs, that are gathered one by one
