@@ -1,11 +1,12 @@
 """Nearest places: where in the corpus a head's output is most like that of a query in hand.
 
-The texts of an atlas are read again, once for a head, and their vectors kept beside the file: a
-matrix product then compares a query with every token of them.
+The texts of an atlas are read again, once for a head, and their vectors kept beside the file,
+where `place_index` looks a query up.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,9 +18,9 @@ from torch import Tensor
 
 from headscope.arguments import need_scope
 from headscope.atlas.excerpt import excerpt
+from headscope.atlas.place_index import PlaceIndex, Vectors
 from headscope.capture import Call, Kind
 from headscope.errors import BadInput
-from headscope.files import atomic_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from headscope.text.tokenise import Text
 
 Of = Literal["output", "query"]
-Vectors = NDArray[np.float32]
 MOST_TOKENS = 2048  # of a batch
 
 
@@ -45,34 +45,36 @@ def nearest(
     n: int = 10,
     of: Of = "output",
     kind: Kind | None = None,
+    exact: bool = False,
     around: int = 12,
 ) -> pd.DataFrame:
     """Places of the atlas's texts most like one query of a text: document, query, likeness, text.
 
     `of="output"` compares what the head takes (Σ_j α_ij v_j), `of="query"` what it looks for (q).
+    Large atlases are looked up in an index where faiss is installed, which may miss a place;
+    `by` says whether it was ("index") or every place was compared, as `exact=True` asks for.
     """
     import pandas as pd
 
     need_scope(scope)
     chosen: Kind = kind or atlas.kinds[0]
     _check(atlas, scope, chosen, layer, head, of)
-    stored, places = _index(atlas, scope, chosen, layer, head, of)
+    if n < 1:
+        raise BadInput(f"n is how many places to give, at least 1, not {n}.")
+    index = _index(atlas, scope, chosen, layer, head, of)
     batch = scope.encode([text], [text_pair])
     if not 0 <= query < len(batch.tokens[0]):
         raise BadInput(f"There is no token {query}; the text has 0 to {len(batch.tokens[0]) - 1}.")
     own = _unit(_vectors(scope, dict(batch.inputs), chosen, layer, head, of)[0, [query]])
-    likeness = (stored @ own[0].numpy()).astype(np.float64)
-    near = np.arange(len(likeness))
-    if len(near) > 4 * n > 0:  # sorting all would take longer than comparing them
-        near = np.flatnonzero(likeness >= np.partition(likeness, -n)[-n])
-    best = near[np.argsort(-likeness[near], kind="stable")[:n]]
-    rows = places[best]
+    best, likeness, by = index.nearest(own[0].numpy(), n, exact)
+    rows = index.places[best]
     return pd.DataFrame(
         {
             "document": rows[:, 0],
             "query": rows[:, 1],
-            "likeness": likeness[best],
+            "likeness": likeness,
             "text": [excerpt(atlas.document(int(d), chosen), int(q), (), around) for d, q in rows],
+            "by": by,
         }
     )
 
@@ -88,25 +90,31 @@ def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: st
     atlas.check(scope)
 
 
-def _index(
-    atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of
-) -> tuple[Vectors, NDArray[np.int64]]:
-    """Unit vectors of all tokens of all texts, and which document and token each is."""
+def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of) -> PlaceIndex:
+    """All tokens of all texts: in hand, kept beside the atlas, or read now."""
     name = f"{kind}-{layer}-{head}-{of}"
     if name in atlas.indexes:
         return atlas.indexes[name]
-    beside = None if atlas.path is None else Path(f"{atlas.path}.vectors") / f"{name}.npz"
-    if beside is not None and beside.is_file():
-        with np.load(beside) as kept:
-            found = kept["vectors"].astype(np.float32), kept["places"]
-    else:
-        found = _made(atlas, scope, kind, layer, head, of)
-        if beside is not None and beside.parent.parent.is_dir():
-            beside.parent.mkdir(exist_ok=True)
-            with atomic_path(beside) as temporary:
-                np.savez(temporary, vectors=found[0].astype(np.float16), places=found[1])
+    beside = None if atlas.path is None else Path(f"{atlas.path}.vectors") / name
+    if beside is not None and not beside.parent.parent.is_dir():
+        beside = None  # the folder that the atlas was opened from has gone
+    stamp = _stamp(atlas, kind)
+    found = PlaceIndex.kept(beside, stamp)
+    if found is None:
+        found = PlaceIndex.made(*_made(atlas, scope, kind, layer, head, of), beside, stamp)
     atlas.indexes[name] = found
     return found
+
+
+def _stamp(atlas: Atlas, kind: Kind) -> str:
+    """What vectors depend on: the weights, and the texts of the atlas."""
+    rows: Any = atlas.frame("documents")
+    rows = rows[rows["kind"] == kind]
+    made_of = hashlib.sha256(str(atlas.description.get("weights")).encode())
+    for row in rows.itertuples():
+        for part in ([row.document, len(row.ids)], row.ids, row.segments):
+            made_of.update(np.asarray(part, dtype="<i8").tobytes())
+    return made_of.hexdigest()
 
 
 def _made(

@@ -1,0 +1,159 @@
+"""What nearest places are looked up in: the vectors of every place, and an index of them.
+
+Few places are compared one by one, exactly. From `INDEXED` on faiss, where it is installed, looks
+only into the cells nearest to the query (an inverted file, vectors in half precision). Both are
+kept beside the atlas with a stamp of what they were made of, and made again when it differs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+
+By = Literal["every place", "index"]
+Vectors = NDArray[np.float32]
+Found = tuple[NDArray[np.intp], NDArray[np.float64], By]
+VECTORS, CELLS = ".npz", ".index.npz"  # endings of what is kept
+VERSION = 2  # of both files
+INDEXED = 500_000  # places; below, comparing with all of them takes a few milliseconds
+LOOKED_INTO = 32  # cells of the index
+PER_CELL = 64  # vectors that the middle of a cell is learnt from
+
+
+class PlaceIndex:
+    """Unit vectors of places (n d), and which document and token each is (n 2).
+
+    `beside` is where they are kept, without its endings: `.npz` the vectors, `.index.npz` the
+    index; None keeps nothing.
+    """
+
+    def __init__(
+        self,
+        places: NDArray[np.int64],
+        beside: Path | None,
+        stamp: str,
+        vectors: Vectors | None = None,
+    ) -> None:
+        self.places = places
+        self._beside, self._stamp = beside, stamp
+        self._vectors = vectors
+        self._cells: Any = None
+
+    @classmethod
+    def made(
+        cls, vectors: Vectors, places: NDArray[np.int64], beside: Path | None, stamp: str
+    ) -> PlaceIndex:
+        """Of new vectors, which are kept from now on."""
+        if beside is not None:
+            arrays = {"vectors": vectors.astype(np.float16), "places": places}
+            _write(_ended(beside, VECTORS), stamp, arrays)
+        return cls(places, beside, stamp, vectors)
+
+    @classmethod
+    def kept(cls, beside: Path | None, stamp: str) -> PlaceIndex | None:
+        """What was kept of the same weights and texts, if anything was."""
+        found = None if beside is None else _read(_ended(beside, VECTORS), stamp, "places")
+        return None if found is None else cls(found, beside, stamp)
+
+    @property
+    def vectors(self) -> Vectors:
+        """Read when they are first compared: an index does without."""
+        if self._vectors is None:
+            assert self._beside is not None
+            found = _read(_ended(self._beside, VECTORS), self._stamp, "vectors")
+            if found is None:
+                raise BadInput(f"{self._beside}{VECTORS} was changed meanwhile; ask once more.")
+            self._vectors = found.astype(np.float32)
+        return self._vectors
+
+    def nearest(self, query: Vectors, n: int, exact: bool = False) -> Found:
+        """The numbers of the n places most like a unit vector, their cosines, and how found."""
+        if exact or len(self.places) < INDEXED or not installed():
+            return *_of_all(self.vectors, query, n), "every place"
+        cells = self._opened()
+        cosines, numbers = cells.search(query[None], min(n, len(self.places)))
+        there = numbers[0] >= 0  # fewer where the cells looked into hold fewer
+        at, likeness = numbers[0][there], cosines[0][there].astype(np.float64)
+        order = np.lexsort((at, -likeness))
+        return at[order], likeness[order], "index"
+
+    def _opened(self) -> Any:
+        """The cells: those in hand, those kept, or new ones."""
+        if self._cells is None:
+            faiss: Any = importlib.import_module("faiss")
+            path = None if self._beside is None else _ended(self._beside, CELLS)
+            kept = None if path is None else _read(path, self._stamp, "cells")
+            if kept is not None:
+                self._cells = faiss.deserialize_index(kept)
+            else:
+                self._cells = _cells_of(faiss, self.vectors)
+                if path is not None:
+                    _write(path, self._stamp, {"cells": faiss.serialize_index(self._cells)})
+            self._cells.nprobe = LOOKED_INTO
+        return self._cells
+
+
+def installed() -> bool:
+    """Whether there is a faiss to index with."""
+    return importlib.util.find_spec("faiss") is not None
+
+
+def _of_all(vectors: Vectors, query: Vectors, n: int) -> tuple[Any, Any]:
+    likeness = (vectors @ query).astype(np.float64)
+    near = np.arange(len(likeness))
+    if len(near) > 4 * n > 0:  # sorting all would take longer than comparing them
+        near = np.flatnonzero(likeness >= np.partition(likeness, -n)[-n])
+    best = near[np.argsort(-likeness[near], kind="stable")[:n]]
+    return best, likeness[best]
+
+
+def _cells_of(faiss: Any, vectors: Vectors) -> Any:
+    """About as many cells as the root of the number of vectors, learnt from a part of them."""
+    count, width = vectors.shape
+    cells = 2 ** max(0, round(np.log2(count) / 2))
+    found = faiss.IndexIVFScalarQuantizer(
+        faiss.IndexFlatIP(width),
+        width,
+        cells,
+        faiss.ScalarQuantizer.QT_fp16,
+        faiss.METRIC_INNER_PRODUCT,
+    )
+    found.cp.max_points_per_centroid = PER_CELL
+    found.cp.min_points_per_centroid = 1
+    some = np.random.default_rng(0).permutation(count)[: cells * PER_CELL]
+    found.train(vectors[np.sort(some)])
+    found.add(vectors)
+    return found
+
+
+def _ended(beside: Path, ending: str) -> Path:
+    return beside.with_name(beside.name + ending)
+
+
+def _read(path: Path, stamp: str, name: str) -> NDArray[Any] | None:
+    """An array of a kept file; None where there is none, or one made of something else."""
+    if not path.is_file():
+        return None
+    try:
+        with np.load(path) as kept:
+            if "stamp" not in kept or str(kept["stamp"]) != f"{VERSION} {stamp}":
+                return None
+            return kept[name]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise BadInput(f"{path} is damaged; delete it, and it is made again.") from error
+
+
+def _write(path: Path, stamp: str, arrays: Mapping[str, Any]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with atomic_path(path) as temporary:
+        np.savez(temporary, stamp=np.array(f"{VERSION} {stamp}"), **arrays)
