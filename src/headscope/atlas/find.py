@@ -6,6 +6,7 @@ the queries that fit to the keys that fit, beside even attention and beside chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,11 @@ from torch import Tensor
 from headscope.arguments import need_scope
 from headscope.atlas.search import Text, matches
 from headscope.atlas.speech import governors, parts_of_speech
+from headscope.atlas.treebank import trees_of
+from headscope.atlas.words import Grammar
+from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.patterns.as_statistics import of_pattern
+from headscope.patterns.as_statistics import PatternMeasure, of_pattern
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.token_pairs import TokenPairs
@@ -53,13 +57,15 @@ def find_heads(
     """Every head with its attention from queries to keys, the clearest first.
 
     Both are a token or word as the text spells it, a regular expression ("/^un/"), or a part of
-    speech ("pos:NOUN", told by spaCy). `key` may also be "same" (other places of the query's word)
-    or "governor" (of the query's word). Columns: kind, layer, head, score (mean attention of the
-    queries that have such a key), uniform (of even attention), lift (their ratio), error, p,
-    documents, and `clear`, which holds at most by a chance of 1 % for any head of the model.
+    speech ("pos:NOUN"). `key` may also be "same" (other places of the query's word) or "governor"
+    (of the query's word). Grammar is the corpus's own where it is a treebank, else spaCy's.
+    Queries of cross attention stand in what is written, its keys in what was read. Columns: kind,
+    layer, head, score (mean attention of the queries that have such a key), uniform (of even
+    attention), lift (their ratio), error, p, documents, and `clear`, which holds at most by a
+    chance of 1 % for any head of the model.
     """
     need_scope(scope)
-    asked = _Asked(_Side.of(query, "query"), _Side.of(key, "key"))
+    asked = _Asked(_Side.of(query, "query"), _Side.of(key, "key"), _Grammar(corpus))
     pattern = MassPattern(
         name="found",
         label=f"{asked.query.said} → {asked.key.said}",
@@ -70,7 +76,7 @@ def find_heads(
         pool=_all_seen,
     )
     found = survey(
-        scope, corpus, [measure() for measure in of_pattern(pattern)],
+        scope, corpus, [_of_every_kind(measure) for measure in of_pattern(pattern)],
         limit=limit, output=output, restart=restart, progress=progress, **options,
     )  # fmt: skip
     frame: Any = evidence(found.table, {pattern.name: pattern})
@@ -83,6 +89,12 @@ def find_heads(
     return frame.sort_values(
         ["clear", "score"], ascending=[False, False], kind="stable"
     ).reset_index(drop=True)
+
+
+def _of_every_kind(measure: type[PatternMeasure]) -> PatternMeasure:
+    """Strings and words are found across two texts too, which other patterns are not."""
+    measure.kinds = ("encoder", "decoder", "cross")
+    return measure()
 
 
 @dataclass(frozen=True)
@@ -104,53 +116,76 @@ class _Side:
         matches([], given)  # a bad expression is told before a model is run
         return _Side(repr(given) if isinstance(given, str) else given.pattern, text=given)
 
-    def marks(self, tokens: Tokens) -> Marks:
+    def marks(self, tokens: Tokens, grammar: _Grammar) -> Marks:
         """Which tokens fit, or belong to a word that does."""
         if self.speech is not None:
-            tags = parts_of_speech([tokens.word_texts])[0]
+            tags = grammar.speech(tokens.word_texts)
             return np.array([w >= 0 and tags[w] == self.speech for w in tokens.word_ids])
         assert self.text is not None
         words = [tokens.word_texts[w] if w >= 0 else "" for w in tokens.word_ids]
         return matches(tokens.labels, self.text) | matches(words, self.text)
 
 
+class _Grammar:
+    """What the corpus says of its own words where it is a treebank; else what a parser does."""
+
+    def __init__(self, corpus: Any) -> None:
+        self._trees = trees_of(corpus)
+
+    def speech(self, words: Sequence[str]) -> Sequence[str]:
+        known = self._told(words)
+        return parts_of_speech([words])[0] if known is None else known.speech
+
+    def governors(self, words: Sequence[str]) -> Sequence[int]:
+        known = self._told(words)
+        return governors([words])[0] if known is None else known.governor
+
+    def _told(self, words: Sequence[str]) -> Grammar | None:
+        return None if self._trees is None else self._trees.grammar(list(words))
+
+
 class _Asked:
     """The pairs of tokens that are meant, as a relation of tokens."""
 
-    def __init__(self, query: _Side, key: _Side) -> None:
-        self.query, self.key = query, key
-        self._kept: dict[int, Marks] = {}
+    def __init__(self, query: _Side, key: _Side, grammar: _Grammar) -> None:
+        self.query, self.key, self.grammar = query, key, grammar
+        self._kept: dict[tuple[Kind, int], Marks] = {}
 
     def targets(self, pairs: TokenPairs) -> Tensor:
         """b tq s bool."""
         grid = pairs.grid
         assert grid.tokens is not None
-        shape = (len(grid.tokens), grid.query.ids.shape[1], grid.key.ids.shape[1])
+        keys = grid.tokens if grid.same else grid.key_tokens
+        assert keys is not None
+        shape = (len(keys), grid.query.ids.shape[1], grid.key.ids.shape[1])
         aimed = torch.zeros(shape, dtype=torch.bool)
-        for row, (number, tokens) in enumerate(zip(grid.documents, grid.tokens, strict=True)):
-            found = self._kept.get(int(number))
+        for row, (number, *texts) in enumerate(zip(grid.documents, grid.tokens, keys, strict=True)):
+            at = (grid.kind, int(number))
+            found = self._kept.get(at)
             if found is None:
                 if len(self._kept) >= KEPT:
                     self._kept.clear()
-                found = self._kept[int(number)] = self._pairs(tokens)
-            aimed[row, : len(tokens), : len(tokens)] = torch.from_numpy(found)
+                found = self._kept[at] = self._pairs(*texts)
+            aimed[row, : found.shape[0], : found.shape[1]] = torch.from_numpy(found)
         return aimed[:, pairs.queries].to(grid.key.ids.device)
 
-    def _pairs(self, tokens: Tokens) -> Marks:
-        """t s bool: the pairs that fit in one text."""
-        asking = self.query.marks(tokens)
+    def _pairs(self, tokens: Tokens, keys: Tokens) -> Marks:
+        """t s bool: the pairs that fit in one text, or from one text to another."""
+        asking = self.query.marks(tokens, self.grammar)
         if self.key.text is not None or self.key.speech is not None:
-            return asking[:, None] & self.key.marks(tokens)[None]
-        words = tokens.word_ids
+            return asking[:, None] & self.key.marks(keys, self.grammar)[None]
+        words, of_keys, within = tokens.word_ids, keys.word_ids, tokens is keys
         if self.key.said == _SAME_WORD:
-            texts = np.array(_words(tokens), dtype=object)
-            fits = (texts[:, None] == texts[None]) & (words[:, None] != words[None])
-        else:
-            governor = np.array(governors([tokens.word_texts])[0], dtype=np.int64)
+            texts, others = (np.array(_words(each), dtype=object) for each in (tokens, keys))
+            fits = texts[:, None] == others[None]
+            fits &= (words[:, None] != of_keys[None]) | (not within)
+        elif within:
+            governor = np.array(self.grammar.governors(tokens.word_texts), dtype=np.int64)
             above = np.where(words >= 0, governor[np.maximum(words, 0)], -1)
             fits = (above[:, None] == words[None]) & (above != words)[:, None]
-        real = words >= 0
-        return asking[:, None] & fits & real[:, None] & real[None]
+        else:  # no word of another text governs this one
+            fits = np.zeros((len(tokens), len(keys)), dtype=bool)
+        return asking[:, None] & fits & (words >= 0)[:, None] & (of_keys >= 0)[None]
 
 
 def _words(tokens: Tokens) -> list[str]:

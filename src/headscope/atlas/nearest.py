@@ -7,6 +7,7 @@ where `place_index` looks a query up.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.arguments import need_scope
+from headscope.atlas.bundled import FILE as BUNDLED_FILE
 from headscope.atlas.excerpt import excerpt
 from headscope.atlas.place_index import PlaceIndex, Vectors
 from headscope.capture import Call, Kind
@@ -95,15 +97,22 @@ def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of
     name = f"{kind}-{layer}-{head}-{of}"
     if name in atlas.indexes:
         return atlas.indexes[name]
-    beside = None if atlas.path is None else Path(f"{atlas.path}.vectors") / name
-    if beside is not None and not beside.parent.parent.is_dir():
-        beside = None  # the folder that the atlas was opened from has gone
+    beside = _beside(atlas, name)
     stamp = _stamp(atlas, kind)
     found = PlaceIndex.kept(beside, stamp)
     if found is None:
         found = PlaceIndex.made(*_made(atlas, scope, kind, layer, head, of), beside, stamp)
     atlas.indexes[name] = found
     return found
+
+
+def _beside(atlas: Atlas, name: str) -> Path | None:
+    """Where vectors are kept; nowhere if the folder cannot be written, or is headscope's own."""
+    if atlas.path is None or atlas.path == BUNDLED_FILE:
+        return None
+    folder = Path(f"{atlas.path}.vectors")
+    where = folder if folder.is_dir() else folder.parent
+    return folder / name if os.access(where, os.W_OK) else None
 
 
 def _stamp(atlas: Atlas, kind: Kind) -> str:

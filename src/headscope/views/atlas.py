@@ -69,13 +69,14 @@ def build(
     measures = sorted(set(rows["measure"]))
     buffers = Buffers()
     examples, documents = pack_examples(rows, measures, buffers)
+    texts, key_texts = pack_texts(source, table.kind, rows, documents, buffers)
     places = [(each, number) for each in table.layers for number in range(table.heads)]
     counts: Mapping[Any, int] = rows.groupby(["layer", "head"]).size().to_dict()
     header: dict[str, Any] = {
         "view": NAME,
         "views": [NAME],
         "model": source.model,
-        "caption": _caption(source, len(rows)),
+        "caption": _caption(source, table.kind, rows),
         "theme": sending.theme,
         "state": {
             "view": NAME, "kind": table.kind, "layer": at[0], "head": at[1], "heads": [at[1]],
@@ -100,7 +101,9 @@ def build(
             ],
             "counts": [int(counts.get(place, 0)) for place in places],
             "examples": examples,
-            "texts": pack_texts(source, table.kind, rows, documents, buffers),
+            "texts": texts,
+            "key_texts": key_texts,  # of cross attention, which looks into another text
+            "kinds": list(source.kinds),
         },
     }  # fmt: skip
     return view_data(header, buffers)
@@ -132,16 +135,17 @@ def _opening(
     return (layers[0], 0) if best is None else (best.layer, best.head)
 
 
-def _caption(atlas: Atlas, shown: int) -> str:
-    about = atlas.description
-    kept = len(atlas.frame("examples"))
+def _caption(atlas: Atlas, kind: str, rows: Any) -> str:
+    about, every, shown = atlas.description, atlas.frame("examples"), len(rows)
+    kept = int((every["kind"] == kind).sum())
     part = "" if shown >= kept else f" of {kept:,}"
     tokens = f"{about['tokens']:,} tokens of " if about.get("tokens") else ""
     stopped = "" if atlas.complete else "; the corpus was not read to its end"
     corpus = about.get("corpus") or {}
     path = str(corpus.get("corpus", "") if isinstance(corpus, dict) else corpus)
     corpus = Path(path).name if path not in ("", "list") else "a corpus"
-    return f"{atlas.model} over {tokens}{corpus}; {shown:,}{part} examples{stopped}"
+    heads = f", {kind} heads" if len(atlas.kinds) > 1 else ""
+    return f"{atlas.model}{heads} over {tokens}{corpus}; {shown:,}{part} examples{stopped}"
 
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:

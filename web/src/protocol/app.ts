@@ -35,6 +35,12 @@ export interface ModelsReply {
   /** Id of the model that an atlas is open of. */
   atlas?: string | null;
 }
+/** Places of an atlas's corpus, the most alike first; text: before the token, the token, after it. */
+export interface NearestReply {
+  places: { document: number; query: number; likeness: number; text: [string, string, string] }[];
+  by: "every place" | "index";
+}
+
 export interface ModelEntry {
   id: string;
   title: string;

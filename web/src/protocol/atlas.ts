@@ -46,8 +46,14 @@ export interface AtlasHeader {
   /** Examples of each head; they stand in that order. */
   counts: number[];
   examples: { width: number; numbers: number[] } & Record<"measure" | "decile" | "document" | "query" | "keys" | "value" | "weights", Buffer>;
-  texts: ({ words: string[]; starts: number[]; lengths: number[] } & Record<"tokens" | "positions" | "flags", Buffer>) | null;
+  texts: TextsHeader | null;
+  /** Of cross attention: its keys stand in another text than its queries. */
+  key_texts: TextsHeader | null;
+  /** The kinds of attention that the atlas has; this page shows one. */
+  kinds: string[];
 }
+
+type TextsHeader = { words: string[]; starts: number[]; lengths: number[] } & Record<"tokens" | "positions" | "flags", Buffer>;
 
 export interface Token {
   place: number;
@@ -69,25 +75,57 @@ export interface AtlasExample {
 
 const names = ["measure", "decile", "document", "query", "keys", "value", "weights"] as const;
 const around = 12;
+const aroundKey = 2;
+
+/** Stretches of texts; tokens that no example needs did not travel. */
+class Texts {
+  private columns = {} as Record<"tokens" | "positions" | "flags", Float32Array>;
+
+  constructor(
+    private readonly header: TextsHeader,
+    private readonly reading: Reading,
+  ) {}
+
+  async load(): Promise<void> {
+    await Promise.all((["tokens", "positions", "flags"] as const).map(async (name) => (this.columns[name] = await this.reading.numbers(this.header[name].buffer))));
+  }
+
+  /** The tokens of a text that are near, in order; null stands for what is left out. */
+  near(text: number, near: (place: number) => boolean): (Token | null)[] {
+    const { starts, lengths, words } = this.header;
+    const found: (Token | null)[] = [];
+    let last = -1;
+    for (let i = starts[text]; i < starts[text + 1]; i++) {
+      const place = this.columns.positions[i];
+      if (!near(place)) continue;
+      if (place !== last + 1) found.push(null);
+      const flags = this.columns.flags[i];
+      found.push({ place, text: words[this.columns.tokens[i]], continues: (flags & 1) > 0, special: (flags & 2) > 0 });
+      last = place;
+    }
+    if (last < lengths[text] - 1) found.push(null);
+    return found;
+  }
+}
 
 export class AtlasData {
   private columns = {} as Record<(typeof names)[number], Float32Array>;
-  private text = {} as Record<"tokens" | "positions" | "flags", Float32Array>;
+  private readonly texts: Texts | null;
+  private readonly keyTexts: Texts | null;
   private readonly starts: number[] = [0];
 
   constructor(
     readonly header: AtlasHeader,
     private readonly reading: Reading,
   ) {
+    const opened = (texts: TextsHeader | null) => texts && new Texts(texts, reading);
+    [this.texts, this.keyTexts] = [opened(header.texts), opened(header.key_texts)];
     for (const count of header.counts) this.starts.push(this.starts[this.starts.length - 1] + count);
   }
 
   async load(): Promise<void> {
-    const { examples, texts } = this.header;
-    await Promise.all([
-      ...names.map(async (name) => (this.columns[name] = await this.reading.numbers(examples[name].buffer))),
-      ...(texts ? (["tokens", "positions", "flags"] as const).map(async (name) => (this.text[name] = await this.reading.numbers(texts[name].buffer))) : []),
-    ]);
+    const { examples } = this.header;
+    await Promise.all([...names.map(async (name) => (this.columns[name] = await this.reading.numbers(examples[name].buffer))), this.texts?.load(), this.keyTexts?.load()]);
   }
 
   /** A head's examples of one measure: the strongest, or those of a decile. */
@@ -114,23 +152,13 @@ export class AtlasData {
     return found;
   }
 
-  /** Tokens about the query and the heaviest key, in order; null stands for what is left out. */
-  excerpt({ document, query, keys }: AtlasExample): (Token | null)[] | null {
-    const { texts, examples } = this.header;
-    if (!texts) return null;
-    const at = examples.numbers.indexOf(document);
-    const near = (place: number) => Math.abs(place - query) <= around || (keys.length > 0 && Math.abs(place - keys[0][0]) <= 2);
-    const found: (Token | null)[] = [];
-    let last = -1;
-    for (let i = texts.starts[at]; i < texts.starts[at + 1]; i++) {
-      const place = this.text.positions[i];
-      if (!near(place)) continue;
-      if (place !== last + 1) found.push(null);
-      const flags = this.text.flags[i];
-      found.push({ place, text: texts.words[this.text.tokens[i]], continues: (flags & 1) > 0, special: (flags & 2) > 0 });
-      last = place;
-    }
-    if (last < texts.lengths[at] - 1) found.push(null);
-    return found;
+  /** Tokens about the query and the heaviest key; the keys of cross attention stand in a text of their own. */
+  excerpt({ document, query, keys }: AtlasExample): { asked: (Token | null)[]; keys: (Token | null)[] | null } | null {
+    if (!this.texts) return null;
+    const at = this.header.examples.numbers.indexOf(document);
+    const aboutQuery = (place: number) => Math.abs(place - query) <= around;
+    const aboutKey = (place: number) => keys.length > 0 && Math.abs(place - keys[0][0]) <= aroundKey;
+    if (this.keyTexts) return { asked: this.texts.near(at, aboutQuery), keys: this.keyTexts.near(at, aboutKey) };
+    return { asked: this.texts.near(at, (place) => aboutQuery(place) || aboutKey(place)), keys: null };
   }
 }

@@ -266,6 +266,7 @@ export interface Source {
 export interface TextPlace {
   document: number;
   query: number;
+  kind: Kind;
   layer: number;
   head: number;
   view: ViewName;

@@ -83,7 +83,8 @@ class Grid:
     period: int | None = None  # tokens after which a text of repeated random tokens repeats
     offset: int = 0  # the key position of query 0, above 0 when only the last queries are computed
     model: nn.Module | None = None  # where a feature may look for what a call's module lacks
-    tokens: Sequence[Tokens] | None = None  # b: the texts themselves, of attention within one
+    tokens: Sequence[Tokens] | None = None  # b: the texts themselves, those of the queries
+    key_tokens: Sequence[Tokens] | None = None  # b: of the keys, where they stand in other texts
 
     @property
     def same(self) -> bool:
@@ -149,9 +150,13 @@ class Grid:
     def _of_documents(self, chosen: slice) -> Grid:
         query = self.query.part(chosen)
         key = query if self.key is self.query else self.key.part(chosen)
-        tokens = None if self.tokens is None else self.tokens[chosen]
+        texts = {
+            name: of[chosen]
+            for name, of in (("tokens", self.tokens), ("key_tokens", self.key_tokens))
+            if of is not None
+        }
         documents = self.documents[chosen]
-        return dataclasses.replace(self, query=query, key=key, documents=documents, tokens=tokens)
+        return dataclasses.replace(self, query=query, key=key, documents=documents, **texts)
 
 
 SELECTIONS = ("all", "cls", "sep", "not_sep", "content")
@@ -174,7 +179,10 @@ def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
 
     def grid(kind: Kind, query: Side, key: Side, tokens: Sequence[Tokens] | None) -> Grid:
         causal = kind == "decoder"
-        made = Grid(kind, causal, query, key, batch.documents, model=scope.model, tokens=tokens)
+        made = Grid(
+            kind, causal, query, key, batch.documents, model=scope.model, tokens=tokens,
+            key_tokens=batch.tokens if kind == "cross" else None,
+        )  # fmt: skip
         width = key.ids.shape[1]
         keys = (batch.decoder_tokens if key is written else None) or batch.tokens
         return made.padded_right(all(len(of_row) == width for of_row in keys))
@@ -182,7 +190,7 @@ def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
     every = {
         "encoder": grid("encoder", read, read, batch.tokens),
         "decoder": grid("decoder", written, written, batch.decoder_tokens or batch.tokens),
-        "cross": grid("cross", written, read, None),
+        "cross": grid("cross", written, read, batch.decoder_tokens),
     }
     return {kind: every[kind] for kind in scope.kinds}
 

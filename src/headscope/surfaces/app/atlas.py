@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from headscope.atlas.atlas import Atlas
+from headscope.atlas.excerpt import QUERY
+from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.surfaces.app.models import Models
+from headscope.surfaces.app.readings import KeptReading
 from headscope.views import Sending, ViewData, discover
 
 LARGEST = 2**26  # bytes of a file that is handed to the app
+NEAREST, AROUND = 6, 6  # places most alike, and tokens shown on each side of one
 
 
 class OpenedAtlas:
@@ -20,14 +23,16 @@ class OpenedAtlas:
         self._atlas = atlas
         self._models = models
         self.model = models.default
+        self._pages: dict[str, ViewData] = {}
 
-    @cached_property
-    def _page(self) -> ViewData:
-        self._atlas.check(self._models.scope(self.model))
-        return discover()["atlas"].build(self._atlas, sending=Sending())
-
-    def page(self) -> ViewData:
-        return self._page
+    def page(self, kind: str | None = None) -> ViewData:
+        """The heads of one kind, the first where it has no such; each page is made once."""
+        kind = kind if kind in self._atlas.kinds else self._atlas.kinds[0]
+        if kind not in self._pages:
+            self._atlas.check(self._models.scope(self.model))
+            build = discover()["atlas"].build
+            self._pages[kind] = build(self._atlas, kind=kind, sending=Sending())
+        return self._pages[kind]
 
     def text(self, document: int) -> dict[str, Any]:
         """A text of the corpus as people type it: what is read when an example is clicked.
@@ -43,6 +48,34 @@ class OpenedAtlas:
             return {"text": stacks["encoder"][0], "text_pair": stacks["decoder"][0]}
         first, second = next(iter(stacks.values()))
         return {"text": first, "text_pair": second or None}
+
+    def nearest(self, kept: KeptReading, kind: Kind, head: tuple[int, int], query: int) -> Any:
+        """Places of the corpus where a head does most like at a query of a text on screen."""
+        if kept.model != self.model:
+            raise BadInput(f"The atlas is one of {self.model}; choose that model.")
+        if kept.has_media:
+            raise BadInput("Texts are compared with the texts of an atlas, nothing else.")
+        scope = self._models.scope(self.model)
+        found: Any = self._atlas.nearest(
+            scope, kept.text, query, *head, text_pair=kept.text_pair, n=NEAREST, kind=kind
+        )
+        places = [
+            {
+                "document": int(row.document),
+                "query": int(row.query),
+                "likeness": float(row.likeness),
+                "text": self._about(kind, int(row.document), int(row.query)),
+            }
+            for row in found.itertuples()
+        ]
+        return {"places": places, "by": str(found["by"].iloc[0])}
+
+    def _about(self, kind: Kind, document: int, query: int) -> list[str]:
+        """What stands before a token, the token, and what stands after it."""
+        line = self._atlas.excerpt(kind, document, query, (), AROUND)
+        before, _, rest = line.partition(QUERY[0])
+        token, _, after = rest.partition(QUERY[1])
+        return [before, token, after]
 
     def _sentences(self, row: Any) -> tuple[str, str]:
         parts: tuple[list[int], list[int]] = ([], [])

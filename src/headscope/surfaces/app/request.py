@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.surfaces.app.media import MediaInput, media_input
 from headscope.surfaces.app.readings import OffHead
@@ -103,6 +104,15 @@ def off_heads(found: Mapping[str, Any]) -> tuple[OffHead, ...]:
     if not isinstance(heads, list) or len(cast("list[Any]", heads)) > 4096:
         raise BadInput("'off' is a list of [kind, layer, head].")
     return tuple(_off_head(head) for head in cast("list[Any]", heads))
+
+
+def place_in_reading(found: Mapping[str, Any]) -> tuple[Kind, tuple[int, int], int]:
+    """A query of a reading as a head sees it."""
+    kind = found.get("kind")
+    if kind not in KINDS:
+        raise BadInput(f"'kind' is one of {', '.join(KINDS)}.")
+    layer, head, query = (_number(found.get(name), name) for name in ("layer", "head", "query"))
+    return kind, (layer, head), query
 
 
 def _off_head(head: Any) -> OffHead:

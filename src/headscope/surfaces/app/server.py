@@ -27,6 +27,7 @@ from headscope.surfaces.app.request import (
     fields,
     media_request,
     off_heads,
+    place_in_reading,
     read_request,
     reading_id,
     ticket,
@@ -70,7 +71,7 @@ def _of_models(session: Session) -> list[Route]:
         return _json(session.welcome())
 
     def atlas_page(request: Request) -> Response:
-        return _container(session.atlas().page())
+        return _container(session.atlas().page(request.query_params.get("kind")))
 
     def atlas_text(request: Request) -> Response:
         number = whole(request.path_params["document"], "document")
@@ -82,10 +83,15 @@ def _of_models(session: Session) -> list[Route]:
     def place(request: Request) -> Response:
         return _json(session.place(request.path_params["ticket"]))
 
+    def place_on_screen(body: bytes) -> tuple[Any, ...]:
+        found = fields(body)
+        return reading_id(found), *place_in_reading(found)
+
     return [
         Route("/api/models", welcome),
         Route("/api/atlas", atlas_page),
         _posted("/api/atlas", _whole_body, session.open_atlas, _json),
+        _posted("/api/atlas/nearest", place_on_screen, session.nearest, _json),
         Route("/api/atlas/text/{document:str}", atlas_text),
         Route("/api/queue/{ticket:str}", place),
         Route("/api/cancel", cancel, methods=["POST"]),

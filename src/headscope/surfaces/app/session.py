@@ -101,6 +101,12 @@ class Session:
             raise BadInput("No atlas is open; open a file that `headscope atlas` wrote.")
         return self.opened_atlas
 
+    def nearest(self, name: str, kind: Kind, head: tuple[int, int], query: int) -> dict[str, Any]:
+        kept = self.readings.get(name)
+        atlas = self.atlas()
+        with self.models.lock(kept.model):
+            return atlas.nearest(kept, kind, head, query)
+
     def open_atlas(self, data: bytes) -> dict[str, Any]:
         """Take an atlas file from the page in place of the one that is open."""
         self.opened_atlas = opened_bytes(data, self.models)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,27 +72,39 @@ def pack_examples(
 
 def pack_texts(
     atlas: Atlas, kind: str, rows: pd.DataFrame, documents: Sequence[int], buffers: Buffers
-) -> dict[str, Any] | None:
-    """The tokens about every query and key, each stretch once; None where no text was kept."""
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The tokens about every query and key; keys of cross attention stand in texts of their own.
+
+    None where no text was kept.
+    """
     if not atlas.has_text:
-        return None
+        return None, None
+    queries: dict[int, set[int]] = {number: set() for number in documents}
+    apart = kind == "cross"
+    keys: dict[int, set[int]] = {number: set() for number in documents} if apart else queries
+    for number, query, its_keys in zip(rows["document"], rows["query"], rows["keys"], strict=True):
+        queries[int(number)].update(range(int(query) - AROUND, int(query) + AROUND + 1))
+        for key in its_keys:
+            keys[int(number)].update(range(int(key) - NEAR_KEY, int(key) + NEAR_KEY + 1))
+    asked = _stretches(atlas, "decoder" if apart else kind, queries, buffers, "t")
+    return asked, _stretches(atlas, "encoder", keys, buffers, "k") if apart else None
+
+
+def _stretches(
+    atlas: Atlas, kind: str, wanted: Mapping[int, set[int]], buffers: Buffers, prefix: str
+) -> dict[str, Any]:
+    """The tokens at the places wanted of each document, each once."""
     frame: Any = atlas.frame("documents")
     texts = {int(row.document): row for row in frame[frame["kind"] == kind].itertuples()}
-    wanted: dict[int, set[int]] = {number: set() for number in documents}
-    for number, query, keys in zip(rows["document"], rows["query"], rows["keys"], strict=True):
-        places = wanted[int(number)]
-        places.update(range(int(query) - AROUND, int(query) + AROUND + 1))
-        for key in keys:
-            places.update(range(int(key) - NEAR_KEY, int(key) + NEAR_KEY + 1))
     words: dict[str, int] = {}
     tokens: list[int] = []
     positions: list[int] = []
     flags: list[int] = []
     starts, lengths = [0], []
-    for number in documents:
+    for number, places in wanted.items():
         text = texts[number]
         length = len(text.tokens)
-        for at in sorted(each for each in wanted[number] if 0 <= each < length):
+        for at in sorted(each for each in places if 0 <= each < length):
             tokens.append(words.setdefault(str(text.tokens[at]), len(words)))
             positions.append(at)
             flags.append(
@@ -102,11 +114,10 @@ def pack_texts(
             )
         starts.append(len(tokens))
         lengths.append(length)
-    return {
-        "words": list(words),
-        "tokens": buffers.add("t_tokens", pack_whole(np.array(tokens, dtype=np.int64))),
-        "positions": buffers.add("t_positions", pack_whole(np.array(positions, dtype=np.int64))),
-        "flags": buffers.add("t_flags", pack_bytes(np.array(flags, dtype=np.uint8))),
-        "starts": starts,
-        "lengths": lengths,
+    whole = {"tokens": tokens, "positions": positions}
+    packed = {
+        name: buffers.add(f"{prefix}_{name}", pack_whole(np.array(values, dtype=np.int64)))
+        for name, values in whole.items()
     }
+    packed["flags"] = buffers.add(f"{prefix}_flags", pack_bytes(np.array(flags, dtype=np.uint8)))
+    return {"words": list(words), "starts": starts, "lengths": lengths, **packed}

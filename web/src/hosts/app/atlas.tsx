@@ -7,11 +7,20 @@ import { mountInto } from "../mount";
 import { getBytes, getJson, postFile } from "./api";
 import type { Session } from "./session";
 
+/** A text of the corpus read and opened on a head and a query. */
+export async function openText(session: Session, { document, query, kind, layer, head, view }: TextPlace): Promise<void> {
+  const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
+  await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
+}
+
 /** Views that the first screen does without; a name in a variable is left to the browser by the bundler. */
 const views = "/static/headscope-heads.js";
 
+/** Whether the model in hand is the one that an atlas is, or may be, open of. */
+export const hasAtlas = (session: Session) => !!session.models && (session.models.atlas ?? session.models.default) === session.model;
+
 export function AtlasButton({ session }: { session: Session }): JSX.Element | null {
-  if (!session.models || (session.models.atlas ?? session.models.default) !== session.model) return null;
+  if (!hasAtlas(session)) return null;
   return (
     <button class="button" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
       {session.inAtlas ? "back" : "atlas"}
@@ -23,6 +32,9 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
   const [message, setMessage] = useState("Opening the atlas…");
   const [opened, setOpened] = useState(0);
+  /** The kind of heads that was asked for, and what is shown. */
+  const [asked, setAsked] = useState<string | null>(null);
+  const [shown, setShown] = useState<{ kind: string; kinds: string[] } | null>(null);
   const fail = (error: unknown) => setMessage(String(error instanceof Error ? error.message : error));
   const open = (file: File | undefined) => {
     if (!file) return;
@@ -35,17 +47,16 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   useLayoutEffect(() => {
     let stop = () => undefined as void;
     let gone = false;
-    const openText = async ({ document, layer, head, query, view }: TextPlace) => {
-      const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
-      await session.readAt(found.text, found.text_pair, { view, layer, head, heads: [head], query });
-    };
     const show = async () => {
-      const [bytes] = await Promise.all([getBytes("api/atlas"), import(views) as Promise<unknown>]);
+      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? session.state.kind ?? ""}`), import(views) as Promise<unknown>]);
       const source = openContainer(bytes);
       if (gone || !holder.current) return;
       const { layer, head } = session.state;
-      source.header.state = { ...source.header.state, theme: session.theme, ...(layer === undefined || head === undefined ? {} : { layer, head, heads: [head] }) };
-      const options = { fill: true, openText: (place: TextPlace) => void openText(place).catch(fail) };
+      const kind = source.header.state!.kind!;
+      const inHand = layer !== undefined && head !== undefined && (session.state.kind ?? kind) === kind;
+      source.header.state = { ...source.header.state, theme: session.theme, ...(inHand ? { layer, head, heads: [head] } : {}) };
+      const options = { fill: true, openText: (place: TextPlace) => void openText(session, place).catch(fail) };
+      setShown({ kind, kinds: source.header.atlas!.kinds });
       const { instrument } = mountInto(holder.current, source, options, true);
       stop = () => instrument.unmount();
       setMessage("");
@@ -55,7 +66,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       gone = true;
       stop();
     };
-  }, [opened]);
+  }, [opened, asked]);
   return (
     <main
       class="app-atlas"
@@ -66,6 +77,14 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       }}
     >
       {message && <p class="message" role="status">{message}</p>}
+      {shown && shown.kinds.length > 1 && (
+        <label class="field">
+          <span>heads of</span>
+          <select data-control="atlas-kind" value={shown.kind} onChange={(event) => setAsked(event.currentTarget.value)}>
+            {shown.kinds.map((each) => <option key={each} value={each}>{each}</option>)}
+          </select>
+        </label>
+      )}
       <label class="button">
         open another atlas <input type="file" data-control="atlas-file" accept=".atlas,.zip" onChange={(event) => open(event.currentTarget.files?.[0])} />
       </label>

@@ -1,39 +1,19 @@
 /** The right column: this head. What it does, what it looks at, numbers, why, and what switching it off changes. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import type { HeadFacts, ImportanceReply, PredictReply, Prediction } from "../../protocol/app";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
 import { Match } from "./against";
+import { useAnswer } from "./answer";
 import { getJson, postJson } from "./api";
+import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
 import { Writes } from "./writes";
 import { Why } from "./why";
 import { Written } from "./writing";
-
-type Asked<Reply> = { for: string; reply: Reply | null; error: string | null };
-
-/** Asks when the question changes, waits for the user to come to rest, drops answers that come too late. */
-function useAnswer<Reply>(question: string | null, ask: () => Promise<Reply>, rest: number): Asked<Reply> | null {
-  const [answer, setAnswer] = useState<Asked<Reply> | null>(null);
-  useEffect(() => {
-    if (question === null) return;
-    let current = true;
-    const timer = setTimeout(() => {
-      ask().then(
-        (reply) => current && setAnswer({ for: question, reply, error: null }),
-        (error: unknown) => current && setAnswer({ for: question, reply: null, error: error instanceof Error ? error.message : String(error) }),
-      );
-    }, rest);
-    return () => {
-      current = false;
-      clearTimeout(timer);
-    };
-  }, [question]);
-  return answer;
-}
 
 export function HeadPanel({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const { state } = instrument;
@@ -70,6 +50,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         <h3>Why</h3>
         <Why facts={reply} instrument={instrument} session={session} />
       </section>
+      <Nearest session={session} instrument={instrument} />
       <SwitchOff session={session} instrument={instrument} />
       <Writes instrument={instrument} session={session} />
       <Predictions session={session} />

@@ -79,7 +79,7 @@ export class AtlasView implements View {
   }
 
   private turn(): void {
-    const { layer, head } = this.context.store.state;
+    const { kind, layer, head } = this.context.store.state;
     const { openText } = this.context;
     const focus = (this.right.getRootNode() as ShadowRoot).activeElement?.getAttribute("data-control");
     this.right.replaceChildren(
@@ -91,7 +91,7 @@ export class AtlasView implements View {
           this.turn();
         },
         values: (column) => this.plane.of(column),
-        read: openText ? (document, query, view) => openText({ document, query, layer, head, view }) : null,
+        read: openText ? (document, query, view) => openText({ document, query, kind, layer, head, view }) : null,
       }),
     );
     if (focus) this.right.querySelector<HTMLElement>(`[data-control="${focus}"]`)?.focus();

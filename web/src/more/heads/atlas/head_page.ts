@@ -1,5 +1,5 @@
 /** A head's page: what it is called and why, the texts behind it, what it looks for, who is like it. */
-import type { AtlasData, AtlasExample } from "../../../protocol/atlas";
+import type { AtlasData, AtlasExample, Token } from "../../../protocol/atlas";
 import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, weightText } from "../../../render/dom";
 import { menu } from "../scatter/geometry";
@@ -83,28 +83,39 @@ const opensIn = (asked: Asked, hooks: PageHooks) => menu("opens", "a click opens
 
 /** The query framed, keys shaded by their weight; every weight is said in words too. */
 function line(data: AtlasData, example: AtlasExample, view: ViewName, { read }: PageHooks): HTMLElement {
-  const tokens = data.excerpt(example);
-  const weights = new Map(example.keys);
   const item = make("li", { "data-document": example.document, "data-query": example.query, "data-value": example.value });
   item.append(make("b", { title: `text ${example.document}, token ${example.query}` }, valueText(example.value)));
   const text = make(read ? "button" : "span", { class: "at-text" });
-  if (tokens === null) text.append(`text ${example.document}: token ${example.query} to ${example.keys.map(([key, weight]) => `${key} (${weightText(weight)})`).join(", ")}; this atlas keeps no text`);
-  (tokens ?? []).forEach((token, i) => {
-    if (token === null) return text.append(i ? " …" : "… ");
-    const weight = weights.get(token.place);
-    const joined = token.continues && i > 0 && tokens![i - 1] !== null;
-    if (!joined && i > 0) text.append(" ");
-    const kind = [token.place === example.query ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
-    const shown = spelled(joined ? token.text.replace(/^##/, "") : token.text);
-    if (!kind) return text.append(shown);
-    const mark = make("span", { class: kind, title: [token.place === example.query ? "the query" : "", weight === undefined ? "" : `weight ${weightText(weight)}`].filter(Boolean).join(", ") }, shown);
-    if (weight !== undefined) mark.style.setProperty("--weight", String(Math.round(100 * weight)) + "%");
-    text.append(mark);
-  });
+  const excerpt = data.excerpt(example);
+  const weights = new Map(example.keys);
+  if (!excerpt) text.append(`text ${example.document}: token ${example.query} to ${example.keys.map(([key, weight]) => `${key} (${weightText(weight)})`).join(", ")}; this atlas keeps no text`);
+  else if (!excerpt.keys) marked(text, excerpt.asked, example.query, weights);
+  else {
+    marked(text, excerpt.asked, example.query, new Map());
+    text.append(make("span", { class: "at-into", title: "what it looks at, in the text that the encoder read" }, " ⟵ "));
+    marked(text, excerpt.keys, null, weights);
+  }
   if (read) {
     text.setAttribute("title", `Read this text in the ${view} view`);
     text.addEventListener("click", () => read(example.document, example.query, view));
   }
   item.append(text);
   return item;
+}
+
+/** Tokens as text, those that matter marked. */
+function marked(into: HTMLElement, tokens: (Token | null)[], query: number | null, weights: Map<number, number>): void {
+  tokens.forEach((token, i) => {
+    if (token === null) return into.append(i ? " …" : "… ");
+    const weight = weights.get(token.place);
+    const joined = token.continues && i > 0 && tokens[i - 1] !== null;
+    if (!joined && i > 0) into.append(" ");
+    const asks = token.place === query;
+    const kind = [asks ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
+    const shown = spelled(joined ? token.text.replace(/^##/, "") : token.text);
+    if (!kind) return into.append(shown);
+    const mark = make("span", { class: kind, title: [asks ? "the query" : "", weight === undefined ? "" : `weight ${weightText(weight)}`].filter(Boolean).join(", ") }, shown);
+    if (weight !== undefined) mark.style.setProperty("--weight", String(Math.round(100 * weight)) + "%");
+    into.append(mark);
+  });
 }

@@ -1,0 +1,42 @@
+/** Where in the atlas's corpus the head in hand does most like at the query that is pinned. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Instrument } from "../../instrument/instrument";
+import type { NearestReply } from "../../protocol/app";
+import { visible } from "../../render/dom";
+import { postJson } from "./api";
+import { openText } from "./atlas";
+import type { Session } from "./session";
+import { useAnswer } from "./answer";
+
+export function Nearest({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
+  const { kind, layer, head, query, view } = instrument.state;
+  const { id } = session.reading!;
+  const [wanted, setWanted] = useState(false);
+  const question = wanted && query !== null ? `${id} ${kind} ${layer} ${head} ${query}` : null;
+  const answer = useAnswer(question, () => postJson<NearestReply>("api/atlas/nearest", { id, kind, layer, head, query }), 200);
+  if (session.models?.atlas !== session.model || session.senses) return null;
+  const reply = answer?.for === question ? answer.reply : null;
+  const token = query === null ? "" : visible(instrument.reading.tokens(kind).query.text[query] ?? "");
+  const shown = view === "text" || view === "matrix" ? view : "head";
+  return (
+    <section data-panel="nearest" aria-busy={question !== null && answer?.for !== question}>
+      <h3>Where it does alike <small>in the atlas</small></h3>
+      {query === null && <p class="quiet">Click a token in the picture: the places of the corpus are found where this head’s output is most like its output there.</p>}
+      {query !== null && !wanted && <button class="button" data-control="nearest" onClick={() => setWanted(true)}>places like “{token}”</button>}
+      {question !== null && answer?.for !== question && <p class="quiet">reading the corpus with this head…</p>}
+      {question !== null && answer?.for === question && answer.error && <p class="quiet">{answer.error}</p>}
+      <ol class="near-places">
+        {reply?.places.map((place) => (
+          <li key={`${place.document}-${place.query}`}>
+            <button class="plain" data-near-place={`${place.document}-${place.query}`} onClick={() => void openText(session, { ...place, kind, layer, head, view: shown })}>
+              {visible(place.text[0])}<b>{visible(place.text[1])}</b>{visible(place.text[2])}
+            </button>
+            <small>{place.likeness.toFixed(2)}</small>
+          </li>
+        ))}
+      </ol>
+      {reply && <p class="quiet">Like “{token}” by the cosine of what the head takes{reply.by === "index" ? "; looked up in an index, which may miss a place" : ", compared with every place"}.</p>}
+    </section>
+  );
+}
