@@ -66,8 +66,8 @@ def starting(desk: Desk) -> dict[str, float]:
     for again in ("", ", again"):
         start = time.perf_counter()
         pool = Helpers(desk, count)
-        while not pool.are_ready:
-            time.sleep(0.005)
+        while not pool.are_ready(1):
+            pass
         found[f"{count} processes, s{again}"] = time.perf_counter() - start
         pool.close()
     return found

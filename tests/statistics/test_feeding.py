@@ -31,12 +31,12 @@ def fed_survey(
     """A survey whose text is prepared as for a GPU, on any device; and its engine."""
     made: list[fed.Fed] = []
 
-    def engine(scope: Any, settings: Any, options: Any, source: Any) -> fed.Fed:
+    def fed_by(scope: Any, settings: Any, options: Any, source: Any) -> fed.Fed:
         made.append(fed.Fed(scope, settings, source.cutter, len(source.shards), count))
         return made[0]
 
     monkeypatch.setattr(fed, "FEW", 2)
-    monkeypatch.setattr(run, "_engine", engine)
+    monkeypatch.setattr(run, "_fed", fed_by)
     return measured(scope, corpus), made
 
 
@@ -50,13 +50,13 @@ def test_text_prepared_for_a_gpu_gives_the_same_table(
     ]
     here = measured(tiny_bert, pairs)
     if count:  # nothing is prepared here
-        monkeypatch.setattr(Helpers, "are_ready", property(_waited_for))
+        monkeypatch.setattr(Helpers, "are_ready", _waited_for)
     there, (engine,) = fed_survey(tiny_bert, monkeypatch, pairs, count)
     same(here, there)
     assert engine.helping == count
 
 
-def _waited_for(pool: Helpers) -> bool:
+def _waited_for(pool: Helpers, patience: float = 0) -> bool:
     for _, line in pool._made:
         line.recv_bytes()
     return True

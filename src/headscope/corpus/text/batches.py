@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
-from headscope.text.batching import length_batches
+from headscope.text.batching import even_batches
 from headscope.text.tokenise import Batch
 from headscope.text.tokens import Tokens
 
@@ -75,7 +75,7 @@ def batches(
     if whole is None:
         return
     lengths = [len(tokens) for tokens in whole.tokens]
-    for rows in length_batches(lengths, most_tokens, longest_first=True):
+    for rows in even_batches(lengths, most_tokens):
         yield _rows(scope, whole, segments, rows, token_types, longest)
 
 

@@ -157,7 +157,11 @@ def _at(
     return tl.where(seen, tl.math.exp2(score - most) / total, 0.0)
 
 
-@triton.jit
+# numbers that change with the width of a batch: the kernel is not compiled again for each of them
+OF_WIDTH = ["stride_rb", "stride_rh", "stride_rf", "queries", "keys", "offset"]
+
+
+@triton.jit(do_not_specialize=OF_WIDTH)
 def attend(
     q_ptr, k_ptr, v_ptr, f_ptr, query_id_ptr, key_id_ptr, first_ptr, end_ptr, out_ptr, rows_ptr,
     stride_qb, stride_qh, stride_qt,

@@ -67,6 +67,7 @@ class Rules(Generic[Answer]):
     known: Callable[[Shard, Answer | None], tuple[Any, ...]]
     join: Callable[[Answer, Answer], Answer] | None = None
     most: int = 1  # answers of a later shard that are held where they cannot be joined
+    meanwhile: Callable[[], None] = lambda: None  # done once, when the first work was given
     arrived: Callable[[Shard, Answer], None] = lambda shard, answer: None
 
 
@@ -80,6 +81,7 @@ def in_order(
     waiting = deque(every)
     busy: dict[Any, _Shard[Answer]] = {}
     idle = list(range(pool.count))
+    meanwhile = [rules.meanwhile]
 
     def ask(one: _Shard[Answer]) -> None:
         one.asked = True
@@ -113,6 +115,8 @@ def in_order(
                 one = waiting.popleft()
                 one.worker = idle.pop()
                 ask(one)
+            if meanwhile:
+                meanwhile.pop()()
             if current.found:
                 yield current.shard, current.found.popleft()
                 if not current.ended and not current.asked:

@@ -54,13 +54,6 @@ class Pass:
 
     def through(self, engine: Engine | Fed) -> None:
         """Take up what an earlier run kept, and measure what is left."""
-        try:
-            self._through(engine)
-        finally:
-            if isinstance(engine, Fed):
-                engine.close()
-
-    def _through(self, engine: Engine | Fed) -> None:
         state = self._part.recall()
         if state is None:
             self._whole.merge(measure_repeats(self._source.scope, self._settings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import sys
@@ -113,19 +114,14 @@ def over_corpus(
     measured, missing = measurable(scope, statistics)
     settings = dataclasses.replace(_settings(scope, chosen, measured), places=places)
     source = Source(scope, corpus, chosen, settings, limit)
-    identity = {
-        **scope_identity(scope),
-        "statistics": [statistic.name for statistic in measured],
-        "settings": {
-            **{f.name: getattr(settings, f.name) for f in dataclasses.fields(settings)
-               if f.compare and f.name not in ("statistics", "places")},
-            "places": None if places is None else places.described,
-            **source.described,
-            "chunk": source.cutter.size,
-        },
-    }  # fmt: skip
-    run = Run(output, identity, title=title, restart=restart, progress=progress)
-    with run:
+    with contextlib.ExitStack() as held:
+        fed = _fed(scope, settings, chosen, source)  # processes start while the run is prepared
+        if fed is not None:
+            held.callback(fed.close)
+        # what is kept nowhere is gone on with by no other run: large models are not read for it
+        identity = {} if output is None else _identity(source)
+        run = Run(output, identity, title=title, restart=restart, progress=progress)
+        held.enter_context(run)
         work = Pass(run, source, settings)
 
         def found(complete: bool) -> Made:
@@ -136,7 +132,7 @@ def over_corpus(
             return result
 
         try:
-            work.through(_engine(scope, settings, chosen, source))
+            work.through(fed or _engine(scope, settings, chosen, source))
         except KeyboardInterrupt:
             stopped = Stopped()
             stopped.partial = found(complete=False) if work.is_whole else None
@@ -144,14 +140,37 @@ def over_corpus(
         return found(complete=True)
 
 
-def _engine(scope: Scope, settings: Settings, options: Options, source: Source) -> Engine | Fed:
+def _identity(source: Source) -> dict[str, Any]:
+    """What decides the result."""
+    settings = source.settings
+    places = settings.places
+    named = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.compare}
+    return {
+        **scope_identity(source.scope),
+        "statistics": [statistic.name for statistic in settings.statistics],
+        "settings": {
+            **{name: value for name, value in named.items() if name != "statistics"},
+            "places": None if places is None else places.described,
+            **source.described,
+            "chunk": source.cutter.size,
+        },
+    }
+
+
+def _fed(scope: Scope, settings: Settings, options: Options, source: Source) -> Fed | None:
+    """One GPU with processes beside it that prepare text, where that is what is wanted."""
+    if options.engine == "ray" or (options.workers or 1) > 1 or scope.device.type != "cuda":
+        return None
+    if source.shards is None or not can_feed(scope, settings):
+        return None
+    return Fed(scope, settings, source.cutter, len(source.shards))
+
+
+def _engine(scope: Scope, settings: Settings, options: Options, source: Source) -> Engine:
     if options.engine == "ray":
         return on_ray(scope, settings, source.cutter, options.address, options.workers)
     if options.workers is not None and options.workers > 1:
         return on_processes(scope, settings, source.cutter, options.workers)
-    on_gpu = scope.device.type == "cuda"
-    if on_gpu and source.shards is not None and can_feed(scope, settings):
-        return Fed(scope, settings, source.cutter, len(source.shards))
     return Local(scope, settings)
 
 

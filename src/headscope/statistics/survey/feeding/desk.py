@@ -96,14 +96,14 @@ class Desk:
         if following is None:
             yield Prepared([], 0, "", read.documents, read.faults)
         while following is not None:
-            portion, packed = following, self._packed(following)
+            portion, packed = following, self.packed(following)
             following = next(portions, None)
             yield Prepared(
                 packed, len(portion), digest_of(portion), read.documents,
                 read.faults if following is None else None,
             )  # fmt: skip
 
-    def _packed(self, portion: Portion) -> list[Packed]:
+    def packed(self, portion: Portion) -> list[Packed]:
         made = batches(
             self, portion, most_tokens=self.most_tokens, longest=self.longest,
             token_types=self.token_types,

@@ -10,8 +10,10 @@ import os
 import pickle
 from collections.abc import Iterator
 
+from headscope.corpus.text.segments import Segment
 from headscope.corpus.text.shards import Shard
 from headscope.reading import Scope
+from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.survey.cutting import Cutter, Done
 from headscope.statistics.survey.feeding.desk import Desk, Prepared
 from headscope.statistics.survey.feeding.helpers import Helpers
@@ -21,6 +23,8 @@ from headscope.statistics.survey.portion import Late, Settings, new_tally, read_
 MOST = 6  # processes; each prepares about half as much as an H200 reads of BERT-base
 HELD = 8  # portions of a shard that wait for an earlier shard
 FEW = 4  # shards for each process, below which starting it does not pay
+PATIENCE = 2.0  # seconds that processes have to start, which took some while the model was tried
+WARM = 512  # tokens at most of the text on which kernels are compiled
 
 
 class Fed:
@@ -34,13 +38,14 @@ class Fed:
         self._desk = Desk.of(scope, settings, cutter)
         self.helping = 0  # processes that prepare text
         count = min(helpers() if most is None else most, shards // FEW)
-        # they start while the model is tried and its kernels are compiled
+        # they start while the run is prepared and the model is tried
         self._pool = _helpers(self._desk, count) if count else None
 
     def run_shards(self, shards: list[Shard], first: int) -> Iterator[Done]:
         """Every portion measured; one is added up when the next was given to the device."""
         late = Late()
         before: Done | None = None
+        rebuildable(self._scope)  # tries the model, if that has not been done
         for shard, prepared in self._prepared(shards, first):
             tally = new_tally(self._settings)
             if not prepared.batches:
@@ -60,16 +65,29 @@ class Fed:
         """Text in the order of the corpus; it is prepared here until the processes have started."""
         pool = self._pool
         place = 0
-        while place < len(shards) and not (pool and pool.are_ready):
-            shard = shards[place]
+        patience = PATIENCE
+        while place < len(shards) and not (pool and pool.are_ready(patience)):
+            shard, patience = shards[place], 0
             # no thread prepares ahead: it would hold up the one that drives the GPU
             for prepared in self._desk.prepared(shard, first):
                 yield shard, prepared
             place, first = place + 1, 0
         if pool is not None and place < len(shards):
             self.helping = pool.count
-            rules = Rules[Prepared]("prepare", lambda shard, last: (), most=HELD)
+            rules = Rules[Prepared](
+                "prepare", lambda shard, last: (), most=HELD, meanwhile=self._warm
+            )
             yield from in_order(pool, shards[place:], first, rules)
+
+    def _warm(self) -> None:
+        """Compile the kernels on a text as long as others may be, while the processes begin."""
+        if self._scope.device.type != "cuda":
+            return
+        words = min(self._settings.longest or WARM, WARM)
+        some = self._desk.packed([Segment(0, 0, "the " * words), Segment(1, 1, "the cat")])
+        tally, late = new_tally(self._settings), Late()
+        read_batches(self._scope, some, self._settings, tally, late)
+        late.add_up()
 
     def close(self) -> None:
         if self._pool is not None:

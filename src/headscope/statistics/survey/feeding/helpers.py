@@ -13,6 +13,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from socket import socketpair
@@ -61,11 +62,12 @@ class Helpers:
             )
         return process, Connection(here.detach())
 
-    @property
-    def are_ready(self) -> bool:
-        """Whether all have imported what they need."""
+    def are_ready(self, patience: float = 0) -> bool:
+        """Whether all have imported what they need; waited for so many seconds together."""
+        until = time.monotonic() + patience
         for worker, (_, line) in enumerate(self._made):
-            if not self._is_ready[worker] and line.poll():
+            left = max(0.0, until - time.monotonic())
+            if not self._is_ready[worker] and line.poll(left):
                 line.recv_bytes()
                 self._is_ready[worker] = True
         return all(self._is_ready)
