@@ -5,8 +5,8 @@
 Checks the kernel against float64 first, then
 times BERT-base 256×128 and 64×512 in bfloat16 and a grouped-query decoder at up to 131,072 tokens
 (some minutes on an H200); with --encoder BERT alone, with --sweep also the kernel alone, tile by
-tile. Ratios are measured in one run; every forward is that of the same model. From text to table is
-measured once, on 33.5 million tokens, all that a survey does included (`text_gpu.py` has more).
+tile. Ratios are measured in one run; every forward is that of the same model. Batches lie ready
+here; from text to table is measured by `text_gpu.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.batch_values import add_values, features_for
 from headscope.statistics.survey.portion import Settings, measure_batches
-from headscope.statistics.survey.run import survey
 from headscope.statistics.survey.tally import Tally
 
 TILES = [
@@ -47,7 +46,6 @@ TILES = [
 ]  # fmt: skip
 STREAM = 16  # batches in a row
 ROUNDS = 9
-CORPUS = 64  # times the stream that is read from text
 results: dict[str, object] = {}
 
 
@@ -136,7 +134,7 @@ def survey_pass(model, inputs, grid: Grid, chosen: list[Statistic]):
 
 
 def bert(batch: int, n: int, peers: bool) -> None:
-    """A stream of batches through a survey and through the bare model, and text to table."""
+    """A stream of batches through a survey and through the bare model."""
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
@@ -157,11 +155,6 @@ def bert(batch: int, n: int, peers: bool) -> None:
     def measured() -> Tally:
         return measure_batches(scope, prepared, chosen)
 
-    corpus = [(segment.text, segment.pair) for segment in texts] * CORPUS
-
-    def from_text() -> None:
-        survey(scope, corpus, max_tokens=n, progress=False)
-
     name = f"BERT-base {batch}×{n} bf16"
     a, b = [], []
     for _ in range(ROUNDS):  # in turn, so that a change of clock speed meets both
@@ -169,15 +162,12 @@ def bert(batch: int, n: int, peers: bool) -> None:
         b.append(timed(measured, 1, warm=1))
     bare = stats.median(a) / STREAM
     ratios = sorted(y / x for x, y in zip(a, b, strict=True))
-    whole = timed(from_text, 1, warm=0)
     rows = {
         "plain sdpa forward ms": bare,
         "survey ms": stats.median(b) / STREAM,
         "survey ratio": stats.median(ratios),
         "smallest ratio": ratios[0],
         "largest ratio": ratios[-1],
-        "from text to table ratio": whole / (bare * STREAM * CORPUS),
-        "from text to table, tokens a second": len(corpus) * n / whole * 1e3,
         "statistics": len(chosen.statistics),
     }
     if peers:

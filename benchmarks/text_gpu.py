@@ -7,7 +7,9 @@ in a list, and a text file read in windows of 128 tokens (`--corpus`, repeated u
 megabytes; without, made-up sentences). Of each: the forward passes alone over the same batches,
 which lie ready on the device; then `hs.survey` from the list or file to the table, all it does
 included (checking the model, starting the processes that prepare text, reading, tokenising,
-measuring, adding up). "Once running" begins when the processes beside the GPU have started.
+measuring, adding up). "Once running" begins with the first sums of text that the processes beside
+the GPU prepared. What the survey does before, and what its main process waits for, is told part by
+part (`text_timeline.py`).
 `--device cpu --small` tries the script out.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import tempfile
 import time
@@ -26,6 +29,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 import torch
+from text_timeline import timeline
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 import headscope as hs
@@ -107,19 +111,23 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
     alone = forwards(scope, prepared)
     settled()
     seen: list[tuple[float, int, bool]] = []  # when, tokens by then, whether text comes prepared
-    start = time.perf_counter()
-    survey = hs.survey(
-        scope, corpus, **options,
-        progress=lambda p: seen.append((time.perf_counter(), p.tokens, bool(p.note))),
-    )  # fmt: skip
-    settled()
-    taken = time.perf_counter() - start
+    with timeline() as parts:
+        start = time.perf_counter()
+        survey = hs.survey(
+            scope, corpus, **options,
+            progress=lambda p: seen.append((time.perf_counter(), p.tokens, bool(p.note))),
+        )  # fmt: skip
+        settled()
+        taken = time.perf_counter() - start
     tokens = survey.metadata["tokens"]
     at, before, _ = next((one for one in seen if one[2]), seen[0])
     end, after, _ = seen[-1]
+    sizes = [math.prod(shape) for one in prepared for name, _, shape, _ in one.arrays
+             if name == "input_ids"]  # fmt: skip
     return {
         "tokens": tokens,
         "shards": shards,
+        "tokens of a batch, padded": [min(sizes), max(sizes)],
         "forwards alone, s": alone * tokens,
         "text to table, s": taken,
         "text to table of the forwards": taken / (alone * tokens),
@@ -127,6 +135,9 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
         "once running, tokens a second": (after - before) / (end - at),
         "first sums after, s": seen[0][0] - start,
         "once running after, s": at - start,
+        "last sums to table, s": taken - (end - start),
+        "parts, when they ran first": parts.first(),
+        "parts, in all": parts.whole(),
     }
 
 
@@ -148,7 +159,7 @@ def main() -> None:
 
     def told(name: str, row: dict[str, Any]) -> None:
         found[name] = row
-        print(name, {k: round(v, 3) for k, v in row.items()}, flush=True)
+        print(name, json.dumps(row, indent=1), flush=True)
         if asked.out is not None:
             asked.out.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -81,8 +81,6 @@ class Fed:
 
     def _warm(self) -> None:
         """Compile the kernels on a text as long as others may be, while the processes begin."""
-        if self._scope.device.type != "cuda":
-            return
         words = min(self._settings.longest or WARM, WARM)
         some = self._desk.packed([Segment(0, 0, "the " * words), Segment(1, 1, "the cat")])
         tally, late = new_tally(self._settings), Late()
