@@ -14,8 +14,12 @@ from headscope.edits.live import effect, important_heads
 from headscope.edits.pruning import prune
 from headscope.finetuning.finetune import new_classifier
 from headscope.finetuning.training import Recipe, encode, train
+from headscope.patterns.labels import quick_table
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.reading.collecting import pinned
+from headscope.statistics import of_reading
+from headscope.statistics.kernels import of_layers
+from headscope.surfaces.app.heads.looks import strongest_pairs
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
@@ -174,6 +178,30 @@ def test_patterns_and_probes():
         found.append((labelled.table["value"], heads))
     for mine, its in zip(*found, strict=True):
         np.testing.assert_allclose(mine, its, atol=1e-3)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_measures_labels_and_why_of_one_reading(family, monkeypatch):
+    """The same q and k measured here and there, several blocks of queries a layer."""
+    monkeypatch.setattr(of_layers, "MOST", 1024)
+    monkeypatch.setattr(of_layers, "MOST_ON_GPU", 1024)
+    text = " ".join([*TEXTS, *TEXTS])
+    scope = scope_of(family, "cuda")
+    found = []
+    for device in DEVICES:
+        monkeypatch.setattr(of_reading, "_device", lambda *_, at=device: torch.device(at))
+        reading = scope.read(text, keep=("q", "k"), truncate=True)
+        values = of_reading.reading_values(reading.part())
+        pairs = strongest_pairs(reading.part(), 1, 0)["looks"]
+        found.append((values, quick_table(reading), pairs))
+    (mine, table, pairs), (its, its_table, its_pairs) = found
+    assert mine.keys() == its.keys()
+    for name in mine:
+        np.testing.assert_allclose(mine[name], its[name], atol=1e-4, rtol=1e-4, err_msg=name)
+    assert list(table["pattern"]) == list(its_table["pattern"])
+    np.testing.assert_array_equal(table["labelled"], its_table["labelled"])
+    for one, other in zip(pairs, its_pairs, strict=True):
+        assert abs(one["weight"] - other["weight"]) < 1e-5
 
 
 def test_training(tmp_path):

@@ -26,7 +26,8 @@ from headscope.statistics.kernels.of_layers import Counts, from_layers, layer_we
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 
-MOST = 2**26  # row features held at once: what pairs of tokens are is asked anew for every so many
+MOST = 2**27  # row features held at once: what pairs of tokens are is asked anew for every so many
+MOST_ON_GPU = 2**29
 LARGE = 2**27  # weights from which on a GPU that is at hand makes them
 FREE = 4 * 2**30  # bytes of its memory that must be free
 Values = Mapping[str, NDArray[np.float64]]
@@ -92,7 +93,8 @@ def _device(part: Part, heads: int | None = None) -> torch.device:
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:
     """The row features of some layers at a time, as many as take little memory."""
     each = part.heads * len(plan.names) * len(part.query)
-    step = max(1, MOST // max(1, each))
+    most = MOST_ON_GPU if plan.grid.key.ids.is_cuda else MOST
+    step = max(1, most // max(1, each))
     for start in range(0, len(part.layers), step):
         some = part.layers[start : start + step]
         heads = [(layer.layer, head) for layer in some for head in range(_heads(layer))]

@@ -31,28 +31,35 @@ class Block:
 def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Reduced], Counts]:
     """Features of layers of one text; and how much there is of each pair feature, per query.
 
-    What pairs of tokens are is asked once for all layers. A processor takes block by block and in
-    each layer by layer, so that it is never held; to a GPU the layers are brought one by one.
+    Block by block and in each layer by layer, so that what pairs of tokens are is asked once for
+    all layers and never held; to a GPU as many layers are brought at a time as it has room for.
     """
-    queries = plan.grid.query.ids.shape[1]
-    device = plan.grid.key.ids.device
+    queries, device = plan.grid.query.ids.shape[1], plan.grid.key.ids.device
     reduced = [Reduced(plan, 1, layer.shape[0], queries) for layer in layers]
     widest = max(layer.shape[0] for layer in layers)
     counts = Counts(queries, device)
-    if device.type == "cpu":
+    for some in _at_once(layers, device):
+        near = [layers[at] if layers[at].has_weights else layers[at].on(device) for at in some]
         for block in blocks_of(plan, widest):
             counts.add(block)
-            for layer, into in zip(layers, reduced, strict=True):
-                _fill(into, block, layer, device)
-        return reduced, counts
-    held = list(blocks_of(plan, widest))
-    for block in held:
-        counts.add(block)
-    for layer, into in zip(layers, reduced, strict=True):
-        near = layer if layer.has_weights else layer.on(device)
-        for block in held:
-            _fill(into, block, near, device)
+            for at, layer in zip(some, near, strict=True):
+                _fill(reduced[at], block, layer, device)
     return reduced, counts
+
+
+def _at_once(layers: Sequence[LayerAttention], device: torch.device) -> Iterator[range]:
+    """Neighbouring layers whose q and k take at most a quarter of what a GPU has free."""
+    if device.type == "cpu":
+        yield range(len(layers))
+        return
+    room = torch.cuda.mem_get_info(device)[0] // 4
+    start, taken = 0, 0
+    for at, layer in enumerate(layers):
+        if at > start and taken + layer.nbytes > room:
+            yield range(start, at)
+            start, taken = at, 0
+        taken += layer.nbytes
+    yield range(start, len(layers))
 
 
 class Counts:
