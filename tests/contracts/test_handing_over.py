@@ -271,36 +271,6 @@ def test_dynamically_quantised_models_are_read() -> None:
     assert_read_as(scope, expected)
 
 
-def torchao(model: Any) -> Any:
-    needs("torchao")
-    from torchao.quantization import Int8WeightOnlyConfig, quantize_
-
-    quantize_(model, Int8WeightOnlyConfig())
-    return model
-
-
-def quanto(model: Any) -> Any:
-    needs("optimum.quanto") if importlib.util.find_spec("optimum") else needs("optimum")
-    from optimum.quanto import freeze, qint8, quantize
-
-    quantize(model, weights=qint8)
-    freeze(model)
-    return model
-
-
-@pytest.mark.parametrize("way", [torchao, quanto], ids=lambda way: way.__name__)
-def test_models_of_quantised_weights_are_read_surveyed_and_edited(way: Any) -> None:
-    given = way(tiny_model("BertForMaskedLM"))
-    scope = hs.load(given, tiny_tokenizer())
-    given.set_attn_implementation("eager")
-    inputs = tiny_tokenizer()(FIRST, SECOND, return_tensors="pt")
-    with torch.no_grad():
-        expected = torch.stack(given(**inputs, output_attentions=True).attentions)[:, 0].numpy()
-    assert_read_as(scope, expected)
-    assert hs.survey(scope, [FIRST, SECOND]).map("entropy").shape == (2, 4)
-    assert scope.without([(0, 1)]).read(FIRST).attention.shape[:2] == (2, 4)
-
-
 def test_tied_weights_are_not_missing(tmp_path: Path) -> None:
     model = tiny_model("GPT2LMHeadModel")
     assert model.lm_head.weight is model.transformer.wte.weight  # the file holds them once

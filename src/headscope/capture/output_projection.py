@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture.call import Call
 from headscope.capture.interface import apply
+from headscope.models.quantised import stored_plainly
 
 # the names under which attention modules keep the projection, most telling first
 NAMES = (
@@ -82,8 +83,27 @@ def output_projection(model: nn.Module, module: nn.Module, width: int) -> Tensor
 def weight_of(linear: nn.Module) -> Tensor:
     """inputs × outputs: the weight of a linear map, whichever way round its module keeps it."""
     weight: Any = linear.weight
+    if not stored_plainly(weight):
+        return _tried(linear)
     # GPT-2's Conv1D keeps its weight the other way round
     return weight.detach() if type(linear).__name__ == "Conv1D" else weight.detach().T
+
+
+@torch.no_grad()
+def _tried(linear: nn.Module) -> Tensor:
+    """What a module does to each direction: quantised weights and those on disk tell no other way.
+
+    The difference of both signs is free of the bias, and of what rounding makes of a zero vector.
+    """
+    weight: Any = linear.weight
+    hook: Any = getattr(linear, "_hf_hook", None)
+    where = getattr(hook, "execution_device", None)
+    every = torch.eye(
+        inputs_of(linear),
+        dtype=weight.dtype if weight.is_floating_point() else torch.float32,
+        device=weight.device if where is None else where,
+    )
+    return (linear.forward(every) - linear.forward(-every)) / 2
 
 
 def head_norms(weight: Tensor, values: Tensor, heads: int) -> Tensor:
@@ -108,9 +128,16 @@ def _by_name(model: nn.Module, module: nn.Module, width: int) -> nn.Module | Non
             child = getattr(home, name, None)
             if isinstance(child, nn.Module) and child is not module:
                 for part in child.modules():
-                    if _is_linear(part) and weight_of(part).shape[0] == width:
+                    if _is_linear(part) and inputs_of(part) == width:
                         return part
     return None
+
+
+def inputs_of(linear: nn.Module) -> int:
+    """How wide the vectors are that a linear map takes; a packed weight's shape does not say."""
+    own: Any = getattr(linear, "in_features", None)
+    weight: Any = linear.weight
+    return int(weight.shape[0] if own is None else own)
 
 
 def _is_linear(module: nn.Module) -> bool:

@@ -16,8 +16,12 @@ Model = Annotated[
         help="A hub name, a folder or a GGUF file; the bundled model if left out.",
     ),
 ]
-Device = Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1, mps.")]
-Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16, float16.")]
+Device = Annotated[
+    str | None, typer.Option("--device", help="cpu, cuda, cuda:1, mps; auto: all there are.")
+]
+Dtype = Annotated[
+    str | None, typer.Option("--dtype", help="float32, bfloat16, float16; 8bit, 4bit: quantised.")
+]
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(

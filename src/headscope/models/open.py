@@ -18,6 +18,7 @@ from headscope.models.embeddings import embedded_tokens
 from headscope.models.gguf_file import open_gguf
 from headscope.models.placement import dtype_of, place
 from headscope.models.pretrained import open_pretrained
+from headscope.models.quantised import BITS, keep_unpacked, quantised_options
 from headscope.models.tokenizer_files import open_tokenizer
 
 
@@ -36,27 +37,42 @@ def open_model(
     *,
     device: str | torch.device | None = None,
     dtype: torch.dtype | str | None = None,
-    attn_implementation: str | None = None,
     trust_remote_code: bool = False,
+    **pretrained: Any,
 ) -> Opened:
-    """`tokenizer` takes the place of the one that was saved with the model."""
+    """`tokenizer` takes the place of the one that was saved with the model.
+
+    `pretrained` is what else from_pretrained takes; with a device map there accelerate places the
+    weights, which for a device called "auto" is as many devices as they need.
+    """
     source = BUNDLED if name is None else shipped(name) or name
-    options: dict[str, Any] = {"dtype": dtype_of(dtype) or torch.float32}
-    if attn_implementation is not None:
-        options["attn_implementation"] = attn_implementation
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    options = {**_of_dtype(dtype), **{key: v for key, v in pretrained.items() if v is not None}}
+    if str(where) == "auto":
+        options.setdefault("device_map", "auto")
+    elif "quantization_config" in options:
+        options.setdefault("device_map", {"": where})  # quantised on the device they will run on
     path = Path(source).expanduser()
     if path.suffix == ".gguf":
         model, own = open_gguf(path, options)
-    elif name is None and attn_implementation is None:
+    elif name is None and set(options) == {"dtype"}:
         model, own = open_bundled(options["dtype"])
     elif is_adapter(path):
         model, own = open_adapter(path, tokenizer, options, trust_remote_code)
     else:
         model, own = open_pretrained(model_source(source), tokenizer, options, trust_remote_code)
-    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    keep_unpacked(model)
+    if "device_map" not in options:
+        model = place(model, where, None)
     shown = NAME if name is None else _shown(name)
     own = tokenizer if tokenizer is not None else own
-    return Opened(place(model, where, None).eval(), own, shown)
+    return Opened(model.eval(), own, shown)
+
+
+def _of_dtype(dtype: torch.dtype | str | None) -> dict[str, Any]:
+    if isinstance(dtype, str) and dtype in BITS:
+        return quantised_options(dtype)
+    return {"dtype": dtype_of(dtype) or torch.float32}
 
 
 def open_own_tokenizer(source: str | Path, trust_remote_code: bool) -> Any:

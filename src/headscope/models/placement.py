@@ -43,15 +43,30 @@ def place(
 ) -> nn.Module:
     """The model on a device and in a dtype, each left alone when None."""
     kind = dtype_of(dtype)
+    asked = {"device": device, "dtype": kind}
+    given = {name: value for name, value in asked.items() if value is not None}
     try:
-        return model if device is None and kind is None else model.to(device=device, dtype=kind)
+        return model.to(**given) if given else model
     except (RuntimeError, AssertionError, AttributeError, TypeError, ValueError) as error:
+        if "at start of device string" in str(error):  # it lists every device there could be
+            raise no_device(device) from error
+        if device is None:
+            raise BadInput(
+                f"The dtype {dtype!r} cannot be used here ({first_line(error)}); leave it out."
+            ) from error
         kept = "" if dtype is None else f" with dtype {dtype!r}"
-        named = "at start of device string" in str(error)  # it lists every device there could be
-        reason = "there is no such device" if named else first_line(error)
         raise BadInput(
-            f"The device {str(device)!r}{kept} cannot be used here ({reason}); try device='cpu'."
+            f"The device {str(device)!r}{kept} cannot be used here ({first_line(error)}); "
+            "try device='cpu'."
         ) from error
+
+
+def no_device(asked: object) -> BadInput:
+    where: Any = asked.get("", asked) if isinstance(asked, dict) else asked  # pyright: ignore
+    return BadInput(
+        f"The device {str(where)!r} cannot be used here (there is no such device); "
+        "try device='cpu'."
+    )
 
 
 def dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
@@ -62,7 +77,8 @@ def dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
         found = getattr(torch, str(dtype), None)
         if not isinstance(found, torch.dtype):
             raise BadInput(
-                f"There is no dtype {dtype!r}; use float32, float16, bfloat16 or float64."
+                f"There is no dtype {dtype!r}; use float32, float16, bfloat16 or float64, or for a "
+                "model's name or folder 8bit or 4bit."
             )
     if found is not None and not found.is_floating_point:
         raise BadInput(f"Weights cannot be {dtype}; use float32, float16, bfloat16 or float64.")

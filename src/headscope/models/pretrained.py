@@ -10,6 +10,7 @@ from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, UnknownModel, first_line
 from headscope.models.loading_report import check_complete, remember_untrained
+from headscope.models.placement import no_device
 from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
 
 # the class whose output says most, where a model's own code offers several
@@ -103,6 +104,12 @@ def _unreadable(source: str, options: dict[str, Any], error: Exception) -> Heads
             f"{source} cannot run {options['attn_implementation']!r} attention "
             f"({first_line(error)}); leave attn_implementation out, or use 'eager'."
         )
+    if isinstance(error, ImportError):  # a quantiser, or accelerate for a device map
+        return HeadscopeError(
+            f"Opening {source} like this needs another package ({first_line(error)}); install it."
+        )
+    if "device_map" in options and "at start of device string" in said:
+        return no_device(options["device_map"])
     return HeadscopeError(
         f"The weights of {source} cannot be loaded ({first_line(error)}); "
         "download or save the model again."

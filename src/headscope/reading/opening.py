@@ -15,6 +15,7 @@ from headscope.models.installed import check_transformers
 from headscope.models.open import check_fit, open_model, open_own_tokenizer
 from headscope.models.placement import check_loaded, place
 from headscope.models.plain import PlainModel, is_plain, tokenizer_of
+from headscope.models.quantised import BITS, check_placing
 from headscope.models.unwrap import unwrap
 from headscope.reading.scope import Scope
 
@@ -29,6 +30,7 @@ def load(
     name: str | None = None,
     attn_implementation: str | None = None,
     trust_remote_code: bool = False,
+    **pretrained: Any,
 ) -> Scope:
     """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have.
 
@@ -37,8 +39,13 @@ def load(
     nn.MultiheadAttention is read too, with a tokenizer, or the list of its tokens, or neither
     (scope.read_inputs). `tokenizer` is one, or a folder or name;
     `processor` what prepares pictures or sounds, looked for beside the model unless given.
+
+    `dtype` is one of torch's, or "8bit" or "4bit" (with bitsandbytes); `device="auto"` spreads a
+    model over all there are (with accelerate). device_map, max_memory, offload_folder and a
+    quantization_config of your own go to from_pretrained as they are.
     """
     check_transformers()
+    check_placing(pretrained)
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
     if isinstance(tokenizer, (str, Path)):
@@ -49,11 +56,15 @@ def load(
             tokenizer,
             device=device,
             dtype=dtype,
-            attn_implementation=attn_implementation,
             trust_remote_code=trust_remote_code,
+            attn_implementation=attn_implementation,
+            **pretrained,
         )
         scope = Scope(opened.model, opened.tokenizer, name or opened.name)
     else:
+        if pretrained or (isinstance(dtype, str) and dtype in BITS):
+            asked = f"dtype={dtype!r}" if not pretrained else f"{next(iter(pretrained))}="
+            raise BadInput(f"A model that is open already takes no {asked}; give hs.load its name.")
         scope = _of_object(model, tokenizer, device, dtype, name, processor is not None)
     if processor is not None:
         scope = dataclasses.replace(scope, processor=processor)

@@ -19,6 +19,7 @@ from headscope.models.embeddings import embedded_tokens
 from headscope.models.evaluation import evaluating
 from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import device_of
+from headscope.models.quantised import check_gradients
 from headscope.models.towers import tower_for
 from headscope.reading import predict
 from headscope.reading.arguments import (
@@ -202,7 +203,9 @@ class Scope:
 
         with stopped_safely(), contextlib.ExitStack() as stack:
             stack.enter_context(evaluating(self.model))
-            if not gradients:
+            if gradients:
+                check_gradients(self.model)
+            else:
                 stack.enter_context(torch.no_grad())
             if sink is not None or self.edits:
                 shown = self.capture(sink or _see_nothing, lazy=lazy or sink is None, scores=scores)

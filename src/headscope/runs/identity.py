@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headscope.runs.quantised_parts import quantised_parts
+
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
@@ -89,7 +91,16 @@ def model_fingerprint(model: nn.Module) -> str:
     digest = hashlib.sha256()
     for named in (model.named_parameters(), model.named_buffers()):
         for name, tensor in named:
-            digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}{_checksum(tensor)}".encode())
+            quantised = quantised_parts(model, name, tensor)
+            if quantised is None:
+                of = f"{tuple(tensor.shape)}{tensor.dtype}{_checksum(tensor)}"
+            else:
+                of = " ".join(f"{tuple(one.shape)}{_checksum(one)}" for one in quantised)
+            digest.update(f"{name}{of}".encode())
+    for name, module in model.named_modules():
+        if callable(getattr(module, "weight", None)):  # torch's own quantised layers hide theirs
+            made: Any = module.weight
+            digest.update(f"{name}{_checksum(made().dequantize())}".encode())
     configuration: Any = getattr(model, "config", None)
     if configuration is not None and hasattr(configuration, "to_dict"):
         settings = {k: v for k, v in configuration.to_dict().items() if k not in INCIDENTAL}
@@ -143,11 +154,8 @@ def _checksum(tensor: Tensor | Any) -> str:
     if isinstance(tensor, torch.Tensor):
         if tensor.is_meta:
             return "nothing"
-        try:
-            flat = tensor.detach().contiguous().cpu()
-            array = flat.reshape(-1).view(torch.uint8).numpy()
-        except (RuntimeError, TypeError, NotImplementedError):  # a quantised tensor of its own kind
-            array = np.frombuffer(repr(tensor).encode(), np.uint8)
+        flat = tensor.detach().contiguous().cpu()
+        array = flat.reshape(-1).view(torch.uint8).numpy()
     else:
         array = np.ascontiguousarray(tensor).reshape(-1).view(np.uint8)
     return f"{zlib.crc32(memoryview(array)):08x}"  # pyright: ignore[reportArgumentType]

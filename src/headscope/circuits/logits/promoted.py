@@ -68,7 +68,7 @@ def _written(leaf: Leaf, head: int, wiring: Wiring) -> Tensor:
     size = weight.shape[0] // heads
     own = slice(head * size, (head + 1) * size)
     given = leaf.given.reshape(*leaf.value.shape[:2], -1)
-    return (given[..., own] @ weight[own]).to(leaf.value.dtype)
+    return (given[..., own] @ weight[own].to(given.dtype)).to(leaf.value.dtype)
 
 
 def _extremes(scope: Scope, added: Tensor, count: int) -> tuple[Tokenwise, Tokenwise]:

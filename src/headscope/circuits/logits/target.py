@@ -68,7 +68,8 @@ def word_layer(scope: Scope) -> nn.Module | None:
     if layer is None or getattr(layer, "weight", None) is None:
         return None
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
-    return layer if layer.weight.shape[0] == rows else None
+    scored = getattr(layer, "out_features", layer.weight.shape[0])  # a packed weight has no rows
+    return layer if scored == rows else None
 
 
 def classes_of(scope: Scope) -> dict[int, str]:

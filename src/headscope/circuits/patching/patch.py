@@ -35,6 +35,7 @@ from headscope.edits.sweep.split_layer import Replaced
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
 from headscope.models.finite import check_weights
+from headscope.models.quantised import check_gradients
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 
@@ -213,6 +214,7 @@ def _estimated(
 ) -> tuple[Floats, Floats]:
     """The same, from one pass forward and one back on the corrupted prompts."""
     name = RECORDED[what]
+    check_gradients(scope.model)
     with torch.enable_grad():
         own = record(scope, found, batch.corrupted, gates=True)
         answers = batch.read(own.output)[:, 0]

@@ -227,8 +227,7 @@ def vocabulary(scope: Scope) -> tuple[Tensor, Tensor]:
             "load the model as it was pretrained."
         )
     embedding: Any = scope.model.get_input_embeddings()
-    read: Any = layer.weight
-    into, out = embedding.weight.detach().float(), read.detach().float()
+    into, out = embedding.weight.detach().float(), weight_of(layer).T.float()
     if into.shape[1] != out.shape[1] or out.shape[1] != _stream_width(scope):
         raise HeadscopeError(
             f"{scope.name} maps its embeddings to another width, so tokens cannot be read from "
