@@ -41,7 +41,7 @@ def open_app(
             help="A name by which others reach this machine, when --host is not loopback."
         ),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps.")] = None,
+    device: options.Device = None,
     dtype: options.Dtype = None,
     atlas: Annotated[
         str | None, typer.Option(help="An atlas of the first model, to go to and back.")

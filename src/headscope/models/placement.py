@@ -44,7 +44,7 @@ def place(
     """The model on a device and in a dtype, each left alone when None."""
     kind = dtype_of(dtype)
     asked = {"device": device, "dtype": kind}
-    given = {name: value for name, value in asked.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     try:
         return model.to(**given) if given else model
     except (RuntimeError, AssertionError, AttributeError, TypeError, ValueError) as error:
