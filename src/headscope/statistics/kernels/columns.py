@@ -27,7 +27,7 @@ class _Column:
     """One feature: factors (a number per query, or 1; a column), single pairs, or a matrix."""
 
     factors: list[tuple[Tensor | None, int]] = field(default_factory=list)
-    pairs: slice | None = None  # of those of all features
+    pairs: tuple[Tensor, Tensor] | None = None  # places in tq·s, and the numbers there
     matrix: int | None = None
 
 
@@ -39,9 +39,8 @@ class Columns:
         self._device = plan.grid.key.ids.device
         self._keys: list[Tensor] = []  # each s
         self._matrices: list[Tensor] = []  # each tq s
-        self._pairs: list[tuple[Tensor, Tensor]] = []  # places in tq·s, and the numbers there
         self.counts: dict[str, Tensor] = {}  # tq: how much of each pair feature there is
-        self._plain = [self._of_key(feature.make(plan.grid)[0].float()) for feature in plan.keys]
+        plain = [self._of_key(feature.make(plan.grid)[0].float()) for feature in plan.keys]
         made: dict[object, tuple[_Column, Tensor]] = {}
         visible = self._visible()
 
@@ -52,43 +51,24 @@ class Columns:
             self.counts[feature.name] = count
             return column
 
-        self._plain += [found(feature) for feature in plan.pairs]
-        self._squared = [found(feature) for feature in plan.squares]
-        self._gathered = self._gathering()
-        self._stacked = (
-            torch.stack(self._keys) if self._keys else None,
-            torch.stack(self._matrices, dim=-1) if self._matrices else None,
-        )
+        plain += [found(feature) for feature in plan.pairs]
+        squared = [found(feature) for feature in plan.squares]
+        self._plain, self._squared = self._products(plain), self._products(squared)
+        self._single = self._gathered(plain, squared)
         self._squares: Tensor | None = None  # room for squared weights, the same for every layer
 
     def values(self, weights: Tensor) -> Tensor:
         """h F tq of weights (h tq s): key features, pair features, and those of squared weights."""
         weights = weights.contiguous()
-        plain = self._reduced(weights, self._plain, squared=False)
-        if not self._squared:
-            return plain
-        return torch.cat([plain, self._reduced(weights, self._squared, squared=True)], dim=1)
-
-    def _reduced(self, weights: Tensor, columns: list[_Column], squared: bool) -> Tensor:
-        heads, count, keys = weights.shape
-        counted = self._square(weights) if squared else weights
-        result = weights.new_zeros(heads, len(columns), count)
-        by_key, by_pair = self._stacked
-        if by_key is not None:
-            used = sorted({place for column in columns for _, place in column.factors})
-            at = {place: number for number, place in enumerate(used)}
-            # columns first: a product with few columns is several times slower the other way
-            products = by_key[used] @ counted.view(heads * count, keys).T
-            for row, column in enumerate(columns):
-                for factor, place in column.factors:
-                    product = products[at[place]].view(heads, count)
-                    result[:, row] += product if factor is None else product * factor
-        if by_pair is not None and any(column.matrix is not None for column in columns):
-            dense = (counted.transpose(0, 1) @ by_pair).permute(1, 2, 0)  # h m tq
-            for row, column in enumerate(columns):
-                if column.matrix is not None:
-                    result[:, row] += dense[:, column.matrix]
-        self._add_pairs(result, weights, columns, squared)
+        found = [self._plain.of(weights)]
+        if self._squared.count:
+            found.append(self._squared.of(self._square(weights)))
+        result = torch.cat(found).transpose(0, 1).contiguous()
+        places, numbers, into, plain = self._single
+        if places.numel():
+            some = weights.flatten(1).index_select(1, places)
+            some[:, plain:].square_()
+            result.flatten(1).scatter_add_(1, into.expand_as(some), some.mul_(numbers))
         return result
 
     def _square(self, weights: Tensor) -> Tensor:
@@ -96,17 +76,44 @@ class Columns:
             self._squares = torch.empty_like(weights)
         return torch.square(weights, out=self._squares)
 
-    def _add_pairs(
-        self, result: Tensor, weights: Tensor, columns: list[_Column], squared: bool
-    ) -> None:
-        places, numbers, queries = self._gathered
-        for row, column in enumerate(columns):
-            if column.pairs is None:
-                continue
-            some = weights.flatten(1).index_select(1, places[column.pairs])
-            some = (some.square() if squared else some) * numbers[column.pairs]
-            into = queries[column.pairs].expand_as(some)
-            result[:, row].scatter_add_(1, into, some)
+    def _products(self, columns: list[_Column]) -> Products:
+        factors = [
+            (row, by_query, place)
+            for row, column in enumerate(columns)
+            for by_query, place in column.factors
+        ]
+        used = sorted({place for _, _, place in factors})
+        count = self._queries.stop - self._queries.start
+        one = torch.ones(count, device=self._device)
+        matrices = [column.matrix for column in columns]
+        dense = [self._matrices[at] for at in matrices if at is not None]
+
+        def numbered(values: list[int]) -> Tensor:
+            return torch.tensor(values, dtype=torch.int64, device=self._device)
+
+        return Products(
+            len(columns),
+            torch.stack([self._keys[place] for place in used]) if used else None,
+            numbered([row for row, _, _ in factors]),
+            numbered([used.index(place) for _, _, place in factors]),
+            torch.stack([one if f is None else f for _, f, _ in factors] or [one])[:, None],
+            torch.stack(dense, dim=-1) if dense else None,
+            numbered([row for row, at in enumerate(matrices) if at is not None]),
+        )
+
+    def _gathered(
+        self, plain: list[_Column], squared: list[_Column]
+    ) -> tuple[Tensor, Tensor, Tensor, int]:
+        """Places and numbers of all single pairs, where in F·tq each is added, and how many of
+        them are of plain weights."""
+        count, keys = self._queries.stop - self._queries.start, self._grid.key.ids.shape[1]
+        there = [(row, one.pairs) for row, one in enumerate([*plain, *squared]) if one.pairs]
+        none = torch.zeros(0, dtype=torch.int64, device=self._device)
+        places = torch.cat([none, *(at for _, (at, _) in there)])
+        numbers = torch.cat([none.float(), *(number for _, (_, number) in there)])
+        into = torch.cat([none, *(row * count + at // keys for row, (at, _) in there)])
+        of_plain = sum(len(at) for row, (at, _) in there if row < len(plain))
+        return places, numbers, into, of_plain
 
     def _visible(self) -> Tensor:
         """tq s: whether a query may see a key, as far as order and padding say."""
@@ -145,9 +152,9 @@ class Columns:
         few = FEW * numbers.numel()
         if int(rest.sum()) <= few:
             factors = self._factor(by_query.float(), by_key.float())
-            return _Column(factors, self._single(rest, numbers - 1)), count
+            return _Column(factors, _single(rest, numbers - 1)), count
         if int(some.sum()) <= few:
-            return _Column([], self._single(some, numbers)), count
+            return _Column([], _single(some, numbers)), count
         return self._as_matrix(numbers), count
 
     def _by_distance(self, power: int) -> list[tuple[Tensor | None, int]]:
@@ -166,21 +173,37 @@ class Columns:
             *self._factor(query.square(), one),
         ]
 
-    def _single(self, at: Tensor, numbers: Tensor) -> slice | None:
-        places = at.flatten().nonzero().flatten()
-        if not places.numel():
-            return None
-        before = sum(len(one) for one, _ in self._pairs)
-        self._pairs.append((places, numbers.flatten()[places]))
-        return slice(before, before + places.numel())
-
     def _as_matrix(self, numbers: Tensor) -> _Column:
         self._matrices.append(numbers.expand(self._queries.stop - self._queries.start, -1))
         return _Column([], None, len(self._matrices) - 1)
 
-    def _gathering(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Places, numbers and queries of all single pairs."""
-        none = torch.zeros(0, dtype=torch.int64, device=self._device)
-        places = torch.cat([none, *(one for one, _ in self._pairs)])
-        numbers = torch.cat([none.float(), *(one for _, one in self._pairs)])
-        return places, numbers, places // self._grid.key.ids.shape[1]
+
+@dataclass(frozen=True)
+class Products:
+    """Features as weights times columns, each times a number per query; the rest as matrices."""
+
+    count: int  # of features
+    columns: Tensor | None  # C s
+    rows: Tensor  # n: the feature of each factor
+    places: Tensor  # n: its column
+    by_query: Tensor  # n 1 tq
+    matrices: Tensor | None  # tq s M
+    of_matrix: Tensor  # M: the feature of each matrix
+
+    def of(self, weights: Tensor) -> Tensor:
+        """F h tq of weights (h tq s)."""
+        heads, count, keys = weights.shape
+        result = weights.new_zeros(self.count, heads, count)
+        if self.columns is not None:
+            # columns first: a product with few columns is several times slower the other way
+            made = (self.columns @ weights.view(heads * count, keys).T).view(-1, heads, count)
+            result.index_add_(0, self.rows, made[self.places] * self.by_query)
+        if self.matrices is not None:
+            dense = weights.transpose(0, 1) @ self.matrices  # tq h M
+            result.index_add_(0, self.of_matrix, dense.permute(2, 1, 0))
+        return result
+
+
+def _single(at: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor] | None:
+    places = at.flatten().nonzero().flatten()
+    return (places, numbers.flatten()[places]) if places.numel() else None
