@@ -26,7 +26,7 @@ __all__ = ["small_parts"]
 
 
 def fed_survey(
-    scope: hs.Scope, monkeypatch: pytest.MonkeyPatch, corpus: Any, count: int
+    scope: hs.Scope, monkeypatch: pytest.MonkeyPatch, corpus: Any, count: int, **options: Any
 ) -> tuple[hs.Survey, list[fed.Fed]]:
     """A survey whose text is prepared as for a GPU, on any device; and its engine."""
     made: list[fed.Fed] = []
@@ -37,7 +37,7 @@ def fed_survey(
 
     monkeypatch.setattr(fed, "FEW", 2)
     monkeypatch.setattr(run, "_fed", fed_by)
-    return measured(scope, corpus), made
+    return measured(scope, corpus, **options), made
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -60,6 +60,40 @@ def _waited_for(pool: Helpers, patience: float = 0) -> bool:
     for _, line in pool._made:
         line.recv_bytes()
     return True
+
+
+def test_a_survey_fed_by_processes_goes_on_where_it_stopped(
+    tiny_bert: hs.Scope, tmp_path: Path, small_parts: None, monkeypatch
+) -> None:
+    here = measured(tiny_bert, texts(90))
+    seen: list[int] = []
+
+    def stop(report: Any) -> None:
+        seen.append(report.segments)
+        if len(seen) == 8:
+            raise KeyboardInterrupt
+
+    output = tmp_path / "s.parquet"
+    given = (tiny_bert, monkeypatch, texts(90), 2)
+    with pytest.raises(hs.errors.Stopped):
+        fed_survey(*given, output=output, progress=stop)
+    after: list[Any] = []
+    there, (engine,) = fed_survey(*given, output=output, progress=after.append)
+    same(here, there)
+    assert after[0].segments > seen[-2] and engine.helping == 2
+
+
+def test_a_model_is_told_from_others_only_where_something_is_kept(
+    tiny_bert: hs.Scope, tmp_path: Path, monkeypatch
+) -> None:
+    """Which takes a pass over all its weights."""
+    asked: list[Any] = []
+    told = run.scope_identity
+    monkeypatch.setattr(run, "scope_identity", lambda scope: asked.append(scope) or told(scope))
+    measured(tiny_bert, texts(5))
+    assert not asked
+    measured(tiny_bert, texts(5), output=tmp_path / "s.parquet")
+    assert asked == [tiny_bert]
 
 
 def test_what_prepares_text_imports_neither_torch_nor_transformers() -> None:

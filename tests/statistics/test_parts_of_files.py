@@ -75,7 +75,8 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(scope: hs.Scope, corpus: Any, **options: Any) -> hs.Survey:
-    asked = {"chunk": 4, "max_tokens": 32, "progress": False, **options}
+    # a portion makes several batches
+    asked = {"chunk": 4, "batch_tokens": 64, "max_tokens": 32, "progress": False, **options}
     return hs.survey(scope, corpus, ["entropy", "previous"], **asked)
 
 

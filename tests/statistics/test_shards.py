@@ -45,6 +45,7 @@ def one_thread():
 
 def measured(scope: hs.Scope, folder: Path, **options) -> hs.Survey:
     asked = {"chunk": 4, "interval": 0.9, "max_tokens": 32, "progress": False, **options}
+    asked.setdefault("batch_tokens", 64)  # a portion makes several batches
     return hs.survey(scope, folder, ["entropy", "previous"], **asked)
 
 
