@@ -157,7 +157,7 @@ def shards(folder: Path, count: int) -> Path:
 
 
 def over(engine, scope, folder, statistics=("entropy", "previous", "cls"), **options):
-    options = {"chunk": 5, "distances": True, "progress": False, **options}
+    options = {"chunk": 5, "batch_tokens": 24, "distances": True, "progress": False, **options}
     return hs.survey(scope, folder, list(statistics), engine=engine, **options)
 
 
