@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.atlas.find import find_heads
 from headscope.atlas.treebank import TreebankTags, trees_of
-from headscope.errors import HeadscopeError
+from headscope.errors import BadInput, HeadscopeError
 
 from .conftest import WORDS
 
@@ -35,13 +36,17 @@ def treebank(tmp_path_factory):
     return path
 
 
-def test_profiles_by_speech_and_relation_are_counted_from_the_trees(
-    tiny_bert, treebank, monkeypatch
-):
-    def no_parser(texts):
+@pytest.fixture
+def no_parser(monkeypatch):
+    def told(texts):
         raise HeadscopeError("no parser")
 
-    monkeypatch.setattr("headscope.atlas.words.parsed", no_parser)
+    for name in ("words.parsed", "search.parts_of_speech", "find.parts_of_speech"):
+        monkeypatch.setattr(f"headscope.atlas.{name}", told)
+    monkeypatch.setattr("headscope.atlas.find.governors", told)
+
+
+def test_profiles_by_speech_and_relation_are_counted_from_the_trees(tiny_bert, treebank, no_parser):
     atlas = hs.atlas(tiny_bert, treebank, progress=False, batch_tokens=1, distances=False)
     tags, relations = Counter(), Counter()
     texts = [line[9:] for line in treebank.read_text().splitlines() if line.startswith("# text")]
@@ -64,6 +69,41 @@ def test_profiles_by_speech_and_relation_are_counted_from_the_trees(
         )
         found = dict(zip(names, table["count"], strict=True))
         assert found == {name: n for name, n in expected.items() if n >= 5} and len(found) > 3
+
+
+def test_kept_places_are_found_by_the_parts_of_speech_that_the_atlas_keeps(
+    tiny_bert, treebank, no_parser, tmp_path
+):
+    path = tmp_path / "trees.atlas"
+    hs.atlas(tiny_bert, treebank, progress=False, distances=False, output=path)
+    atlas = hs.Atlas.load(path)
+    every = atlas.find(None)
+    expected = every[
+        (every["query_token"].map(SPEECH) == "NOUN") & (every["key_token"].map(SPEECH) == "VERB")
+    ]
+    found = atlas.find(None, query_pos="noun", key_pos="VERB")
+    assert len(found) > 10 and found.equals(expected.reset_index(drop=True))
+    bare = hs.atlas(tiny_bert, ["the cat sat on the mat."] * 3, progress=False, distances=False)
+    with pytest.raises(BadInput, match="of 0 of its 3 texts, and no parser is here"):
+        bare.find(query_pos="NOUN")
+    with pytest.raises(BadInput, match="'THING' is no part of speech"):
+        atlas.find(query_pos="THING")
+
+
+def test_heads_are_found_by_the_grammar_of_the_trees(tiny_bert, treebank, no_parser):
+    found = find_heads(tiny_bert, treebank, "pos:NOUN", "governor", progress=False)
+    scores = []
+    texts = [line[9:] for line in treebank.read_text().splitlines() if line.startswith("# text")]
+    for text in texts:
+        words = text.lower().split()
+        part = tiny_bert.read(text).part()
+        weights = np.concatenate([part.weights(layer) for layer in part.numbers])
+        asked = [i for i, word in enumerate(words) if i and SPEECH[word] == "NOUN"]
+        if asked:  # each word hangs on the one before it; [CLS] stands before the first
+            scores.append(np.mean([weights[:, i + 1, i] for i in asked], axis=0))
+    expected = np.mean(scores, axis=0)
+    at = found["layer"] * tiny_bert.heads["encoder"] + found["head"]
+    np.testing.assert_allclose(found["score"], expected[at], atol=2e-5)
 
 
 def test_a_text_is_found_in_its_treebank_without_case_accents_and_spaces(tmp_path):

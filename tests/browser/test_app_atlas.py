@@ -54,7 +54,7 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     first = page.locator(".at-examples li").first
     assert first.get_attribute("data-document") == str(examples["document"].iloc[0])
     first.locator("p, span").first.click()
-    page.locator(".app-atlas").wait_for(state="detached")
+    page.locator(".app-atlas").wait_for(state="hidden")
     query = page.locator('[data-side="query"][data-token] .text')
     words = atlas.document(int(examples["document"].iloc[0])).tokens
     last = page.locator(f'[data-side="query"][data-token="{len(words) - 1}"] .text')
@@ -65,11 +65,13 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     page.locator("[data-control=opens]").select_option("matrix")
+    page.locator("[data-control=y]").select_option("focus")
     page.locator(".at-examples li").first.locator(".at-text").click()
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()
     assert "view=matrix" in page.url and f"query={examples['query'].iloc[0]}" in page.url
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()
+    assert page.locator("[data-control=y]").input_value() == "focus"  # as it was left
     page.locator("[data-control=atlas]").click()  # back to the reading
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()
     assert errors == []
@@ -90,3 +92,49 @@ def test_an_atlas_file_is_opened_from_the_app_and_one_of_another_model_is_told(
     page.locator(".app-atlas .message").wait_for(state="detached")
     page.locator(".at-page").wait_for()
     assert errors == []
+
+
+def test_places_of_the_corpus_most_like_a_token_on_screen_are_found_and_opened(
+    new_page, address, atlas, tiny_bert
+):
+    page, errors = opened(new_page, address)
+    panel = page.locator("[data-panel=nearest]")
+    assert "Click a token" in panel.inner_text()
+    page.locator('[data-side="query"][data-token="2"]').first.click()
+    panel.locator("[data-control=nearest]").click()
+    expected = atlas.nearest(tiny_bert, "the cat sat on the mat", 2, 1, 2, n=6)
+    panel.locator("[data-near-place]").nth(5).wait_for()
+    shown = [
+        each.get_attribute("data-near-place") for each in panel.locator("[data-near-place]").all()
+    ]
+    assert shown == [f"{row.document}-{row.query}" for row in expected.itertuples()]
+    assert "compared with every place" in panel.inner_text()
+    panel.locator("[data-near-place]").nth(3).click()
+    words = atlas.document(int(expected["document"].iloc[3])).tokens
+    page.locator(f'[data-side="query"][data-token="{len(words) - 1}"]').first.wait_for()
+    assert f"query={expected['query'].iloc[3]}" in page.url
+    assert errors == []
+
+
+def test_the_atlas_of_two_stacks_shows_each_kind_and_opens_both_texts(new_page, tiny_t5):
+    from headscope.surfaces.app.front import HEADERS, Front
+
+    models = Models(["tiny"])
+    models._scopes = {"bundled": tiny_t5, "tiny": tiny_t5}
+    pairs = [("the red cat sat", "a dog ran"), ("it was the blue mat", "one of two")]
+    atlas = hs.atlas(tiny_t5, pairs * 2, top=4, progress=False)
+
+    def make(stage):
+        stage.doing = None
+        return routes_over(session_over(models, atlas))
+
+    with served(Guard(Front(make), hosts=LOOPBACK, headers=HEADERS)) as where:
+        page, errors = opened(new_page, where)
+        page.locator("[data-control=atlas]").click()
+        page.locator("[data-control=atlas-kind]").select_option("cross")
+        page.locator(".at-into").first.wait_for()
+        page.locator(".at-examples li .at-text").first.click()
+        page.locator(".app-atlas").wait_for(state="hidden")
+        page.wait_for_url("**kind=cross**")
+        page.locator('[data-side="query"][data-token="2"]').first.wait_for()
+        assert errors == []

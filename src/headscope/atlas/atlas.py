@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -176,19 +177,22 @@ class Atlas(HeadResult):
         """A text that examples come from; None where no text was kept."""
         if not self.has_text:
             return None
-        rows: Any = self.frame("documents")
         of = kind or self.kinds[0]
         of = "decoder" if of == "cross" else of  # its queries stand in what is written
-        found = rows[(rows["document"] == number) & (rows["kind"] == of)]
-        if found.empty:
-            return None
-        row = found.iloc[0]
-        return DocumentTokens(
-            int(row["document"]),
-            tuple(row["tokens"]),
-            np.asarray(row["segments"], dtype=np.int8),
-            np.asarray(row["continues"], dtype=bool),
-        )
+        return self._documents.get((of, int(number)))
+
+    @cached_property
+    def _documents(self) -> dict[tuple[str, int], DocumentTokens]:
+        rows: Any = self.frame("documents")
+        return {
+            (row.kind, int(row.document)): DocumentTokens(
+                int(row.document),
+                tuple(row.tokens),
+                np.asarray(row.segments, dtype=np.int8),
+                np.asarray(row.continues, dtype=bool),
+            )
+            for row in rows.itertuples()
+        }
 
     # profiles and neighbours
 

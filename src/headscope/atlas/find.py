@@ -18,7 +18,7 @@ from torch import Tensor
 
 from headscope.arguments import need_scope
 from headscope.atlas.search import Text, matches
-from headscope.atlas.speech import governors, parts_of_speech
+from headscope.atlas.speech import governors, known_speech, parts_of_speech
 from headscope.atlas.treebank import trees_of
 from headscope.atlas.words import Grammar
 from headscope.capture import Kind
@@ -110,7 +110,8 @@ class _Side:
         if isinstance(given, str) and not given.strip():
             raise BadInput(f"Say which {side} to look for, for example 'it' or '/^un/'.")
         if isinstance(given, str) and given.startswith(SPEECH):
-            return _Side(given[len(SPEECH) :].upper(), speech=given[len(SPEECH) :].upper())
+            speech = known_speech(given[len(SPEECH) :])
+            return _Side(speech, speech=speech)
         if given in (SAME, GOVERNOR) and side == "key":
             return _Side(_SAME_WORD if given == SAME else "its governor")
         matches([], given)  # a bad expression is told before a model is run

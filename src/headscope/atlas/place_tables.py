@@ -15,6 +15,7 @@ from headscope.statistics.places.deciles import DECILES, bins_of, bounds_of, cho
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
+    from headscope.atlas.words import Words
     from headscope.statistics.places.places import Places
     from headscope.statistics.survey.tally import Heads
 
@@ -136,21 +137,33 @@ def limits(name: str) -> tuple[float, float]:
 
 
 def documents(
-    places: Mapping[Kind, Places], shown: pd.DataFrame, spelled: Spelled | None
+    places: Mapping[Kind, Places],
+    shown: pd.DataFrame,
+    spelled: Spelled | None,
+    words: Mapping[Kind, Mapping[int, Words]],
 ) -> pd.DataFrame:
-    """The texts that examples stand in; those of cross attention stand in one of each side."""
-    columns = ["kind", "document", "tokens", "ids", "segments", "classes", "continues"]
+    """The texts that examples stand in; those of cross attention stand in one of each side.
+
+    `speech` is each token's part of speech, an empty list where a text's are not known.
+    """
+    columns = ["kind", "document", "tokens", "ids", "segments", "classes", "continues", "speech"]
     if spelled is None:
         return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
-    texts: dict[tuple[str, int], Any] = {}
+    texts: dict[tuple[Kind, int], Any] = {}
     for kind, of_kind in places.items():
         rows: Any = shown
         for number in sorted(set(rows[rows["kind"] == kind]["document"].tolist())):
             texts["decoder" if kind == "cross" else kind, number] = of_kind.texts[number]
             if kind == "cross":
                 texts["encoder", number] = of_kind.key_texts[number]
+
+    def speech(kind: Kind, number: int) -> list[str]:
+        known = words.get(kind, {}).get(number)
+        return [] if known is None else known.speech_of_tokens
+
     rows = [
-        (kind, number, spelled(text.ids), text.ids, text.segments, text.classes, text.continues)
+        (kind, number, spelled(text.ids), text.ids, text.segments, text.classes, text.continues,
+         speech(kind, number))
         for (kind, number), text in sorted(texts.items())
-    ]
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

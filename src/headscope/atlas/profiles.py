@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
-    from headscope.atlas.treebank import TreebankTags
+    from headscope.atlas.words import Words
     from headscope.capture import Kind
     from headscope.reading import Scope
     from headscope.statistics.places.places import Places
@@ -37,7 +38,7 @@ def profile_table(
     heads: Heads,
     places: Places,
     spelled: Spelled | None,
-    trees: TreebankTags | None = None,
+    words: Mapping[int, Words],
 ) -> pd.DataFrame:
     """All profiles of all heads; those of tokens and words only with text."""
     counts = places.counts
@@ -46,7 +47,7 @@ def profile_table(
         parts += [_key_tokens(counts, spelled), _query_tokens(counts, spelled)]
         parts += [_pairs(counts, spelled)]
         if kind != "cross":
-            parts += word_profiles(places, kind == "decoder", spelled, _judged, trees)
+            parts += word_profiles(places, kind == "decoder", words, _judged)
             writes = written(scope, places, heads, spelled, WRITTEN)
             parts += [] if writes is None else [writes]
     frame: Any = pd.concat(parts, ignore_index=True)
@@ -54,9 +55,8 @@ def profile_table(
     at = frame.pop("at").to_numpy(dtype=np.int64)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
     frame["clear"] = frame["clear"] == True  # noqa: E712  rows without a test are not clear
-    if "other" not in frame:
-        frame["other"] = ""
-    frame["other"] = frame["other"].fillna("")
+    nothing = "other" not in frame or frame["other"].isna().all()  # as in a very small corpus
+    frame["other"] = "" if nothing else frame["other"].fillna("")
     order = ["layer", "head", "profile"]
     return frame[COLUMNS].sort_values(order, kind="stable").reset_index(drop=True)
 

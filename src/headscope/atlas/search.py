@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.atlas.speech import parts_of_speech
-from headscope.errors import BadInput
+from headscope.atlas.speech import known_speech, parts_of_speech
+from headscope.errors import BadInput, HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas
@@ -28,6 +28,7 @@ class Search:
         if not atlas.has_text:
             raise BadInput("This atlas was made without text, so nothing can be found in it.")
         self._atlas = atlas
+        self._speech: tuple[Any, Any] | None = None
         examples: Any = atlas.frame("examples")
         # a place may be kept for several measures; once is enough
         first: Any = examples.drop_duplicates([*HEAD, "document", "query"])
@@ -90,7 +91,8 @@ class Search:
 
         `query` and `key` are a token or word as the text spells it, or a regular expression
         ("/^un/", or a compiled one). `query_pos` and `key_pos` are parts of speech such as NOUN,
-        which spaCy tells. `offset` is key place − query place, one number or (least, most).
+        as the atlas keeps them, or as spaCy tells where it keeps none. `offset` is key place −
+        query place, one number or (least, most).
         `weight` is the least weight, `head` is (layer, head), `same_word` asks for another place
         where the query's word stands.
         """
@@ -124,20 +126,10 @@ class Search:
 
     def _tagged(self, speech: str) -> Mask:
         """Which tokens of all texts belong to a word of that part of speech."""
-        rows: Any = self._atlas.frame("documents")
-        if not hasattr(self, "_speech"):
-            self._speech = parts_of_speech(
-                [list(words_once(row.tokens, row.continues)) for row in rows.itertuples()]
-            )
-        wanted = speech.upper()
-        return np.array(
-            [
-                tag == wanted
-                for row, tags in zip(rows.itertuples(), self._speech, strict=True)
-                for tag in spread(tags, row.continues)
-            ],
-            dtype=bool,
-        )
+        if self._speech is None:
+            self._speech = pd.factorize(np.array(speech_of_texts(self._atlas), dtype=object))
+        tags, names = self._speech
+        return (np.asarray(names) == known_speech(speech))[tags]
 
     def _shown(self, fits: NDArray[np.intp], n: int | None, around: int) -> pd.DataFrame:
         if n is not None and len(fits) > 4 * n:  # sorting all would take longer than finding them
@@ -162,6 +154,26 @@ class Search:
             for row in frame.itertuples()
         ]
         return frame.assign(text=texts)
+
+
+def speech_of_texts(atlas: Atlas) -> list[str]:
+    """The part of speech of every token of all texts; those the atlas does not hold are parsed."""
+    rows: Any = atlas.frame("documents")
+    kept = list(rows["speech"]) if "speech" in rows else [()] * len(rows)
+    texts = list(zip(rows["tokens"], rows["continues"], kept, strict=True))
+    asked = [list(words_once(tokens, goes_on)) for tokens, goes_on, tags in texts if not len(tags)]
+    try:
+        told = iter(parts_of_speech(asked) if asked else ())
+    except HeadscopeError as error:
+        raise BadInput(
+            f"The atlas holds the parts of speech of {len(texts) - len(asked)} of its {len(texts)} "
+            "texts, and no parser is here for the others: run `pip install headscope[spacy]` and "
+            "`python -m spacy download en_core_web_sm`, or make the atlas of a treebank."
+        ) from error
+    found: list[str] = []
+    for _, goes_on, tags in texts:
+        found += list(tags) if len(tags) else spread(next(told), goes_on)
+    return found
 
 
 def matches(names: Iterable[str], text: Text) -> Mask:

@@ -8,8 +8,20 @@ from functools import cache
 from typing import Any
 
 from headscope.corpus.treebanks.spacy_parse import open_parser
+from headscope.errors import BadInput
 
 UNUSED = ("ner", "lemmatizer")
+SPEECH = (
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
+    "PUNCT", "SCONJ", "SYM", "VERB", "X",
+)  # fmt: skip
+
+
+def known_speech(name: str) -> str:
+    """A universal part of speech as it is spelled; anything else is no such thing."""
+    if name.upper() not in SPEECH:
+        raise BadInput(f"{name!r} is no part of speech; there are {', '.join(SPEECH)}.")
+    return name.upper()
 
 
 @cache

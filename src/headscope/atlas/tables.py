@@ -15,6 +15,7 @@ from headscope.atlas.place_tables import deciles, documents, examples
 from headscope.atlas.profiles import profile_table
 from headscope.atlas.spelled import Spelled
 from headscope.atlas.treebank import trees_of
+from headscope.atlas.words import Words, words_behind
 from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from headscope.statistics.survey.tally import Tally
 
 DIGITS = 12
+LARGEST_GROUP = 0.75  # share of the heads, where they can be divided more evenly
 
 
 def atlas_of(
@@ -45,13 +47,16 @@ def atlas_of(
     survey = from_tally(tally, about, about.get("interval"))
     spelled = Spelled(scope.tokenizer) if text else None
     frames: dict[str, list[pd.DataFrame]] = {"examples": [], "deciles": [], "profiles": []}
+    words: dict[Kind, dict[int, Words]] = {}
     for kind, places in tally.places.items():
         heads = tally.heads[kind]
-        frames["examples"].append(examples(kind, heads, places, spelled))
+        shown = examples(kind, heads, places, spelled)
+        frames["examples"].append(shown)
         frames["deciles"].append(deciles(kind, heads, places))
-        frames["profiles"].append(profile_table(scope, kind, heads, places, spelled, trees))
+        words[kind] = {} if kind == "cross" else words_behind(places, shown, spelled, trees)
+        frames["profiles"].append(profile_table(scope, kind, heads, places, spelled, words[kind]))
     tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
-    tables["documents"] = documents(tally.places, tables["examples"], spelled)
+    tables["documents"] = documents(tally.places, tables["examples"], spelled, words)
     tables["heads"] = _settled(survey.table)
     tables["labels"] = _settled(_labels(tables["heads"]))
     if survey.pairs:
@@ -154,6 +159,6 @@ def _groups(survey: Survey, kind: Kind, distances: pd.DataFrame) -> pd.DataFrame
             "head": numbers[:, 1],
             "x": settled(positions[:, 0]),
             "y": settled(positions[:, 1]),
-            "group": group(matrix, None),
+            "group": group(matrix, None, most=LARGEST_GROUP),
         }
     )

@@ -7,19 +7,18 @@ corpus. Chance is even attention over the keys that a query sees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.atlas.words import Words, words_of_texts
+from headscope.atlas.words import Words
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
-    from headscope.atlas.treebank import TreebankTags
     from headscope.statistics.places.places import Places
 
 LEAST = 5  # times something must be met to be listed
@@ -48,14 +47,11 @@ class _Numbered:
 def word_profiles(
     places: Places,
     causal: bool,
-    spelled: Spelled,
+    texts: Mapping[int, Words],
     judged: Callable[..., pd.DataFrame],
-    trees: TreebankTags | None = None,
 ) -> list[pd.DataFrame]:
     """Words; and where a treebank or a parser tells, parts of speech and relations."""
-    drawn, numbered = places.drawn, _Numbered()
-    numbers = drawn.document[: len(drawn)].tolist()
-    texts = words_of_texts(numbers, places.texts, spelled, trees)
+    numbered = _Numbered()
     asked: dict[str, Callable[[Words, _Numbered], Callable[[int], Ints]]] = {"key_word": _key_words}
     if all(words.grammar is not None for words in texts.values()):
         asked |= {"key_speech": _key_speech, "speech": _speech, "relation": _relations}
@@ -67,7 +63,7 @@ def word_profiles(
 
 def _counted(
     places: Places,
-    texts: dict[int, Words],
+    texts: Mapping[int, Words],
     causal: bool,
     coded: Callable[[Words, _Numbered], Callable[[int], Ints]],
     numbered: _Numbered,
@@ -110,7 +106,7 @@ def _judged(
     return found.loc[found["count"] >= LEAST]
 
 
-def _asked(places: Places, texts: dict[int, Words]) -> Iterator[tuple[int, Words, int]]:
+def _asked(places: Places, texts: Mapping[int, Words]) -> Iterator[tuple[int, Words, int]]:
     """The drawn places that stand in texts which are known, special queries left out."""
     drawn = places.drawn
     for place in range(len(drawn)):

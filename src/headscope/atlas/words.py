@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from headscope.errors import HeadscopeError
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
     from headscope.atlas.treebank import TreebankTags
+    from headscope.statistics.places.places import Places
     from headscope.statistics.places.texts import KeptText
 
 MOST_WORDS = 20_000  # that a parser is given
@@ -36,6 +37,27 @@ class Words:
     of_token: NDArray[np.int64]  # -1: a special token
     texts: list[str]
     grammar: Grammar | None = None
+
+    @property
+    def speech_of_tokens(self) -> list[str]:
+        """The part of speech of each token's word, empty for special tokens; none if not known."""
+        if self.grammar is None:
+            return []
+        return ["" if word < 0 else self.grammar.speech[word] for word in self.of_token.tolist()]
+
+
+def words_behind(
+    places: Places, examples: Any, spelled: Spelled | None, trees: TreebankTags | None
+) -> dict[int, Words]:
+    """The texts that places were drawn from, then those that examples stand in; none without text.
+
+    The drawn ones come first: profiles are counted over them.
+    """
+    if spelled is None:
+        return {}
+    drawn = places.drawn.document[: len(places.drawn)].tolist()
+    numbers = [*drawn, *sorted(set(examples["document"].tolist()))]
+    return words_of_texts(numbers, places.texts, spelled, trees)
 
 
 def words_of_texts(

@@ -79,8 +79,12 @@ def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, flo
     return turned, stress / max(float((distances**2).sum() / 2), 1e-300)
 
 
-def group(distances: Array, n: int | None) -> NDArray[np.int64]:
-    """Groups by average linkage; without `n`, where the distances fall into them best."""
+def group(distances: Array, n: int | None, most: float = 1.0) -> NDArray[np.int64]:
+    """Groups by average linkage; without `n`, where the distances fall into them best.
+
+    A few heads apart from all others often fall into groups best, which says little of the rest:
+    a cut with a group of more than the share `most` of the heads counts where there is no other.
+    """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
@@ -90,7 +94,8 @@ def group(distances: Array, n: int | None) -> NDArray[np.int64]:
             raise BadInput(f"Between 1 and {len(distances)} groups can be made, not {n}.")
         return fcluster(tree, n, criterion="maxclust").astype(np.int64)
     cuts = [fcluster(tree, k, criterion="maxclust") for k in range(2, min(13, len(distances)))]
-    return max(cuts, key=lambda labels: _silhouette(distances, labels)).astype(np.int64)
+    even = [labels for labels in cuts if np.bincount(labels).max() <= most * len(labels)]
+    return max(even or cuts, key=lambda labels: _silhouette(distances, labels)).astype(np.int64)
 
 
 def layers_apart(

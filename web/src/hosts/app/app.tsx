@@ -58,7 +58,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
   return (
     <>
       <AppHeader session={session} fold={(side) => setFolded(folded === side ? null : side)} />
-      {session.inAtlas && <AtlasLayer session={session} />}
+      {session.atlasSeen && <AtlasLayer session={session} />}
       <div hidden={session.inAtlas} class={`app-main${folded ? ` show-${folded}` : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
         {current ? <Left session={session} instrument={current} /> : <aside class="side left" aria-label="Head map" />}
         <main class="centre">

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { openContainer } from "../../protocol/container";
-import type { TextPlace } from "../../protocol/types";
+import type { Mounted, TextPlace } from "../../protocol/types";
 import { mountInto } from "../mount";
 import { getBytes, getJson, postFile } from "./api";
 import type { Session } from "./session";
@@ -30,6 +30,7 @@ export function AtlasButton({ session }: { session: Session }): JSX.Element | nu
 
 export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
+  const current = useRef<Mounted | null>(null);
   const [message, setMessage] = useState("Opening the atlas…");
   const [opened, setOpened] = useState(0);
   /** The kind of heads that was asked for, and what is shown. */
@@ -58,6 +59,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       const options = { fill: true, openText: (place: TextPlace) => void openText(session, place).catch(fail) };
       setShown({ kind, kinds: source.header.atlas!.kinds });
       const { instrument } = mountInto(holder.current, source, options, true);
+      current.current = instrument;
       stop = () => instrument.unmount();
       setMessage("");
     };
@@ -67,27 +69,37 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       stop();
     };
   }, [opened, asked]);
+  // It stays as it was left, but for the head: that in hand.
+  useLayoutEffect(() => {
+    const { kind, layer, head } = session.state;
+    if (!session.inAtlas || !current.current || layer === undefined || head === undefined) return;
+    if ((kind ?? shown?.kind) === shown?.kind) current.current.set({ layer, head, heads: [head], theme: session.theme });
+  }, [session.inAtlas, session.theme]);
   return (
     <main
       class="app-atlas"
+      hidden={!session.inAtlas}
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
         open(event.dataTransfer?.files[0]);
       }}
     >
-      {message && <p class="message" role="status">{message}</p>}
-      {shown && shown.kinds.length > 1 && (
-        <label class="field">
-          <span>heads of</span>
-          <select data-control="atlas-kind" value={shown.kind} onChange={(event) => setAsked(event.currentTarget.value)}>
-            {shown.kinds.map((each) => <option key={each} value={each}>{each}</option>)}
-          </select>
+      <div class="atlas-bar">
+        {shown && shown.kinds.length > 1 && (
+          <label class="field">
+            <span>heads of</span>
+            <select data-control="atlas-kind" value={shown.kind} onChange={(event) => setAsked(event.currentTarget.value)}>
+              {shown.kinds.map((each) => <option key={each} value={each}>{each}</option>)}
+            </select>
+          </label>
+        )}
+        <label class="button">
+          open another atlas
+          <input type="file" data-control="atlas-file" accept=".atlas,.zip" onChange={(event) => open(event.currentTarget.files?.[0])} />
         </label>
-      )}
-      <label class="button">
-        open another atlas <input type="file" data-control="atlas-file" accept=".atlas,.zip" onChange={(event) => open(event.currentTarget.files?.[0])} />
-      </label>
+        {message && <p class="message" role="status">{message}</p>}
+      </div>
       <div ref={holder} />
     </main>
   );

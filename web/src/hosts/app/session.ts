@@ -57,8 +57,9 @@ export class Session {
   /** The model is writing now. */
   isWriting = false;
   reading: Reading | null = null;
-  /** The atlas stands over the reading. */
+  /** The atlas stands over the reading; once it was opened, it waits behind it as it was left. */
   inAtlas = false;
+  atlasSeen = false;
   theme: Theme = "auto";
   state: Partial<State>;
   private ticket = 0;
@@ -173,6 +174,7 @@ export class Session {
 
   showAtlas(on: boolean): void {
     this.inAtlas = on;
+    this.atlasSeen ||= on;
     this.tell();
   }
 

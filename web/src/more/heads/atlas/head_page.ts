@@ -106,9 +106,9 @@ function line(data: AtlasData, example: AtlasExample, view: ViewName, { read }: 
 /** Tokens as text, those that matter marked. */
 function marked(into: HTMLElement, tokens: (Token | null)[], query: number | null, weights: Map<number, number>): void {
   tokens.forEach((token, i) => {
-    if (token === null) return into.append(i ? " …" : "… ");
+    if (token === null) return into.append(i ? " …" : tokens[1]?.continues ? "…" : "… ");
     const weight = weights.get(token.place);
-    const joined = token.continues && i > 0 && tokens[i - 1] !== null;
+    const joined = token.continues && i > 0;
     if (!joined && i > 0) into.append(" ");
     const asks = token.place === query;
     const kind = [asks ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
