@@ -64,9 +64,12 @@ class Door:
             name: given[name] for name in _PADDING if isinstance(given.get(name), Tensor)
         }
 
-    def padding_of(self, kind: Kind) -> tuple[Tensor | None, Tensor | None]:
+    def padding_of(
+        self, kind: Kind, given: dict[str, Tensor] | None = None
+    ) -> tuple[Tensor | None, Tensor | None]:
         """The masks given for the queries and for the keys of a kind."""
-        own, decoder = (self.padding.get(name) for name in _PADDING)
+        masks = self.padding if given is None else given
+        own, decoder = (masks.get(name) for name in _PADDING)
         if not self.numbering.two_stacks:
             return own, None if kind == "cross" else own
         return own if kind == "encoder" else decoder, decoder if kind == "decoder" else own
@@ -203,6 +206,11 @@ def _nothing_seen(model: nn.Module) -> str:
     own = sorted(
         {type(one).__name__ for one in model.modules() if "Attention" in type(one).__name__}
     )
+    if own and implementation == "sdpa":  # Data2Vec and SAM have a module for it
+        return (
+            f"{name} calls sdpa in code of its own ({own[0]}), which makes no weights that could "
+            "be read; load it with attn_implementation='eager' and try again."
+        )
     if own:  # YOSO hashes, I-BERT may compute in integers
         return (
             f"{name} computes its attention ({own[0]}) without a softmax, so it makes no weights "

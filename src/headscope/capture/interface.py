@@ -7,6 +7,7 @@ sinks and whatever a family adds stay exact. We only look at them, or put others
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,25 @@ from headscope.errors import HeadscopeError
 if TYPE_CHECKING:
     from headscope.capture.door import Door
 
-NAME = "headscope"  # a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
 
+class _Name(str):
+    """A name of its own in every table, and "eager" to a model that asks which way it runs.
+
+    DeepSeek-V3.2 and its kin choose keys by a mask only where their configuration says "eager" or
+    "sdpa", and would otherwise be read with every key in sight.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) is True or other == "eager"
+
+
+# a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
+NAME = _Name("headscope")
+
+Padding = Callable[[Kind], tuple[Tensor | None, Tensor | None]]
 Eager = Callable[..., tuple[Tensor, Tensor | None]]
 
 
@@ -93,13 +111,17 @@ def _shown(
     query, keys = base.q, base.k.shape[2]
     batch, heads, queries = query.shape[:3]
 
-    def valid(kind: Kind) -> Valid:
-        return from_mask(attention_mask, batch, queries, keys, query.device, kind == "cross")
+    def valid(padding: Padding, kind: Kind) -> Valid:
+        shape = (batch, queries, keys)
+        return from_mask(attention_mask, shape, query.device, kind == "cross", padding(kind)[1])
 
     seen, output = base, None
     for door in doors:
         causal = _sees_no_future(door, seen, attention_mask)
-        call = door.placed(dataclasses.replace(seen, causal=causal), valid)
+        padding = functools.partial(door.padding_of, given=door.padding)  # of this very pass
+        call = door.placed(
+            dataclasses.replace(seen, causal=causal), functools.partial(valid, padding)
+        )
         if not door.lazy:
             weights.get()
         answer = door.show(call)

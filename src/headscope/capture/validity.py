@@ -37,17 +37,25 @@ def _fits(given: Tensor | None, batch: int) -> TypeGuard[Tensor]:
 
 
 def from_mask(
-    mask: Tensor | None, batch: int, queries: int, keys: int, device: torch.device, cross: bool
+    mask: Tensor | None,
+    shape: tuple[int, int, int],  # b t s
+    device: torch.device,
+    cross: bool,
+    for_keys: Tensor | None = None,
 ) -> Valid:
     """From a dense mask: a key is real when some query may look at it.
 
     In self-attention the queries are the last of the keys in use, so they share their fate; a
-    cross mask says nothing of the queries.
+    cross mask says nothing of the queries. Where queries choose their keys a token may be chosen by
+    none: it is real by the mask (b s, nonzero for real tokens) that the model was given.
     """
+    batch, queries, keys = shape
     if mask is None:
         every = torch.ones(batch, max(queries, keys), dtype=torch.bool, device=device)
         return every[:, :queries], every[:, :keys]
     real_keys = allowed(mask).any(dim=1).any(dim=1).expand(batch, keys)
+    if _fits(for_keys, batch) and for_keys.shape[1] == keys:
+        real_keys = real_keys | (for_keys != 0)
     if cross or queries > keys:
         return torch.ones(batch, queries, dtype=torch.bool, device=device), real_keys
     first = 0
