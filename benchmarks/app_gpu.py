@@ -95,8 +95,9 @@ def numbers(small: bool, profile: bool) -> Row:
     told(row, "reading, s", took)
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    work = (lambda: profiled(part)) if profile else (lambda: reading_values(part))
-    took, values = seconds(work)
+    if profile:
+        profiled(part)
+    took, values = seconds(lambda: reading_values(part))
     told(row, "every measure of every head, s", took)
     if torch.cuda.is_available():
         told(row, "GPU memory while measuring, GB", torch.cuda.max_memory_allocated() / 1e9)
@@ -115,19 +116,54 @@ def numbers(small: bool, profile: bool) -> Row:
     return row
 
 
-def profiled(part: Any) -> Any:
+def profiled(part: Any) -> None:
+    """Where the time goes in the last block of queries, two layers."""
     from torch.profiler import ProfilerActivity, profile
 
+    from headscope.measures import every
+    from headscope.statistics import of_reading
+    from headscope.statistics.features.named import resolve
+    from headscope.statistics.kernels import of_layers
+    from headscope.statistics.kernels.blocks import Reduced
+    from headscope.statistics.kernels.plan import Plan
+    from headscope.statistics.statistic import Statistic
+
+    device = of_reading._device(part)
+    known = [m.computed_by for m in every().values() if m.of_one_text]
+    used = [s for s in known if isinstance(s, Statistic) and s.applies(part.kind, part.causal)]
+    grid = of_reading.grid_of_part(part, device)
+    plan = Plan(grid, [resolve(feature) for one in used for feature in one.features()])
+    layer, length = part.layers[0].on(device), len(part.query)
+    into = Reduced(plan, 1, part.heads, length)
+    causal = part.causal and part.kind != "cross"
+    *_, (queries, keys) = of_layers.stretches(length, length, causal, device, part.heads)
+    print(f"  device {device}, last block {queries}, {keys} keys", flush=True)
     kinds = [ProfilerActivity.CPU]
-    kinds += [ProfilerActivity.CUDA] if torch.cuda.is_available() else []
-    with profile(activities=kinds) as watched:
-        values = reading_values(part)
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-    by = "cuda_time_total" if torch.cuda.is_available() else "cpu_time_total"
-    table = watched.key_averages().table(sort_by=by, row_limit=14, max_name_column_width=44)
-    print("\n".join(line[:44] + line[-110:] for line in table.splitlines()), flush=True)
-    return values
+    kinds += [ProfilerActivity.CUDA] if device.type == "cuda" else []
+    for what in ("first", "laid out", "measured"):
+        with profile(activities=kinds) as watched:
+            start = time.perf_counter()
+            if what != "measured":
+                block = of_layers.Block(plan, queries, keys)
+            if what != "laid out":
+                for _ in range(2):
+                    of_layers._fill(into, block, layer, device)
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            took = time.perf_counter() - start
+        print(f"  {what}: {1e3 * took:.1f} ms", flush=True)
+        if what != "first":
+            by = "self_cuda_time_total" if device.type == "cuda" else "self_cpu_time_total"
+            events = sorted(watched.key_averages(), key=lambda e: -getattr(e, BY[by], 0))[:10]
+            for event in events:
+                spent = getattr(event, BY[by], 0) / 1e3
+                print(f"    {spent:>9.2f} ms {event.count:>5} {event.key[:90]}", flush=True)
+
+
+BY = {
+    "self_cuda_time_total": "self_device_time_total",
+    "self_cpu_time_total": "self_cpu_time_total",
+}
 
 
 class App:

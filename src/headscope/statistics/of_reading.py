@@ -76,8 +76,7 @@ def measure_part(part: Part, statistics: Sequence[Statistic]) -> dict[str, NDArr
 def blocks_of_head(part: Part, layer: int, head: int) -> Iterator[tuple[slice, Tensor]]:
     """One head's weights (tq s) for some queries after another, with the keys any of them sees."""
     device = _device(part, 1)
-    one = part.layer(layer).of_heads([head])
-    one = one if one.has_weights else one.on(device)
+    one = part.layer(layer).of_heads([head]).on(device)
     causal = part.causal and part.kind != "cross"
     for queries, keys in stretches(len(part.query), len(part.key), causal, device):
         yield queries, layer_weights(one, queries, keys, device)[0]

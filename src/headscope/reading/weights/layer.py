@@ -201,7 +201,7 @@ class LayerAttention:
 
     def on(self, device: torch.device | str) -> LayerAttention:
         """The same with q and k brought to a device, for many steps over them there."""
-        if torch.device(device).type == "cpu":
+        if self.has_weights or torch.device(device).type == "cpu":
             return self
         held = {name: self.held[name].tensor().to(device) for name in ("q", "k")}
         return LayerAttention(

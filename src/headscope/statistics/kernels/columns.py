@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from headscope.statistics.features.feature import PairFeature
 from headscope.statistics.kernels.plan import Plan
 
+SPAN = 1024  # keys a GPU's processors take at a time
 FEW = 0.05  # of a block's pairs, that are gathered one by one
 
 
@@ -64,11 +66,14 @@ class Columns:
         if self._squared.count:
             found.append(self._squared.of(self._square(weights)))
         result = torch.cat(found).transpose(0, 1).contiguous()
-        places, numbers, into, plain = self._single
+        places, numbers, ends, plain = self._single
         if places.numel():
             some = weights.flatten(1).index_select(1, places)
             some[:, plain:].square_()
-            result.flatten(1).scatter_add_(1, into.expand_as(some), some.mul_(numbers))
+            # sums of neighbours as differences of running sums: exact in double, in any order
+            running = some.mul_(numbers).cumsum(1, dtype=torch.float64)
+            sums = pad(running, (1, 0)).index_select(1, ends).diff(dim=1)
+            result.flatten(1).add_(sums)
         return result
 
     def _square(self, weights: Tensor) -> Tensor:
@@ -104,8 +109,8 @@ class Columns:
     def _gathered(
         self, plain: list[_Column], squared: list[_Column]
     ) -> tuple[Tensor, Tensor, Tensor, int]:
-        """Places and numbers of all single pairs, where in F·tq each is added, and how many of
-        them are of plain weights."""
+        """Places and numbers of all single pairs by feature and query, where those of each of the
+        F·tq end (0 first), and how many are of plain weights."""
         count, keys = self._queries.stop - self._queries.start, self._grid.key.ids.shape[1]
         there = [(row, one.pairs) for row, one in enumerate([*plain, *squared]) if one.pairs]
         none = torch.zeros(0, dtype=torch.int64, device=self._device)
@@ -113,7 +118,8 @@ class Columns:
         numbers = torch.cat([none.float(), *(number for _, (_, number) in there)])
         into = torch.cat([none, *(row * count + at // keys for row, (at, _) in there)])
         of_plain = sum(len(at) for row, (at, _) in there if row < len(plain))
-        return places, numbers, into, of_plain
+        each = torch.bincount(into, minlength=(len(plain) + len(squared)) * count)
+        return places, numbers, pad(each.cumsum(0), (1, 0)), of_plain
 
     def _visible(self) -> Tensor:
         """tq s: whether a query may see a key, as far as order and padding say."""
@@ -195,13 +201,27 @@ class Products:
         heads, count, keys = weights.shape
         result = weights.new_zeros(self.count, heads, count)
         if self.columns is not None:
-            # columns first: a product with few columns is several times slower the other way
-            made = (self.columns @ weights.view(heads * count, keys).T).view(-1, heads, count)
+            made = _narrow(self.columns, weights.view(heads * count, keys)).view(-1, heads, count)
             result.index_add_(0, self.rows, made[self.places] * self.by_query)
         if self.matrices is not None:
             dense = weights.transpose(0, 1) @ self.matrices  # tq h M
             result.index_add_(0, self.of_matrix, dense.permute(2, 1, 0))
         return result
+
+
+def _narrow(columns: Tensor, weights: Tensor) -> Tensor:
+    """C r: columns (C s) times rows of weights (r s).
+
+    Columns first: a product with few columns is several times slower the other way. A GPU is given
+    stretches of the keys side by side, or a few of its processors would do all the work.
+    """
+    keys = weights.shape[1]
+    whole = keys - keys % SPAN
+    if not weights.is_cuda or whole < 2 * SPAN:
+        return columns @ weights.T
+    by_span = columns[:, :whole].unflatten(1, (-1, SPAN)).transpose(0, 1)  # n C span
+    rows = weights[:, :whole].unflatten(1, (-1, SPAN)).permute(1, 2, 0)  # n span r
+    return (by_span @ rows).sum(0) + columns[:, whole:] @ weights[:, whole:].T
 
 
 def _single(at: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor] | None:

@@ -36,14 +36,15 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Redu
     """
     queries, device = plan.grid.query.ids.shape[1], plan.grid.key.ids.device
     reduced = [Reduced(plan, 1, layer.shape[0], queries) for layer in layers]
-    widest = max(layer.shape[0] for layer in layers)
     counts = Counts(queries, device)
+    widest = max(layer.shape[0] for layer in layers)
     for some in _at_once(layers, device):
-        near = [layers[at] if layers[at].has_weights else layers[at].on(device) for at in some]
+        near = [(layers[at].on(device), reduced[at]) for at in some]
         for block in blocks_of(plan, widest):
             counts.add(block)
-            for at, layer in zip(some, near, strict=True):
-                _fill(reduced[at], block, layer, device)
+            for layer, into in near:
+                interrupting.check()
+                _fill(into, block, layer, device)
     return reduced, counts
 
 
@@ -106,7 +107,6 @@ def _fitting(start: int, most: int, keys: int, causal: bool) -> int:
 
 
 def _fill(into: Reduced, block: Block, layer: LayerAttention, device: torch.device) -> None:
-    interrupting.check()
     grid = block.plan.grid
     weights = _weights(layer, block.queries, block.keys, device, grid)
     columns = block.columns.values(weights[0])
@@ -134,6 +134,6 @@ def _weights(
     weights = scores.softmax(-1)
     largest = weights.amax(-1)
     # −Σ α ln α with ln α = (s − most) + ln (largest α): two sums of what is not negative
-    entropy = -largest.log() - torch.linalg.vecdot(weights, scores)
+    entropy = -largest.log() - scores.mul_(weights).sum(-1)
     tell(grid, weights, entropy=entropy.clamp_min_(0), largest=largest)
     return weights
