@@ -99,11 +99,20 @@ def measure(scope: Scope, tokens: int, repeats: int) -> dict[str, Any]:
         "all maps would take, GB": 4 * len(part.layers) * part.heads * tokens**2 / 1e9,
         "layers kept as maps": sum(one.has_weights for one in part.layers),
     }
+    if torch.cuda.is_available():
+        found["copying as many bytes to the host, s"] = _copying(part.nbytes)
     found["one head, s"] = seconds(lambda: part.head_weights(part.numbers[-1], 3), 2)[1]
     if tokens <= 4096:
         found |= _beside_the_models_own(scope, text, reading)
     found |= _page(reading)
     return found
+
+
+def _copying(size: int) -> float:
+    """What the way from the GPU to the host takes by itself, which differs between machines."""
+    on_device = torch.empty(size, dtype=torch.uint8, device="cuda")
+    on_host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    return seconds(lambda: on_host.copy_(on_device, non_blocking=True), 5)[1]
 
 
 def _beside_the_models_own(scope: Scope, text: str, reading: Reading) -> dict[str, Any]:
@@ -151,9 +160,9 @@ def main() -> None:
     for row in rows:
         for name, value in row.items():
             print(
-                f"{name:<32} {value:>12.4g}"
+                f"{name:<38} {value:>12.4g}"
                 if isinstance(value, float)
-                else f"{name:<32} {value:>12}"
+                else f"{name:<38} {value:>12}"
             )
         print()
     if asked.out is not None:

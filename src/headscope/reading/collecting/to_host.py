@@ -23,15 +23,14 @@ class _Awaited:
 class ToHost:
     """Copies of tensors on the host; those of a GPU are complete once `finish` has returned.
 
-    A process that runs a large model is busy giving its GPU work, so tensors stay where they are
-    until the last layer has been given out. Then the GPU copies them, on a stream of its own while
-    it works off the rest: into pinned memory, or what does not fit there through two pinned buffers
-    into ordinary memory.
+    The GPU copies into pinned memory while the forward pass goes on, on a stream of its own. What
+    does not fit there stays on the device until the last layer has been given out, since a process
+    that runs a large model is busy giving its GPU work, and is then fetched through two pinned
+    buffers into ordinary memory.
     """
 
     def __init__(self) -> None:
-        self._to_pinned: list[_Awaited] = []
-        self._to_ordinary: list[_Awaited] = []
+        self._awaited: list[_Awaited] = []
         self._bytes = 0
         self._streams: dict[torch.device, torch.cuda.Stream] = {}
 
@@ -46,45 +45,45 @@ class ToHost:
             return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor)
         made = torch.cuda.Event()
         made.record(torch.cuda.current_stream(tensor.device))
-        result = pinned_like(tensor)
-        kept = self._to_ordinary if result is None else self._to_pinned
-        if result is None:
-            result = torch.empty(tensor.shape, dtype=tensor.dtype)
-        kept.append(_Awaited(tensor, made, result))
+        pinned = pinned_like(tensor)
+        if pinned is not None:
+            self._send(tensor, made, pinned)
+            return pinned
+        result = torch.empty(tensor.shape, dtype=tensor.dtype)
+        self._awaited.append(_Awaited(tensor, made, result))
         self._bytes += tensor.nbytes
         if self._bytes > WAITING:
-            self.finish()
+            self._fetch()
         return result
 
     def finish(self) -> None:
-        for one in self._to_pinned:
-            self._send(one, one.result)
-        self._through_buffers()
+        self._fetch()
         for stream in self._streams.values():
             stream.synchronize()
-        self._to_pinned, self._to_ordinary, self._bytes = [], [], 0
 
-    def _send(self, one: _Awaited, to: Tensor) -> torch.cuda.Stream:
+    def _send(self, tensor: Tensor, made: torch.cuda.Event, to: Tensor) -> torch.cuda.Stream:
         """Have the GPU copy a tensor, once it is made, into memory it can write to."""
-        device = one.tensor.device
+        device = tensor.device
         if device not in self._streams:
             self._streams[device] = torch.cuda.Stream(device)
         stream = self._streams[device]
-        stream.wait_event(one.made)
+        stream.wait_event(made)
+        tensor.record_stream(stream)  # its memory is not given to another before it is copied
         with torch.cuda.stream(stream):
-            to.copy_(one.tensor, non_blocking=True)
+            to.copy_(tensor, non_blocking=True)
         return stream
 
-    def _through_buffers(self) -> None:
-        if not self._to_ordinary:
+    def _fetch(self) -> None:
+        awaited, self._awaited, self._bytes = self._awaited, [], 0
+        if not awaited:
             return
-        most = max(one.tensor.nbytes for one in self._to_ordinary)
+        most = max(one.tensor.nbytes for one in awaited)
         buffers = [torch.empty(most, dtype=torch.uint8, pin_memory=True) for _ in range(2)]
         under_way: tuple[_Awaited, Tensor, torch.cuda.Event] | None = None
-        for one, buffer in zip(self._to_ordinary, itertools.cycle(buffers)):
+        for one, buffer in zip(awaited, itertools.cycle(buffers)):
             held = buffer[: one.tensor.nbytes].view(one.tensor.dtype).view(one.tensor.shape)
             arrived = torch.cuda.Event()
-            arrived.record(self._send(one, held))
+            arrived.record(self._send(one.tensor, one.made, held))
             # while this one comes, the one before is put where it belongs
             _put(under_way)
             under_way = (one, held, arrived)
