@@ -9,7 +9,8 @@ which lie ready on the device; then `hs.survey` from the list or file to the tab
 included (checking the model, starting the processes that prepare text, reading, tokenising,
 measuring, adding up). "Once running" begins with the first sums of text that the processes beside
 the GPU prepared. What the survey does before, and what its main process waits for, is told part by
-part (`text_timeline.py`).
+part (`text_timeline.py`). Every row tries the model and compiles the GPU kernel anew, as the first
+survey on a machine does; later ones find the kernel on the disk.
 `--device cpu --small` tries the script out.
 """
 
@@ -21,6 +22,7 @@ import math
 import os
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,16 @@ import headscope as hs
 from headscope.corpus.text import byte_ranges, sharding
 from headscope.corpus.text.sharding import shards_of
 from headscope.models.bundle import BUNDLED
+from headscope.statistics.kernels import verified
 from headscope.statistics.survey.cutting import Cutter
 from headscope.statistics.survey.feeding.desk import Desk
 from headscope.statistics.survey.feeding.fed import helpers
 from headscope.statistics.survey.feeding.laid_out import laid_out
 from headscope.statistics.survey.feeding.packed import Packed
 from headscope.statistics.survey.options import Options
+from headscope.statistics.survey.portion import Settings, measure_batches
 from headscope.statistics.survey.run import Source, _settings
+from headscope.statistics.survey.selection import measurable
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
 FORWARDS = 24  # batches whose forward passes are timed, three times over
@@ -91,10 +96,37 @@ def forwards(scope: hs.Scope, prepared: list[Packed]) -> float:
     return float(np.median(found[1:])) / sum(one.read.tokens for one in prepared)
 
 
-def some_batches(scope: hs.Scope, corpus: Any, options: dict[str, Any]) -> tuple[list[Packed], int]:
+def as_new(scope: hs.Scope, folder: str) -> hs.Scope:
+    """A scope of which nothing is known; Triton compiles anew, into an empty folder."""
+    verified._known.clear()
+    if torch.cuda.is_available():
+        from headscope.statistics.kernels.one_pass import attend
+
+        os.environ["TRITON_CACHE_DIR"] = folder
+        getattr(attend, "device_caches", {}).clear()
+    return hs.Scope(scope.model, scope.tokenizer, scope.name)
+
+
+def waits(scope: hs.Scope, settings: Settings, prepared: list[Packed]) -> list[str]:
+    """Lines at which Python waits for the device while it measures two batches."""
+    if not torch.cuda.is_available():
+        return []
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            measure_batches(scope, prepared[:2], settings)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    return sorted({f"{Path(one.filename).name}:{one.lineno}" for one in seen})
+
+
+def some_batches(
+    scope: hs.Scope, corpus: Any, options: dict[str, Any]
+) -> tuple[list[Packed], Settings, int]:
     """Batches as the survey makes them, and in how many shards the corpus is read."""
     chosen = Options(**options)
-    settings = _settings(scope, chosen, ())
+    settings = _settings(scope, chosen, measurable(scope, None)[0])
     cutter: Cutter = Source(scope, corpus, chosen, settings, None).cutter
     shards = shards_of(corpus, cutter.reader) or []
     desk, found = Desk.of(scope, settings, cutter), []
@@ -103,13 +135,15 @@ def some_batches(scope: hs.Scope, corpus: Any, options: dict[str, Any]) -> tuple
             found += prepared.batches
         if len(found) >= FORWARDS:
             break
-    return found[:FORWARDS], len(shards)
+    return found[:FORWARDS], settings, len(shards)
 
 
 def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
-    prepared, shards = some_batches(scope, corpus, options)
+    prepared, settings, shards = some_batches(scope, corpus, options)
     alone = forwards(scope, prepared)
     settled()
+    folder = tempfile.TemporaryDirectory()
+    scope = as_new(scope, folder.name)
     seen: list[tuple[float, int, bool]] = []  # when, tokens by then, whether text comes prepared
     with timeline() as parts:
         start = time.perf_counter()
@@ -136,6 +170,7 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
         "first sums after, s": seen[0][0] - start,
         "once running after, s": at - start,
         "last sums to table, s": taken - (end - start),
+        "lines that wait for the device": waits(scope, settings, prepared),
         "parts, when they ran first": parts.first(),
         "parts, in all": parts.whole(),
     }

@@ -49,17 +49,9 @@ def test_text_prepared_for_a_gpu_gives_the_same_table(
         for n, (a, b) in enumerate(zip(texts(90), texts(90)[::-1], strict=True))
     ]
     here = measured(tiny_bert, pairs)
-    if count:  # nothing is prepared here
-        monkeypatch.setattr(Helpers, "are_ready", _waited_for)
     there, (engine,) = fed_survey(tiny_bert, monkeypatch, pairs, count)
     same(here, there)
     assert engine.helping == count
-
-
-def _waited_for(pool: Helpers, patience: float = 0) -> bool:
-    for _, line in pool._made:
-        line.recv_bytes()
-    return True
 
 
 def test_a_survey_fed_by_processes_goes_on_where_it_stopped(
@@ -123,7 +115,6 @@ def test_the_work_of_a_killed_process_is_done_by_another(
     truth = list(desk.prepared(shards[0], 0))
     pool = Helpers(desk, 1)
     try:
-        _waited_for(pool)
         found = [pool.result(pool.submit(0, "prepare", shards[0], 0))]
         os.kill(pool._made[0][0].pid, signal.SIGKILL)
         for first in range(1, len(truth)):
@@ -141,7 +132,6 @@ def test_a_sentence_raised_by_a_process_comes_here(tiny_bert: hs.Scope, small_pa
     desk, shards = desk_of(tiny_bert, ["the cat", "", *texts(60)], bad="refuse")
     pool = Helpers(desk, 1)
     try:
-        _waited_for(pool)
         with pytest.raises(BadInput, match="document 2"):
             pool.result(pool.submit(0, "prepare", shards[0], 0))
     finally:

@@ -40,6 +40,7 @@ class _Stack(threading.local):
         self.doors: list[Door] = []
         self.tap_closed = False
         self.last: Seen | None = None
+        self.padded: bool | None = None  # whether a text of this pass is, where somebody knows
 
 
 stack = _Stack()
@@ -56,6 +57,19 @@ def masks_may_be_implied() -> bool:
     True while every open door is lazy and its model calls nothing but the registered function.
     """
     return bool(stack.doors) and all(door.implies_masks for door in stack.doors)
+
+
+@contextlib.contextmanager
+def padding_known(padded: bool | None) -> Generator[None]:
+    """Say of the passes in here whether a text of theirs is padded; None leaves it open.
+
+    For a model of one stack, whose masks are all made of the one it is given.
+    """
+    before, stack.padded = stack.padded, padded
+    try:
+        yield
+    finally:
+        stack.padded = before
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output, Sink
+from headscope.capture.active import padding_known
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
@@ -140,7 +141,8 @@ def read_batches(
                 needs_maps = settings.distances or settings.places is not None
                 keeper = MapKeeper(on, recorder) if needs_maps else None
                 relay.sink = keeper or recorder
-                run(inputs)
+                with padding_known(not batch.full if isinstance(batch, Packed) else None):
+                    run(inputs)
                 measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
                 late.put(FiniteCheck(*recorder.lost), measured, tally)
                 if keeper is not None:

@@ -23,7 +23,6 @@ from headscope.statistics.survey.portion import Late, Settings, new_tally, read_
 MOST = 6  # processes; each prepares about half as much as an H200 reads of BERT-base
 HELD = 8  # portions of a shard that wait for an earlier shard
 FEW = 4  # shards for each process, below which starting it does not pay
-PATIENCE = 2.0  # seconds that processes have to start, which took some while the model was tried
 WARM = 512  # tokens at most of the text on which kernels are compiled
 
 
@@ -45,7 +44,6 @@ class Fed:
         """Every portion measured; one is added up when the next was given to the device."""
         late = Late()
         before: Done | None = None
-        rebuildable(self._scope)  # tries the model, if that has not been done
         for shard, prepared in self._prepared(shards, first):
             tally = new_tally(self._settings)
             if not prepared.batches:
@@ -62,25 +60,24 @@ class Fed:
             yield before
 
     def _prepared(self, shards: list[Shard], first: int) -> Iterator[tuple[Shard, Prepared]]:
-        """Text in the order of the corpus; it is prepared here until the processes have started."""
-        pool = self._pool
-        place = 0
-        patience = PATIENCE
-        while place < len(shards) and not (pool and pool.are_ready(patience)):
-            shard, patience = shards[place], 0
+        """Text in the order of the corpus."""
+        if self._pool is not None:
+            self.helping = self._pool.count
+            rules = Rules[Prepared](
+                "prepare", lambda shard, last: (), most=HELD, meanwhile=self._begin
+            )
+            yield from in_order(self._pool, shards, first, rules)
+            return
+        self._begin()
+        for shard in shards:
             # no thread prepares ahead: it would hold up the one that drives the GPU
             for prepared in self._desk.prepared(shard, first):
                 yield shard, prepared
-            place, first = place + 1, 0
-        if pool is not None and place < len(shards):
-            self.helping = pool.count
-            rules = Rules[Prepared](
-                "prepare", lambda shard, last: (), most=HELD, meanwhile=self._warm
-            )
-            yield from in_order(pool, shards[place:], first, rules)
+            first = 0
 
-    def _warm(self) -> None:
-        """Compile the kernels on a text as long as others may be, while the processes begin."""
+    def _begin(self) -> None:
+        """Try the model, and compile the kernels on a text as long as others may be."""
+        rebuildable(self._scope)
         words = min(self._settings.longest or WARM, WARM)
         some = self._desk.packed([Segment(0, 0, "the " * words), Segment(1, 1, "the cat")])
         tally, late = new_tally(self._settings), Late()

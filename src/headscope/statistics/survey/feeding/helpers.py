@@ -7,13 +7,14 @@ the caller's script again, with all that it imports.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from socket import socketpair
@@ -44,7 +45,8 @@ class Helpers:
         pickle.dump(desk.light(), self._desk, 5)
         self._desk.flush()
         self._made = [self._started() for _ in range(count)]
-        self._is_ready = [False] * count
+        self._fresh = set(range(count))  # those that were asked for nothing yet
+        self._senders: dict[int, threading.Thread] = {}
 
     def _started(self) -> tuple[subprocess.Popen[bytes], Connection]:
         here, there = socketpair()
@@ -62,19 +64,16 @@ class Helpers:
             )
         return process, Connection(here.detach())
 
-    def are_ready(self, patience: float = 0) -> bool:
-        """Whether all have imported what they need; waited for so many seconds together."""
-        until = time.monotonic() + patience
-        for worker, (_, line) in enumerate(self._made):
-            left = max(0.0, until - time.monotonic())
-            if not self._is_ready[worker] and line.poll(left):
-                line.recv_bytes()
-                self._is_ready[worker] = True
-        return all(self._is_ready)
-
     def submit(self, worker: int, method: str, *arguments: Any) -> Task:
         task = Task(worker, pickle.dumps((method, arguments), 5))
-        self._ask(task)
+        if worker in self._fresh:
+            # a pipe takes much only when its reader has started: that is waited for elsewhere
+            self._fresh.remove(worker)
+            given = (self._made[worker][1], task.asked)
+            self._senders[worker] = threading.Thread(target=_send, args=given, daemon=True)
+            self._senders[worker].start()
+        else:
+            self._ask(task)
         return task
 
     def _ask(self, task: Task) -> None:
@@ -90,13 +89,8 @@ class Helpers:
                 "A process of the survey was ended again and again (memory may be short); what "
                 "was measured is kept, run the same survey again to go on."
             )
-        _end(*self._made[task.worker])
+        self._end(task.worker)
         self._made[task.worker] = self._started()
-        try:
-            self._made[task.worker][1].recv_bytes()
-        except (EOFError, OSError):
-            self._again(task)
-            return
         self._ask(task)
 
     def wait(self, tasks: list[Task], block: bool = True) -> list[Task]:
@@ -115,16 +109,23 @@ class Helpers:
         return answer
 
     def close(self) -> None:
-        for one in self._made:
-            _end(*one)
+        for worker in range(len(self._made)):
+            self._end(worker)
         self._made = []
         self._desk.close()
 
+    def _end(self, worker: int) -> None:
+        process, line = self._made[worker]
+        process.kill()
+        process.wait()
+        if worker in self._senders:  # it hears of the end, should it still be writing
+            self._senders.pop(worker).join(timeout=1)
+        line.close()
 
-def _end(process: subprocess.Popen[bytes], line: Connection) -> None:
-    line.close()
-    process.kill()
-    process.wait()
+
+def _send(line: Connection, asked: bytes) -> None:
+    with contextlib.suppress(OSError):  # who waits for the answer finds out, and asks again
+        line.send_bytes(asked)
 
 
 def serve(handle: int, desk: int) -> None:
@@ -133,7 +134,6 @@ def serve(handle: int, desk: int) -> None:
     try:
         with mmap.mmap(desk, 0, access=mmap.ACCESS_READ) as held:
             feeder = Feeder(pickle.loads(held))
-        line.send_bytes(b"ready")
         while True:
             method, arguments = pickle.loads(line.recv_bytes())
             try:
