@@ -136,7 +136,8 @@ def _opening(
 
 
 def _caption(atlas: Atlas, kind: str, rows: Any) -> str:
-    about, every, shown = atlas.description, atlas.frame("examples"), len(rows)
+    about, shown = atlas.description, len(rows)
+    every: Any = atlas.frame("examples")
     kept = int((every["kind"] == kind).sum())
     part = "" if shown >= kept else f" of {kept:,}"
     tokens = f"{about['tokens']:,} tokens of " if about.get("tokens") else ""
