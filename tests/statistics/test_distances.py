@@ -117,3 +117,16 @@ def test_distances_turn_into_an_array(tiny_bert):
     distances = survey.distances()
     assert np.asarray(distances).shape == (8, 8)
     assert (np.asarray(distances) == distances.values).all()
+
+
+def test_any_number_of_threads_gives_the_same_divergences_to_the_last_bit():
+    maps = torch.softmax(4 * torch.randn(40, 30, 200, generator=torch.manual_seed(1)), dim=-1)
+    threads = torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(divergences(maps, 200))
+    finally:
+        torch.set_num_threads(threads)
+    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()

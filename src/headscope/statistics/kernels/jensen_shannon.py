@@ -14,6 +14,7 @@ of κ, evaluated as Chebyshev series in ln a.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -27,6 +28,7 @@ SMOOTHING = 0.001  # share of a row spread over all its keys, as the published c
 TOLERANCE = 5e-6  # of a divergence, per unit of a + b
 NODES = 256
 SPAN = 2**15  # weights of all heads handled at once: their vectors stay in a processor's cache
+PARTS = 8  # that threads share, however many they are
 SPAN_GPU = 2**24  # … or fill a GPU, whose many processors share few large steps
 
 
@@ -43,19 +45,7 @@ def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
         smooth = maps.float() * (1 - SMOOTHING) + there * (SMOOTHING / lengths)[:, None]
     smooth = smooth.reshape(len(maps), -1)
     mass = smooth.sum(1, dtype=torch.float64)
-    threads = torch.get_num_threads() if maps.device.type == "cpu" else 1
-    parts = smooth.tensor_split(min(threads, smooth.shape[1]), dim=1)
-    if len(parts) == 1:
-        likeness = _likeness(smooth, length)
-    else:
-        # a thread per part: the many small steps would otherwise wait for one another each time
-        torch.set_num_threads(1)
-        try:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                found = list(pool.map(partial(_likeness, length=length), parts))
-        finally:
-            torch.set_num_threads(threads)
-        likeness = torch.stack(found).sum(0)
+    likeness = _likeness(smooth, length)
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
     return result.clamp_min(0).cpu().numpy()
@@ -71,16 +61,46 @@ def row_divergence(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _likeness(smooth: Tensor, length: int) -> Tensor:
-    """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n."""
+    """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n.
+
+    Spans are summed in parts that do not depend on the number of threads, and the parts in their
+    order, so that any number gives the same sum to the last bit.
+    """
     heads = len(smooth)
     basis = _basis(math.ceil(math.log2(max(length, 2))))
     span = max(64, (SPAN_GPU if smooth.is_cuda else SPAN) // heads)
-    span = min(span, smooth.shape[1])
+    spans = smooth.split(min(span, smooth.shape[1]), dim=1)
+    count = min(PARTS, len(spans))
+    parts = [spans[len(spans) * n // count : len(spans) * (n + 1) // count] for n in range(count)]
+    threads = 1 if smooth.is_cuda else torch.get_num_threads()
+    if min(threads, count) == 1:
+        found = [_summed(parts, basis)]
+    else:
+        # a thread per part: the many small steps would otherwise wait for one another each time
+        torch.set_num_threads(1)
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                shares = [parts[n::threads] for n in range(min(threads, count))]
+                found = list(pool.map(partial(_summed, basis=basis), shares))
+        finally:
+            torch.set_num_threads(threads)
     likeness = torch.zeros(heads, heads, dtype=torch.float64, device=smooth.device)
-    room = torch.empty(basis.coefficients.shape[1], heads * span, device=smooth.device)
-    for start in range(0, smooth.shape[1], span):
-        likeness += _inner(basis.vectors(smooth[:, start : start + span], room))
+    for n in range(count):
+        likeness += found[n % len(found)][n // len(found)]
     return likeness
+
+
+def _summed(parts: Sequence[Sequence[Tensor]], basis: _Basis) -> list[Tensor]:
+    """The sum of each part's spans, in double precision; one room serves them all."""
+    first = parts[0][0]
+    room = torch.empty(basis.coefficients.shape[1], first.numel(), device=first.device)
+    found: list[Tensor] = []
+    for spans in parts:
+        total = torch.zeros(len(first), len(first), dtype=torch.float64, device=first.device)
+        for span in spans:
+            total += _inner(basis.vectors(span, room))
+        found.append(total)
+    return found
 
 
 def _inner(vectors: Tensor) -> Tensor:
