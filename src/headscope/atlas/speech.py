@@ -11,6 +11,7 @@ from headscope.corpus.treebanks.spacy_parse import open_parser
 from headscope.errors import BadInput
 
 UNUSED = ("ner", "lemmatizer")
+AT_ONCE = 16  # documents, so that what a parser holds does not grow with their number
 SPEECH = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
     "PUNCT", "SCONJ", "SYM", "VERB", "X",
@@ -35,7 +36,8 @@ def parsed(documents: Sequence[Sequence[str]]) -> Iterator[Any]:
     tokens: Any = importlib.import_module("spacy.tokens")
     made = (tokens.Doc(parser.vocab, words=[word or " " for word in words]) for words in documents)
     # names of things and base forms are not asked for, and take half of the time
-    yield from parser.pipe(made, disable=[name for name in UNUSED if name in parser.pipe_names])
+    unused = [name for name in UNUSED if name in parser.pipe_names]
+    yield from parser.pipe(made, disable=unused, batch_size=AT_ONCE)
 
 
 def parts_of_speech(documents: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -166,8 +166,8 @@ def written(
 
     from headscope.circuits.weights.matrices import head_weights, vocabulary
 
-    try:
-        weights, (into, out) = head_weights(scope), vocabulary(scope)
+    try:  # words first: the weights of all heads are not tried for a model that writes none
+        (into, out), weights = vocabulary(scope), head_weights(scope)
     except HeadscopeError:
         return None
     counts = places.counts

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
+from headscope.statistics.distances.kept_scores import KeptScores
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.kernels.jensen_shannon import divergences
@@ -25,15 +26,20 @@ Heads = tuple[tuple[int, int], ...]
 class MapKeeper:
     """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot."""
 
-    def __init__(self, grids: Mapping[Kind, Grid], recorder: Recorder) -> None:
+    def __init__(
+        self, grids: Mapping[Kind, Grid], recorder: Recorder, room: KeptScores | None = None
+    ) -> None:
         self._grids = grids
         self._recorder = recorder
+        self._room, self._count = room or KeptScores(), 0
         self.kept: dict[Kind, list[tuple[Call, Tensor | None]]] = {}
 
     def __call__(self, call: Call) -> Output | None:
         rebuilds = self._recorder.rebuilds(call)
         weights = None if rebuilds else call.weights.detach().float()
-        self.kept.setdefault(call.kind, []).append((call, weights))
+        kept = self._room.of(call, self._count) if rebuilds else call
+        self.kept.setdefault(call.kind, []).append((kept, weights))
+        self._count += 1
         return self._recorder(call)
 
     def distances(

@@ -64,6 +64,7 @@ class Recorder:
         if kind not in self._rows:
             plan = self._plans[kind]
             values = torch.cat(self._values[kind], dim=1)
+            self._values[kind].clear()  # they are in `values` now
             wide = {name: torch.cat(parts, dim=1) for name, parts in self._wide[kind].items()}
             self._rows[kind] = Rows(plan.grid, self._heads[kind], plan.names, values, wide)
         return self._rows[kind]

@@ -8,10 +8,13 @@ are the same in whatever order portions are merged.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from headscope.runs import apart
 
 if TYPE_CHECKING:
     import torch
@@ -56,10 +59,10 @@ class CountTable:
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        self.codes = ordered[starts]
-        self.count = np.add.reduceat(np.concatenate([self.count, count])[order], starts)
-        self.weight = np.add.reduceat(np.concatenate([self.weight, weight])[order], starts)
-        self.square = np.add.reduceat(np.concatenate([self.square, square])[order], starts)
+        self.codes = apart(ordered[starts])
+        self.count = apart(np.add.reduceat(np.concatenate([self.count, count])[order], starts))
+        self.weight = apart(np.add.reduceat(np.concatenate([self.weight, weight])[order], starts))
+        self.square = apart(np.add.reduceat(np.concatenate([self.square, square])[order], starts))
 
     @property
     def mean(self) -> Floats:
@@ -69,8 +72,8 @@ class CountTable:
         self.add_counted(other.codes, other.count, other.weight, other.square)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        self.codes, self.count = self.codes[kept], self.count[kept]
-        self.weight, self.square = self.weight[kept], self.square[kept]
+        self.codes, self.count = apart(self.codes[kept]), apart(self.count[kept])
+        self.weight, self.square = apart(self.weight[kept]), apart(self.square[kept])
 
     def arrays(self, prefix: str) -> dict[str, Array]:
         return {
@@ -155,17 +158,21 @@ class Counts:
         gone = place >= self.most_pairs
         most = np.zeros(self.heads, dtype=np.int64)
         np.maximum.at(most, head[gone], self.pairs.count[gone])
-        self.lost += most
+        self.lost = self.lost + most
         self.pairs.keep(~gone)
 
+    def copied(self) -> Counts:
+        """Another one with the same arrays: no merge writes into an array."""
+        made = copy.copy(self)
+        for name in _TABLES:
+            setattr(made, name, copy.copy(getattr(self, name)))
+        return made
+
     def merge(self, other: Counts) -> None:
-        self.offsets += other.offsets
-        self.expected_offsets += other.expected_offsets
-        self.positions += other.positions
-        self.lengths += other.lengths
+        for name in _PLAIN:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _TABLES:
             getattr(self, name).merge(getattr(other, name))
-        self.lost += other.lost
         self.total += other.total
         self.prune()
         self._prune_together()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.runs import apart, room
 from headscope.statistics.places.counts import Counts
 from headscope.statistics.places.deciles import BINS
 from headscope.statistics.places.drawn import Drawn
@@ -28,18 +30,24 @@ class Places:
         count = len(names)
         self.top = PlaceList.empty((heads, count, s.top), s.keys)
         self.drawn = Drawn.empty(s.sample, heads, count, s.keys)
-        self.histogram = np.zeros((heads, count, BINS), dtype=np.int64)
+        self.histogram = room((heads, count, BINS), np.int64)
         self.counts = Counts(heads, vocabulary, s.pairs)
         self.texts: dict[int, KeptText] = {}
         self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
 
+    def copied(self) -> Places:
+        """Another one with the same arrays: no merge writes into an array."""
+        made = copy.copy(self)
+        made.counts = self.counts.copied()
+        return made
+
     def merge(self, other: Places) -> None:
         self.top = self.top.merged(other.top, self.settings.top)
         self.drawn = self.drawn.merged(other.drawn, self.settings.sample)
-        self.histogram += other.histogram
+        self.histogram = apart(self.histogram + other.histogram)
         self.counts.merge(other.counts)
-        self.texts |= other.texts
-        self.key_texts |= other.key_texts
+        self.texts = self.texts | other.texts
+        self.key_texts = self.key_texts | other.key_texts
         self.forget_texts(self.documents())
 
     def documents(self) -> set[int]:

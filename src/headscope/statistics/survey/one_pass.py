@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.shards import Shard
 from headscope.errors import BadInput
-from headscope.runs import Run, State
+from headscope.runs import Run, State, give_back
 from headscope.statistics.survey.cutting import Done, Portion, chained, digest_of
 from headscope.statistics.survey.engines import Engine
 from headscope.statistics.survey.feeding.fed import Fed
@@ -110,6 +110,9 @@ class Pass:
 
         for done in engine.run(handed_on()):
             self._take(dataclasses.replace(done, shard=shards.pop(0)))
+            del done  # or its sums would be held while the next portion is measured
+            if self._settings.places is not None:
+                give_back()
             self._tell(self.segments if self._source.limit else self._source.documents, total)
 
     def _fed(self, engine: Fed, left: list[Shard], count: int) -> None:

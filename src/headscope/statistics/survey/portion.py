@@ -12,6 +12,7 @@ from headscope.capture.active import padding_known
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
+from headscope.statistics.distances.kept_scores import KeptScores
 from headscope.statistics.distances.map_keeper import MapKeeper
 from headscope.statistics.features.grid import Grid, grids
 from headscope.statistics.features.repeats import repeated_batch
@@ -131,7 +132,7 @@ def read_batches(
     is_read = bool(chosen) or settings.distances
     # both try the model, which is done before it is read
     can_rebuild, _ = rebuildable(scope), scope.kinds
-    relay = _Relay()
+    relay, room = _Relay(), KeptScores()
     with scope.passes(relay if is_read else None, lazy=True) as run:
         for batch in texts:
             if is_read:
@@ -139,7 +140,7 @@ def read_batches(
                 wanted = features_for(chosen, on, settings.places)
                 recorder = Recorder(on, wanted, can_rebuild, settings.fused)
                 needs_maps = settings.distances or settings.places is not None
-                keeper = MapKeeper(on, recorder) if needs_maps else None
+                keeper = MapKeeper(on, recorder, room) if needs_maps else None
                 relay.sink = keeper or recorder
                 with padding_known(not batch.full if isinstance(batch, Packed) else None):
                     run(inputs)

@@ -125,8 +125,9 @@ def over_corpus(
         work = Pass(run, source, settings)
 
         def found(complete: bool) -> Made:
-            about = {**_about(scope, source, work), "not measured": missing, "complete": complete}
-            result = make(work.tally, about)
+            tally = work.tally
+            about = _about(scope, source, tally, work.digest)
+            result = make(tally, {**about, "not measured": missing, "complete": complete})
             if run.output is not None:
                 result.save(run.output)
             return result
@@ -187,14 +188,14 @@ def _settings(scope: Scope, options: Options, measured: Sequence[Any]) -> Settin
     )
 
 
-def _about(scope: Scope, source: Source, work: Pass) -> dict[str, Any]:
+def _about(scope: Scope, source: Source, tally: Tally, digest: str) -> dict[str, Any]:
     """What a table says of how it was made."""
-    settings, tally = source.settings, work.tally
+    settings = source.settings
     return {
         "model": scope.name,
         "version": __version__,
         "command": " ".join(sys.argv),
-        "corpus": {"corpus": source.name, **source.described, "fingerprint": work.digest},
+        "corpus": {"corpus": source.name, **source.described, "fingerprint": digest},
         "segments": tally.documents,
         "tokens": tally.tokens,
         "documents": source.documents,

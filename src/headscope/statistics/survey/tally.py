@@ -111,7 +111,10 @@ class Tally:
             mine = self.distances.setdefault(kind, HeadDistances(len(self.heads[kind])))
             mine.merge(distances)
         for kind, places in other.places.items():
-            self.places_of(kind, places.counts.vocabulary).merge(places)
+            if kind in self.places:
+                self.places[kind].merge(places)
+            else:
+                self.places[kind] = places.copied()
         self.add_read(other)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:

@@ -1,0 +1,56 @@
+"""How a long run keeps its memory flat: what stays lies apart from what comes and goes.
+
+An allocator keeps what was freed for what comes next. Where an array that stays lies between two
+that go, their room is too small for the next large one, and a run grows though it holds no more
+than at its start. So large arrays that outlive a step have pages of their own, and what is free
+between steps goes back to the system.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGE = 2**19  # bytes; a smaller array fits into any hole
+Number = TypeVar("Number", bound=np.generic)
+
+
+def room(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An array of zeros on pages of its own, which go back when it does."""
+    kind, count = np.dtype(dtype), math.prod(shape)
+    pages = mmap.mmap(-1, max(1, count * kind.itemsize))
+    return np.frombuffer(pages, dtype=kind, count=count).reshape(shape)
+
+
+def apart(array: NDArray[Number]) -> NDArray[Number]:
+    """The same numbers on pages of their own, if they are many."""
+    if array.nbytes < LARGE:
+        return array
+    copied = room(array.shape, array.dtype)
+    copied[...] = array
+    return copied
+
+
+def give_back() -> None:
+    """Free pages go back to the system, where the allocator does not see to it by itself."""
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):  # musl has none
+        return None
