@@ -130,8 +130,9 @@ class Relation:
         bits[..., 0] = below[:, None]
         held = bits.view(np.float32)[..., 1]
         np.add(weights.detach().float().numpy(), outside[:, None], out=held)
-        bits.view(np.uint64)[..., 0].sort(axis=-1)
-        doubled = bits.view(np.int16)[..., 0].astype(np.float32)
+        whole = bits.view(np.uint64)[..., 0]
+        whole.sort(axis=-1)
+        doubled = whole.astype(np.int16).astype(np.float32)  # its lowest bits
         heaviest = np.take_along_axis(held, last.numpy(), axis=3)[..., 0]
         return torch.from_numpy(doubled).mul_(0.5), torch.from_numpy(held[..., 0] == heaviest)
 

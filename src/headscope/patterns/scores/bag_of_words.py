@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.linalg import vector_norm
+from torch.linalg import vecdot, vector_norm
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
@@ -50,22 +50,29 @@ class BagOfWords(Pattern):
 
 def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     """Score, null mean and null variance of every row, b h tq 3."""
-    pairs = TokenPairs(grid, queries)
-    seen, own = pairs.visible, pairs.visible & pairs.same_segment
-    if bool((own.sum(2) == seen.sum(2)).all()):  # one sentence is no choice: nobody is asked
+    key = ("bag_of_words", queries.start, queries.stop)
+    if key not in grid.memo:  # the same for every layer
+        grid.memo[key] = _sizes(TokenPairs(grid, queries))
+    own, seen = grid.memo[key]
+    if bool((own == seen).all()):  # one sentence is no choice: nobody is asked
         return weights.new_zeros(*weights.shape[:3], 3)
-    size, choice = (count[:, None].clamp(min=2) for count in _sizes(pairs))
+    size, choice = (count[:, None].clamp(min=2) for count in (own, seen))
     surprised = surprise(weights, grid)
     norm = size.log()
     # what a query does not see has no weight, so sums over a whole row are those of what it sees
     mass, own_surprise = (_of_own(values, grid, queries) for values in (weights, surprised))
-    total = weights.sum(-1)
+    total, total_surprise = weights.sum(-1), surprised.sum(-1)
     mean = (total * size / choice).clamp(min=TINY)
     factor = size * (choice - size) / (choice * (choice - 1))
-    spread = (vector_norm(weights, dim=-1).square() - total**2 / choice).clamp(min=0)
-    null = surprised.sum(-1) * size / choice + mean * mean.log() + factor * spread / (2 * mean)
-    slope = torch.addcmul(surprised, (1 + mean.log())[..., None], weights)
-    bend = (vector_norm(slope, dim=-1).square() - slope.sum(-1) ** 2 / choice).clamp(min=0)
+    squares = vector_norm(weights, dim=-1).square()
+    spread = (squares - total**2 / choice).clamp(min=0)
+    null = total_surprise * size / choice + mean * mean.log() + factor * spread / (2 * mean)
+    # the slope of a key is its surprise + c · its weight
+    c = 1 + mean.log()
+    slopes = vector_norm(surprised, dim=-1).square() + c * (
+        2 * vecdot(surprised, weights) + c * squares
+    )
+    bend = (slopes - (total_surprise + c * total) ** 2 / choice).clamp(min=0)
     score = own_surprise + mass * mass.clamp(min=TINY).log()
     return torch.stack([score / norm, null / norm, factor * bend / norm**2], dim=-1)
 

@@ -41,6 +41,11 @@ def _told(grid: Grid, weights: Tensor, name: str) -> Tensor | None:
     return known.get(name) if of is weights else None
 
 
+def forget_surprise(grid: Grid) -> None:
+    """A block is done with; two large pieces less lie about until the next layer."""
+    grid.memo.pop("surprise", None)
+
+
 def _entropy(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     known = _told(grid, weights, "entropy")
     return surprise(weights, grid).sum(-1) if known is None else known

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.named import forget_surprise
 from headscope.statistics.kernels.plan import Plan, blocks
 from headscope.statistics.kernels.scores import block_output, block_weights
 
@@ -114,8 +115,10 @@ def fill_rows(
         stop = min(queries.stop, feature.limit or queries.stop)
         if stop > queries.start:
             near = slice(queries.start, stop)
-            part = feature.make(weights[:, :, : stop - queries.start], grid, near)
-            reduced.wide[feature.name][documents, :, near] = part
+            # features know by the very tensor what they made of it before
+            first = weights if stop == queries.stop else weights[:, :, : stop - queries.start]
+            reduced.wide[feature.name][documents, :, near] = feature.make(first, grid, near)
+    forget_surprise(grid)
 
 
 def _over_pairs(weights: Tensor, columns: Tensor, plain: int) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.statistics.features.grid import Grid
@@ -21,6 +22,9 @@ from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.places.texts import KeptText
 from headscope.statistics.statistic import Statistic
 from headscope.text.tokens import Tokens
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def applying(settings: PlaceSettings, kind: str, causal: bool) -> list[Statistic]:
@@ -41,10 +45,9 @@ def gather(
     padding = ~grid.query.valid[:, None]
     every = [s.row_values(rows, grid).masked_fill(padding, torch.nan) for s in chosen]  # b H t
     count_values(places.histogram, every, [statistic.bounds for statistic in chosen])
-    look_up = Heaviest(grid, kept, places.settings.keys)
     _keep_strongest(places, every, grid)
-    _look_up_strongest(places, grid, look_up)
-    _draw(places, every, grid, look_up)
+    strongest, drawn = _strongest(places, grid), _drawn(places, grid)
+    _look_up(places, every, grid, Heaviest(grid, kept, places.settings.keys), strongest, drawn)
     _keep_texts(places, grid, tokens, key_tokens)
     count_batch(places.counts, rows, grid)
 
@@ -94,45 +97,58 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return torch.stack(value, -1), torch.stack(query, -1)
 
 
-def _look_up_strongest(places: Places, grid: Grid, look_up: Heaviest) -> None:
-    """The heaviest keys of the places that came in with this batch."""
+def _strongest(places: Places, grid: Grid) -> tuple[tuple[Ints, ...], Ints, Ints]:
+    """The slots of the strongest places that came in with this batch, their rows and queries."""
     top = places.top
-    new = (top.document >= 0) & (top.keys[..., 0] < 0)
-    at = np.nonzero(new)
-    if not len(at[0]):
-        return
-    numbers = np.sort(grid.documents)
-    row = np.argsort(grid.documents)[np.searchsorted(numbers, top.document[at])]
-    codes = look_up.codes(at[0], row.astype(np.int64), top.query[at].astype(np.int64))
-    top.keys[at], top.weights[at] = look_up(codes)
+    at = np.nonzero((top.document >= 0) & (top.keys[..., 0] < 0))
+    in_order = np.argsort(grid.documents)
+    row = in_order[np.searchsorted(grid.documents[in_order], top.document[at])]
+    return at, row.astype(np.int64), top.query[at].astype(np.int64)
 
 
-def _draw(places: Places, every: Sequence[Tensor], grid: Grid, look_up: Heaviest) -> None:
-    """The places of the batch that are among the lowest of all so far, for every head."""
+def _drawn(places: Places, grid: Grid) -> tuple[Floats, Ints, Ints]:
+    """The places of the batch that are among the lowest of all so far: order, row and query."""
     settings = places.settings
-    length = grid.query.ids.shape[1]
-    queries = np.arange(length, dtype=np.int64)
+    queries = np.arange(grid.query.ids.shape[1], dtype=np.int64)
     order = scrambled(grid.documents[:, None], queries[None], settings.seed)
     worst = min(float(places.drawn.order[-1]), settings.horizon.drawn(grid.kind))
     row, query = np.nonzero(grid.query.valid.cpu().numpy() & (order <= worst))
     if len(row) > settings.sample:
         best = np.argsort(order[row, query], kind="stable")[: settings.sample]
         row, query = row[best], query[best]
+    return order[row, query], row, query
+
+
+def _look_up(
+    places: Places,
+    every: Sequence[Tensor],
+    grid: Grid,
+    look_up: Heaviest,
+    strongest: tuple[tuple[Ints, ...], Ints, Ints],
+    drawn: tuple[Floats, Ints, Ints],
+) -> None:
+    """The heaviest keys of both: of the strongest for their own head, of the drawn for every head.
+
+    They are asked for together, because all rows of a text are made to give one of them.
+    """
+    settings, heads = places.settings, places.histogram.shape[0]
+    (at, of_strongest, its_query), (order, row, query) = strongest, drawn
+    codes = look_up.codes(at[0], of_strongest, its_query)
+    of_drawn = look_up.codes(np.arange(heads)[None], row[:, None], query[:, None])  # n H
+    keys, weights = look_up(np.concatenate([codes, of_drawn.ravel()]))
+    places.top.keys[at], places.top.weights[at] = keys[: len(codes)], weights[: len(codes)]
     if not len(row):
         return
-    heads = places.histogram.shape[0]
-    codes = look_up.codes(np.arange(heads)[None], row[:, None], query[:, None])  # n H
-    keys, weights = look_up(codes.ravel())
-    at = (torch.from_numpy(row), torch.from_numpy(query))
-    values = torch.stack([v[at[0].to(v.device), :, at[1].to(v.device)] for v in every], -1)
+    there = (torch.from_numpy(row), torch.from_numpy(query))
+    values = torch.stack([v[there[0].to(v.device), :, there[1].to(v.device)] for v in every], -1)
     shape = (len(row), heads, settings.keys)
     new = Drawn(
-        order[row, query],
+        order,
         grid.documents[row],
         query.astype(np.int32),
         values.cpu().float().numpy(),
-        keys.reshape(shape),
-        weights.reshape(shape),
+        keys[len(codes) :].reshape(shape),
+        weights[len(codes) :].reshape(shape),
     )
     places.drawn = places.drawn.merged(new, settings.sample)
 
