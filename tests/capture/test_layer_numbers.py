@@ -113,6 +113,18 @@ def test_attention_without_a_softmax_is_called_what_it_is() -> None:
         tiny_scope("YosoForMaskedLM").read("the cat")
 
 
+def test_a_module_that_calls_sdpa_itself_is_sent_to_eager() -> None:
+    from transformers import Data2VecVisionConfig, Data2VecVisionModel
+
+    config = Data2VecVisionConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64,
+        image_size=16, patch_size=4,
+    )  # fmt: skip
+    model = Data2VecVisionModel(config).eval()
+    with pytest.raises(AttentionNotRead, match=r"load it with attn_implementation='eager'"):
+        hs.load(model).read_inputs({"pixel_values": torch.zeros(1, 3, 16, 16)})
+
+
 def test_ibert_is_read_at_its_own_softmax() -> None:
     scope = tiny_scope("IBertForMaskedLM")
     inputs = scope.encode(["the cat sat"]).inputs

@@ -117,3 +117,14 @@ def test_summaries_of_an_encoder_decoder_say_which_part_a_head_is_in(tiny_t5: hs
     texts = ["the cat sat on the mat", "the dog ran"]
     best = hs.survey(tiny_t5, texts, progress=False).top("entropy", 3)
     assert set(best["kind"]) <= {"encoder", "decoder", "cross"}
+
+
+def test_an_encoder_that_is_not_read_is_told() -> None:
+    from transformers import LongT5Config, LongT5ForConditionalGeneration
+
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_heads": 4, "num_layers": 2}
+    config = LongT5Config(vocab_size=64, local_radius=2, decoder_start_token_id=0, **sizes)
+    scope = hs.load(LongT5ForConditionalGeneration(config).eval(), tiny_tokenizer())
+    reading = scope.read("the cat sat", target="the dog")
+    assert reading.kinds == ("decoder", "cross")
+    assert reading.warnings[0].startswith("The encoder of LongT5ForConditionalGeneration attends")

@@ -42,6 +42,11 @@ def model_warnings(scope: Scope) -> list[str]:
 def text_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) -> list[str]:
     """What is known of a model and one text it has read."""
     found = model_warnings(scope)
+    if scope.encoder_decoder and "encoder" not in scope.kinds:  # LongT5 and Pegasus-X
+        found.append(
+            f"The encoder of {scope.name} attends in a way that is not read (block by block); only "
+            "its decoder and what that sees of the encoder are here."
+        )
     unknown = getattr(scope.tokenizer, "unk_token_id", None)
     words = tokens.ids[tokens.content]
     if unknown is not None and len(words) and (words == unknown).mean() > _MOST:
