@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli import options
+from headscope.cli import narrowing, options
 from headscope.cli.checks import check_choice, check_output
 from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
@@ -76,6 +76,10 @@ def view(
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Cut a text that is too long.")
     ] = False,
+    layers: narrowing.Layers = None,
+    queries: narrowing.Queries = None,
+    budget: narrowing.Budget = None,
+    memory: narrowing.Memory = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
@@ -93,6 +97,8 @@ def view(
       headscope view "I went to the store." "At the store, I bought fresh strawberries." -o out.html
 
       headscope view "Time flies." --view neuron --layer 2 --head 0 -o neuron.pdf
+
+      headscope view "$(cat long.txt)" -v model --layers 0-7 --budget 5MB -o long.html
 
       headscope view --image photo.png -m digits -o picture.html
 
@@ -116,19 +122,24 @@ def view(
         check_choice("kind", kind, "encoder", "decoder", "cross")
     if generate < 0:
         raise BadInput(f"--generate is a number of tokens, not {generate}.")
+    narrowed = narrowing.Narrowing.of(layers, queries, budget, memory)
     chosen = _selection(name, layer=layer, heads=head, query=query, column=column, kind=kind)
     scope = open_scope(model, device, dtype, trust_remote_code)
     if media:
-        reading = scope.read(text, **media)
+        reading = scope.read(text, **media, memory=memory)
     elif generate:
         reading = scope.generate(text or "", generate)
     else:
-        reading = scope.read(text, text_pair, truncate=truncate)
-    _show(reading, name, {**chosen, **screen}, theme, output)
+        reading = scope.read(text, text_pair, truncate=truncate, memory=memory)
+    _show(narrowed(reading), name, {**chosen, **screen}, (theme, budget), output)
 
 
 def _show(
-    reading: Reading, name: str, asked: dict[str, Any], theme: str, output: Path | None
+    reading: Reading,
+    name: str,
+    asked: dict[str, Any],
+    sent: tuple[str, str | None],  # the theme and the bytes of a page
+    output: Path | None,
 ) -> None:
     """The picture, the reading itself, or, without a file, its strongest weights."""
     if output is not None and output.suffix == ".safetensors":
@@ -138,7 +149,8 @@ def _show(
     from headscope.surfaces.functions import sending_for
     from headscope.surfaces.view import View
 
-    shown = View(name, reading, sending_for(reading, theme), asked)
+    theme, budget = sent
+    shown = View(name, reading, sending_for(reading, theme, budget=budget), asked)
     if output is None:
         from headscope.surfaces.terminal import strongest
 
