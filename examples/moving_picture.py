@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import shutil
 import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
-import uvicorn
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from headscope.cli.app import _listen
 from headscope.surfaces.app import Models, create_app
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # a script finds what lies beside its folder
+
+from tests.browser.serving import served
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "app.webp"
 SIZE, KEPT = (1400, 930), (1120, 744)  # of the window in CSS pixels, and of the picture
@@ -53,7 +51,7 @@ def main(target: Path) -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         raise SystemExit("Install Chromium first; the screens are made with it.")
-    with running() as address, sync_playwright() as playwright:
+    with served(create_app(Models())) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
         page.goto(f"{address}/?{OPEN}")
@@ -87,20 +85,6 @@ def step(page: Page, state: dict[str, object], hovered: int | None, lasting: int
     page.wait_for_timeout(600)
     whole = Image.open(BytesIO(page.screenshot())).convert("RGB")
     return whole.resize(KEPT, Image.Resampling.LANCZOS)
-
-
-@contextmanager
-def running() -> Iterator[str]:
-    """The app on the bundled model, at a free port of this machine."""
-    listening = _listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(Models()), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://localhost:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
 
 
 if __name__ == "__main__":

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import shutil
 import sys
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
-import uvicorn
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import headscope as hs
-from headscope.cli.app import _listen
 from headscope.patterns import quick_labels
 from headscope.surfaces import View
 from headscope.surfaces.app import Models, create_app
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # a script finds what lies beside its folder
+
+from tests.browser.serving import served
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
@@ -81,20 +81,13 @@ def trim(path: Path) -> None:
 
 
 def app_screen(browser: Browser, path: Path, state: str) -> None:
-    listening = _listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(Models()), log_level="warning"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5)
-    page.goto(f"http://localhost:{listening.getsockname()[1]}/?{state}&theme=light")
-    page.locator('[data-side="query"][data-token="1"]').wait_for(timeout=60_000)
-    page.wait_for_load_state("networkidle")
-    page.screenshot(path=path)
-    page.close()
-    server.should_exit = True
-    thread.join(10)
+    with served(create_app(Models())) as address:
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1.5)
+        page.goto(f"{address}/?{state}&theme=light")
+        page.locator('[data-side="query"][data-token="1"]').wait_for(timeout=60_000)
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=path)
+        page.close()
     print(f"Wrote {path}")
 
 
