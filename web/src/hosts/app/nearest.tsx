@@ -9,6 +9,9 @@ import { openText } from "./atlas";
 import type { Session } from "./session";
 import { useAnswer } from "./answer";
 
+/** What stands before or after a token: the spaces between are no part of a token. */
+const around = (text: string) => text && text.replace(/\S(.*\S)?/s, visible);
+
 export function Nearest({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
   const { kind, layer, head, query, view } = instrument.state;
   const { id } = session.reading!;
@@ -30,7 +33,7 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
         {reply?.places.map((place) => (
           <li key={`${place.document}-${place.query}`}>
             <button class="plain" data-near-place={`${place.document}-${place.query}`} onClick={() => void openText(session, { ...place, kind, layer, head, view: shown })}>
-              {visible(place.text[0])}<b>{visible(place.text[1])}</b>{visible(place.text[2])}
+              {around(place.text[0])}<b>{visible(place.text[1])}</b>{around(place.text[2])}
             </button>
             <small>{place.likeness.toFixed(2)}</small>
           </li>

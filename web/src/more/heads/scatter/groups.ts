@@ -32,7 +32,9 @@ export function writeNumbers(picture: SVGElement, groups: Group[], points: (Poin
     const own = places.map((place) => points[place]).filter((point) => point !== null);
     if (!own.length) continue;
     const [x, y] = [0, 1].map((side) => own.reduce((sum, point) => sum + point[side], 0) / own.length);
-    picture.append(svg("text", { class: "sc-group", x, y: y + 6, "text-anchor": "middle" }, String(number)));
+    // A few points would be hidden under their own number: it stands beside them.
+    const aside = own.length < 4 && own.some((point) => Math.hypot(point[0] - x, point[1] - y) < 12) ? 14 : 0;
+    picture.append(svg("text", { class: "sc-group", x: x + aside, y: y + 6 - aside / 2, "text-anchor": "middle" }, String(number)));
   }
 }
 
