@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus.text.segments import Segment
-from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch
+from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch, drawn_rows
 from headscope.statistics.features.grid import grid_of, grids
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
@@ -24,24 +24,29 @@ def kept(request, corpus):
     segments = [Segment(n, n, *pair) for n, pair in enumerate(corpus[:9])]
     batch = next(text_batches(scope, segments, Settings(())))
     on = grids(scope, batch)
-    keeper = MapKeeper(on, Recorder(on, {}, rebuildable(scope)))
+    keeper = MapKeeper(on, Recorder(on, {}, rebuildable(scope)), share=0.5)
     scope.forward(batch.inputs.inputs, keeper, lazy=True)
     (kind,) = on
     return keeper, kind, on[kind]
 
 
-def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept, monkeypatch):
+def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept):
     keeper, kind, grid = kept
     look_up = Heaviest(grid, keeper.kept[kind], 3)
     row, query = np.nonzero(grid.query.valid.numpy())
     codes = look_up.codes(np.arange(8)[None], row[::3, None], query[::3, None]).ravel()
     keys, weights = look_up(codes)
+    again = look_up.together(codes)
+    np.testing.assert_array_equal(keys, again[0])
+    np.testing.assert_allclose(weights, again[1], atol=1e-6)
 
-    def together(self, call, own, row, head, query):
-        return self._rows_of_texts(call, own, row * self._queries + query, head)
 
-    monkeypatch.setattr(Heaviest, "_rows", together)
-    again = look_up(codes)
+def test_the_heaviest_keys_of_all_heads_are_the_same_looked_up_together(kept):
+    keeper, kind, grid = kept
+    look_up = Heaviest(grid, keeper.kept[kind], 3)
+    row, query = (at[::5] for at in np.nonzero(grid.query.valid.numpy()))
+    keys, weights = look_up.both(np.zeros(0, dtype=np.int64), row, query)
+    again = look_up.all_together(row, query)
     np.testing.assert_array_equal(keys, again[0])
     np.testing.assert_allclose(weights, again[1], atol=1e-6)
 
@@ -58,8 +63,8 @@ def test_places_of_one_layer_alone_are_looked_up(kept):
 
 def test_heads_are_as_far_apart_over_all_texts_at_once(kept):
     keeper, kind, grid = kept
-    ((_, heads, sums, rows),) = keeper.distances(0.5)
-    parts = list(_maps_of_batch(keeper.kept[kind], grid, len(heads), 0.5, 0))
+    ((_, heads, sums, rows),) = keeper.distances()
+    parts = list(_maps_of_batch(keeper.kept[kind], grid, len(heads), *drawn_rows(grid, 0.5, 0)))
     assert sum(part.shape[1] for part, _ in parts) == rows
     together = sum(divergences(part, lengths) for part, lengths in parts)
     np.testing.assert_allclose(together, sums, atol=1e-5 * rows)
@@ -84,8 +89,9 @@ def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, monkeypa
             torch.randint(0, most, (400,), generator=chance) for most in (3, 6, 200)
         )
         largest = torch.rand(400, generator=chance)
-        device.add_pairs(head, query, key, largest)
-        here.add_pairs(head.numpy(), query.numpy(), key.numpy(), largest.double().numpy())
+        codes = (head * 200 + query) * 200 + key
+        device.add_pairs(codes, largest)
+        here.add_pairs(codes.numpy(), largest.double().numpy())
     device.settle()
     for name in ("queries", "keys", "pairs", "together"):
         for of in ("codes", "count", "weight", "square"):

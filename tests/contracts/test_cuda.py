@@ -109,6 +109,29 @@ def test_the_fused_kernel_in_a_survey(family):
     np.testing.assert_allclose(tables[0]["value"], tables[1]["value"], atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_atlases(family):
+    """Measures, distances, the strongest places and profiles, by the kernels of whole rows."""
+    architecture, options = FAMILIES[family]
+    texts = [" ".join(TEXTS[n:] + TEXTS[:n]) for n in range(len(TEXTS))] * 3
+    one, two = [], []
+    for device, found in zip(DEVICES, (one, two), strict=True):
+        scope = tiny_scope(architecture, **options, hidden_size=64)
+        scope.model.to(device)
+        atlas = hs.atlas(scope, texts, top=5, progress=False)
+        found += [atlas.frame(name) for name in ("heads", "distances", "examples", "profiles")]
+    np.testing.assert_allclose(one[0]["value"], two[0]["value"], atol=2e-4, rtol=1e-3)
+    np.testing.assert_array_equal(one[0]["count"], two[0]["count"])
+    np.testing.assert_allclose(one[1]["distance"], two[1]["distance"], atol=1e-4)
+    by = ["layer", "head", "measure", "rank"]
+    values = [of[2].query("decile == -1").sort_values(by)["value"] for of in (one, two)]
+    np.testing.assert_allclose(*values, atol=1e-4)
+    by = ["layer", "head", "profile", "name"]
+    counts = [of[3].query("profile in ['offset', 'position']").set_index(by) for of in (one, two)]
+    apart = counts[0]["count"].sub(counts[1]["count"], fill_value=0).abs().sum()
+    assert apart <= 0.001 * counts[0]["count"].sum()  # two keys of equal weight may change places
+
+
 def test_edits_and_what_they_do(both):
     lines = []
     for scope in both:

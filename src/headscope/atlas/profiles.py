@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headscope.atlas.word_profiles import word_profiles, written
 from headscope.patterns.evidence import ERROR_RATE
 from headscope.statistics.places.counts import REACH, UNIT, Counts
-from headscope.statistics.significance import holm
+from headscope.statistics.significance import holm_clear
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
@@ -95,37 +95,34 @@ def _key_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     at = np.searchsorted(counts.chance.codes, token)
     # even attention chooses every key seen alike: `weight` sums those chances
     expected = (counts.chance.weight[at] * UNIT).astype(np.float64)
-    weight = counts.keys.mean
-    frame = _judged(head, "key_token", token, counts.keys.count, expected).assign(weight=weight)
-    return _most_telling(frame, "name", spelled)
+    columns = _columns(head, counts.keys.count, expected)
+    return _most_telling("key_token", {**columns, "name": token}, counts.keys.mean, spelled)
 
 
 def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     """Mean largest weight by the query's token, over that of all queries of the head."""
-    from scipy import stats
+    from scipy.special import stdtr
 
     table = counts.queries
     head, token = np.divmod(table.codes, counts.vocabulary)
     whole = np.bincount(head, table.weight * UNIT, counts.heads) / max(counts.total, 1)
     square = np.bincount(head, table.square * UNIT, counts.heads) / max(counts.total, 1)
     spread = np.sqrt(np.maximum(square - whole**2, 1e-12))
-    mean = table.mean
-    z = (mean - whole[head]) / (spread[head] / np.sqrt(table.count))
-    p = np.where(table.count >= MANY, stats.t.sf(z, np.maximum(table.count - 1, 1)), 1.0)
-    frame = pd.DataFrame(
-        {
-            "at": head,
-            "profile": "query_token",
-            "name": token,
-            "count": table.count,
-            "expected": whole[head],
-            "lift": mean / whole[head],
-            "p": p,
-            "clear": holm(p) <= ERROR_RATE,
-            "weight": mean,
-        }
-    )
-    return _most_telling(frame, "name", spelled)
+    mean, p = table.mean, np.ones(len(head))
+    many = np.flatnonzero(table.count >= MANY)
+    of, count = head[many], table.count[many]
+    z = (mean[many] - whole[of]) / (spread[of] / np.sqrt(count))
+    p[many] = stdtr(count - 1, -z)  # the upper tail of Student's t
+    columns: dict[str, Any] = {
+        "at": head,
+        "count": table.count,
+        "expected": whole[head],
+        "lift": mean / whole[head],
+        "p": p,
+        "clear": holm_clear(p, ERROR_RATE),
+        "name": token,
+    }
+    return _most_telling("query_token", columns, mean, spelled)
 
 
 def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
@@ -137,10 +134,8 @@ def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     chosen = counts.keys.count[np.searchsorted(counts.keys.codes, with_key)]
     apart = asked * chosen / max(counts.total, 1)
     expected = np.maximum(apart, _together(counts, query, key) * _preference(counts, key, chosen))
-    frame = _judged(head, "pair", query, table.count, expected)
-    frame = frame.assign(other=key, weight=table.mean)
-    frame = _most_telling(frame, "name", spelled)
-    return frame.assign(other=spelled(frame["other"].to_numpy(dtype=np.int64)))
+    columns = {**_columns(head, table.count, expected), "name": query, "other": key}
+    return _most_telling("pair", columns, table.mean, spelled)
 
 
 def _together(counts: Counts, query: Any, key: Any) -> NDArray[np.float64]:
@@ -164,35 +159,46 @@ def _judged(
     count: NDArray[np.int64],
     expected: NDArray[np.float64],
 ) -> pd.DataFrame:
-    from scipy import stats
-
-    p = stats.poisson.sf(count - 1, np.maximum(expected, 1e-12))
-    return pd.DataFrame(
-        {
-            "at": head,
-            "profile": profile,
-            "name": name,
-            "count": count,
-            "expected": expected,
-            "lift": count / np.maximum(expected, 1e-12),
-            "p": p,
-            # all heads and tokens were asked at once, those that are not listed too
-            "clear": holm(p) <= ERROR_RATE,
-        }
-    )
+    columns = _columns(head, count, expected)
+    return pd.DataFrame({"at": head, "profile": profile, "name": name, **columns})
 
 
-def _most_telling(frame: pd.DataFrame, column: str, spelled: Spelled) -> pd.DataFrame:
+def _columns(
+    head: NDArray[np.int64], count: NDArray[np.int64], expected: NDArray[np.float64]
+) -> dict[str, Any]:
+    """Counts beside what chance gives, and how likely chance gives as many."""
+    from scipy.special import pdtrc
+
+    at_least = np.maximum(expected, 1e-12)
+    p = np.where(count > 0, pdtrc(np.maximum(count - 1, 0), at_least), 1.0)
+    return {
+        "at": head,
+        "count": count,
+        "expected": expected,
+        "lift": count / at_least,
+        "p": p,
+        # all heads and tokens were asked at once, those that are not listed too
+        "clear": holm_clear(p, ERROR_RATE),
+    }
+
+
+def _most_telling(
+    profile: str, columns: dict[str, Any], weight: NDArray[np.float64], spelled: Spelled
+) -> pd.DataFrame:
     """Each head's most frequent rows and those of the least p, tokens spelled out."""
-    rows: Any = frame[frame["count"] >= LEAST]
-    frequent = rows.sort_values(["at", "count"], ascending=[True, False], kind="stable")
-    telling = rows.sort_values(["at", "p", "lift"], ascending=[True, True, False], kind="stable")
-    chosen = {*_first(frequent), *_first(telling)}
-    kept = rows.loc[sorted(chosen)].sort_values(
-        ["at", "p", "count"], ascending=[True, True, False], kind="stable"
-    )
-    return kept.assign(**{column: spelled(kept[column].to_numpy(dtype=np.int64))})
+    rows = np.flatnonzero(columns["count"] >= LEAST)
+    at, count, p, lift = (columns[name][rows] for name in ("at", "count", "p", "lift"))
+    frequent = _first(np.lexsort((-count, at)), at)
+    telling = _first(np.lexsort((-lift, p, at)), at)
+    chosen = np.union1d(frequent, telling)
+    kept = rows[chosen[np.lexsort((-count[chosen], p[chosen], at[chosen]))]]
+    frame = {name: of[kept] for name, of in columns.items()}
+    named = {name: spelled(frame[name]) for name in ("name", "other") if name in frame}
+    return pd.DataFrame({**frame, "profile": profile, **named, "weight": weight[kept]})
 
 
-def _first(ordered: Any) -> list[int]:
-    return ordered.groupby("at", sort=False).head(TOKENS // 2).index.tolist()
+def _first(order: NDArray[np.intp], at: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The first rows of every head, of rows in the order of their heads."""
+    heads = at[order]
+    place = np.arange(len(order)) - np.searchsorted(heads, heads)
+    return order[place < TOKENS // 2]

@@ -84,7 +84,9 @@ class MassPattern(Pattern):
 
     def _targets(self) -> PairFeature:
         return PairFeature(
-            f"{self.name}:targets", lambda g, q: self.aim(token_pairs_of(g, q)).float()
+            f"{self.name}:targets",
+            lambda g, q: self.aim(token_pairs_of(g, q)).float(),
+            is_share=True,
         )
 
     def aim(self, pairs: TokenPairs) -> Tensor:
@@ -105,4 +107,7 @@ def pool_features(pool: Relation) -> tuple[PairFeature, PairFeature]:
     def held(grid: Grid, queries: slice) -> Tensor:
         return pool(token_pairs_of(grid, queries)).float()
 
-    return PairFeature(f"{name}:mass", held), PairFeature(f"{name}:squares", held, squared=True)
+    return (
+        PairFeature(f"{name}:mass", held, is_share=True),
+        PairFeature(f"{name}:squares", held, squared=True, is_share=True),
+    )

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
-from headscope.statistics.features.feature import Feature, RowFeature
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of
+from headscope.statistics.features.feature import Feature, RankFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 
@@ -53,7 +53,7 @@ class RankPattern(Pattern):
         return replace(self, likeness=likeness)
 
     def features(self) -> tuple[Feature, ...]:
-        return (RowFeature(self.name, self._rows),)
+        return (RankFeature(self.name, self._rows, ranks=self._ranks),)
 
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
         assert self.pool is not None
@@ -82,6 +82,12 @@ class RankPattern(Pattern):
                 return self._correlated(weights, relation)
             grid.memo[key] = relation  # the same for every layer
         return self._correlated(weights, grid.memo[key])
+
+    def _ranks(self, grid: Grid) -> tuple[Tensor, Tensor]:
+        assert self.likeness is not None and self.pool is not None
+        queries = slice(0, grid.query.ids.shape[1])
+        pool = self.pool(token_pairs_of(grid, queries))
+        return centred_ranks(self.likeness(grid, queries), pool), pool
 
     def _correlated(self, weights: Tensor, relation: Relation | None) -> Tensor:
         if relation is None:

@@ -103,7 +103,7 @@ def blocks_of_pairs(grid: Grid) -> Iterator[TokenPairs]:
     """All queries of a grid, some at a time, so that no whole map of relations is needed."""
     length = grid.query.ids.shape[1]
     for start in range(0, length, SPAN):
-        yield TokenPairs(grid, slice(start, min(length, start + SPAN)))
+        yield token_pairs_of(grid, slice(start, min(length, start + SPAN)))
 
 
 def visible_keys(grid: Grid) -> Tensor:

@@ -15,3 +15,14 @@ def holm(p: Array) -> Array:
     corrected = np.empty(len(p))
     corrected[order] = np.minimum(1.0, stepped)
     return corrected
+
+
+def holm_clear(p: Array, rate: float) -> NDArray[np.bool_]:
+    """Whose p stays within the rate after Holm's correction: only those below it can, and only
+    they are put in order."""
+    low = np.flatnonzero(p <= rate)
+    order = low[np.argsort(p[low])]
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), len(p) - len(order), -1))
+    clear = np.zeros(len(p), dtype=bool)
+    clear[order] = stepped <= rate
+    return clear

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.linalg import vecdot, vector_norm
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs
-from headscope.statistics.features.feature import Feature, RowFeature
+from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of
+from headscope.statistics.features.feature import EvennessFeature, Feature
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.features.named import surprise
 from headscope.statistics.features.rows import Rows
@@ -29,7 +29,7 @@ class BagOfWords(Pattern):
     formula: ClassVar[str] = "mean over queries of m H / ln |S|, S the query's sentence"
 
     def features(self) -> tuple[Feature, ...]:
-        return (RowFeature(self.name, _rows, width=3),)
+        return (EvennessFeature(self.name, _rows, width=3, own=_own),)
 
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
         parts = [torch.stack(_sizes(pairs)) for pairs in blocks_of_pairs(grid)]
@@ -75,6 +75,12 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
     bend = (slopes - (total_surprise + c * total) ** 2 / choice).clamp(min=0)
     score = own_surprise + mass * mass.clamp(min=TINY).log()
     return torch.stack([score / norm, null / norm, factor * bend / norm**2], dim=-1)
+
+
+def _own(grid: Grid, queries: slice) -> Tensor:
+    """b tq s: visible keys of the query's own sentence."""
+    pairs = token_pairs_of(grid, queries)
+    return pairs.visible & pairs.same_segment
 
 
 def _of_own(values: Tensor, grid: Grid, queries: slice) -> Tensor:

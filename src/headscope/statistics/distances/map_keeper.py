@@ -24,15 +24,29 @@ Heads = tuple[tuple[int, int], ...]
 
 
 class MapKeeper:
-    """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot."""
+    """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot.
+
+    With a `share` below 1 so many of the rows, drawn by the seed, stand for all.
+    """
 
     def __init__(
-        self, grids: Mapping[Kind, Grid], recorder: Recorder, room: KeptScores | None = None
+        self,
+        grids: Mapping[Kind, Grid],
+        recorder: Recorder,
+        share: float = 1.0,
+        seed: int = 0,
+        room: KeptScores | None = None,
     ) -> None:
         self._grids = grids
         self._recorder = recorder
+        self._share, self._seed = share, seed
         self._room, self._count = room or KeptScores(), 0
         self.kept: dict[Kind, list[tuple[Call, Tensor | None]]] = {}
+        self._rows: dict[Kind, tuple[Tensor, Tensor]] = {}
+        for kind, grid in grids.items():
+            if kind != "cross" and 0 < share < 1 and grid.key.ids.is_cuda:
+                self._rows[kind] = drawn_rows(grid, share, seed)
+                recorder.keep_rows(kind, *self._rows[kind])
 
     def __call__(self, call: Call) -> Output | None:
         rebuilds = self._recorder.rebuilds(call)
@@ -42,13 +56,8 @@ class MapKeeper:
         self._count += 1
         return self._recorder(call)
 
-    def distances(
-        self, share: float = 1.0, seed: int = 0
-    ) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
-        """For each kind: its heads, the sums of divergences between them, the rows compared.
-
-        With a `share` below 1 so many of the rows, drawn by the seed, stand for all.
-        """
+    def distances(self) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
+        """For each kind: its heads, the sums of divergences between them, the rows compared."""
         for kind, kept in self.kept.items():
             if kind == "cross":
                 continue
@@ -60,21 +69,29 @@ class MapKeeper:
                 for head in range(count)
             )
             sums, compared = np.zeros((len(heads), len(heads))), 0
-            if grid.key.ids.is_cuda:
-                for part, lengths in _maps_of_batch(kept, grid, len(heads), share, seed):
-                    sums += divergences(part, lengths)
-                    compared += part.shape[1]
-                yield kind, heads, sums, compared
-                continue
-            for row, length in enumerate(grid.query.lengths.tolist()):
-                if share < 1:
-                    maps = _drawn_maps(kept, grid, row, length, share, seed)
-                else:
-                    maps = _maps(kept, grid, row, length, len(heads))
-                for part in maps:
-                    sums += divergences(part, length)
-                    compared += part.shape[1]
+            for part, lengths in self._maps(kind, kept, grid, len(heads)):
+                sums += divergences(part, lengths)
+                compared += part.shape[1]
             yield kind, heads, sums, compared
+
+    def _maps(
+        self, kind: Kind, kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int
+    ) -> Iterator[tuple[Tensor, int | Tensor]]:
+        """heads × some queries × keys, and how many keys they have."""
+        if grid.key.ids.is_cuda:
+            rows = self._rows.get(kind) or drawn_rows(grid, self._share, self._seed)
+            ready = self._recorder.kept_rows.pop(kind, [])
+            if len(ready) == len(kept):
+                yield torch.cat(ready), grid.key.lengths[rows[0]]
+            else:
+                yield from _maps_of_batch(kept, grid, heads, *rows)
+            return
+        for row, length in enumerate(grid.query.lengths.tolist()):
+            if self._share < 1:
+                maps = _drawn_maps(kept, grid, row, length, self._share, self._seed)
+            else:
+                maps = _maps(kept, grid, row, length, heads)
+            yield from ((part, length) for part in maps)
 
 
 def _drawn_maps(
@@ -96,18 +113,26 @@ def _drawn_maps(
         yield torch.cat(rows)
 
 
-def _maps_of_batch(
-    kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int, share: float, seed: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """heads × some queries × keys, and each query's keys: rows of all documents together, which a
-    GPU compares in a few large steps."""
-    length = grid.key.ids.shape[1]
-    queries = np.arange(length, dtype=np.int64)[None]
-    wanted = grid.query.valid.cpu().numpy()
+def drawn_rows(grid: Grid, share: float, seed: int) -> tuple[Tensor, Tensor]:
+    """Documents and queries of the rows of a batch that are compared."""
+    wanted = grid.real_queries
+    queries = np.arange(wanted.shape[1], dtype=np.int64)[None]
     if share < 1:
         wanted = wanted & (scrambled(grid.documents[:, None], queries, seed) < share)
     document, query = (torch.from_numpy(at).to(grid.key.ids.device) for at in np.nonzero(wanted))
-    span = max(1, MOST_GPU // (heads * length))
+    return document, query
+
+
+def _maps_of_batch(
+    kept: list[tuple[Call, Tensor | None]],
+    grid: Grid,
+    heads: int,
+    document: Tensor,
+    query: Tensor,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """heads × some queries × keys, and each query's keys: rows of all documents together, which a
+    GPU compares in a few large steps."""
+    span = max(1, MOST_GPU // (heads * grid.key.ids.shape[1]))
     for start in range(0, len(document), span):
         some = (document[start : start + span], query[start : start + span])
         rows = [rows_of_texts(call, own, grid, *some).transpose(0, 1) for call, own in kept]

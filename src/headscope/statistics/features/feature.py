@@ -42,6 +42,7 @@ class PairFeature:
     make: Callable[[Grid, slice], Tensor]  # (grid, queries) -> b|1 tq s
     squared: bool = False  # Σ_j α_ij² x_ij
     of_distance: int | None = None  # x_ij is |i − j| to this power, 1 or 2
+    is_share: bool = False  # x_ij is 0 or 1, a bit of what two tokens are to each other
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,21 @@ class RowFeature:
     make: Callable[[Tensor, Grid, slice], Tensor]  # (weights b h tq s, …) -> b h tq [width]
     width: int | None = None
     limit: int | None = None
+
+
+@dataclass(frozen=True)
+class RankFeature(RowFeature):
+    """A rank correlation of rows with a relation of tokens, in a form a kernel can make itself."""
+
+    ranks: Callable[[Grid], tuple[Tensor, Tensor]] | None = None
+    """-> the relation's ranks, centred, and the pool they are within, b t s."""
+
+
+@dataclass(frozen=True)
+class EvennessFeature(RowFeature):
+    """How evenly rows lie on the query's own part of the text, in a form a kernel can make."""
+
+    own: Callable[[Grid, slice], Tensor] | None = None  # -> b tq s bool
 
 
 Feature = KeyFeature | ValueFeature | PairFeature | RowFeature

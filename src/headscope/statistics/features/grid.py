@@ -101,6 +101,15 @@ class Grid:
         """Some text does not start at the first position."""
         return not self.all_keys_valid and bool((self.key.start > 0).any())
 
+    @cached_property
+    def real_queries(self) -> NDArray[np.bool_]:
+        """b t, in main memory: the queries that are tokens, told without waiting for a GPU where
+        the texts are at hand."""
+        if self.tokens is None or self.left_padded:
+            return self.query.valid.cpu().numpy()
+        lengths = np.array([len(text) for text in self.tokens])
+        return np.arange(self.query.ids.shape[1]) < lengths[:, None]
+
     def padded_right(self, full: bool) -> Grid:
         """Of a grid whose texts begin at the first position: whether all are as long as it is wide.
 

@@ -126,8 +126,8 @@ NAMED: dict[str, Feature] = {
         KeyFeature("sentence_b", lambda grid: grid.key.segments == 1, True),
         PairFeature("distance", _distance, of_distance=1),
         PairFeature("distance_squared", _distance_squared, of_distance=2),
-        PairFeature("same_token", same_token),
-        PairFeature("same_token_other", _same_token_other),
+        PairFeature("same_token", same_token, is_share=True),
+        PairFeature("same_token_other", _same_token_other, is_share=True),
     )
 }
 

@@ -8,7 +8,8 @@ with a smooth, quickly falling κ (the homogeneous kernels of Vedaldi & Zisserma
 that smoothed weights can have, κ(u − v) is a sum of a few products θ(u) θ(v), to a few
 millionths. So every weight becomes a vector of some fifteen numbers, √a θ_r(ln a), and the
 divergences of all pairs of heads are their inner products. The θ_r are the leading eigenfunctions
-of κ, evaluated as Chebyshev series in ln a.
+of κ, evaluated as Chebyshev series in ln a. A GPU, for which a logarithm is one instruction,
+computes the definition (`pair_divergence`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from headscope.statistics.kernels.fused import installed
 
 SMOOTHING = 0.001  # share of a row spread over all its keys, as the published code does
 TOLERANCE = 5e-6  # of a divergence, per unit of a + b
@@ -44,11 +47,21 @@ def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
         there = torch.arange(length, device=maps.device) < lengths[:, None]  # rows length
         smooth = maps.float() * (1 - SMOOTHING) + there * (SMOOTHING / lengths)[:, None]
     smooth = smooth.reshape(len(maps), -1)
+    if maps.is_cuda and installed():
+        from headscope.statistics.kernels.pair_divergence import mean_information
+
+        return _from_information(mean_information(smooth)).cpu().numpy()
     mass = smooth.sum(1, dtype=torch.float64)
     likeness = _likeness(smooth, length)
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
     return result.clamp_min(0).cpu().numpy()
+
+
+def _from_information(information: Tensor) -> Tensor:
+    """JS of all pairs from Σ m ln m of their means, the diagonal being that of each head."""
+    own = information.diagonal()
+    return ((own[:, None] + own[None, :]) / 2 - information).clamp_min(0)
 
 
 def row_divergence(a: Tensor, b: Tensor) -> Tensor:

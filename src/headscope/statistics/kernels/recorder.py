@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -15,7 +16,11 @@ from headscope.statistics.kernels import blocks
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.scores import can_rebuild
 
+if TYPE_CHECKING:
+    from headscope.statistics.kernels.row_tiles import Slots
+
 CanRebuild = Callable[[Call], bool]
+MOST_KEPT = 2**30  # weights of rows kept from a pass: 4 GB
 
 
 class Recorder:
@@ -35,6 +40,8 @@ class Recorder:
         self._values: dict[Kind, list[Tensor]] = {kind: [] for kind in grids}
         self._wide: dict[Kind, dict[str, list[Tensor]]] = {kind: {} for kind in grids}
         self._rows: dict[Kind, Rows] = {}
+        self._slots: dict[Kind, Slots] = {}  # rows whose weights a kernel is asked to keep
+        self.kept_rows: dict[Kind, list[Tensor]] = {}  # h n s of every call where it did
 
     def __call__(self, call: Call) -> Output | None:
         plan = self._plans.get(call.kind)
@@ -59,6 +66,18 @@ class Recorder:
         if plan is not None:
             self._keep(call, blocks.from_weights(call, plan, weights))
 
+    def keep_rows(self, kind: Kind, documents: Tensor, queries: Tensor) -> None:
+        """Ask for the weights of single rows (`kept_rows`), which a kernel may have at hand."""
+        from headscope.statistics.kernels.row_tiles import slots_of
+
+        self._slots[kind] = slots_of(self._plans[kind].grid, documents, queries)
+
+    def _keep_weights(self, kind: Kind, kept: Tensor) -> None:
+        every = self.kept_rows.setdefault(kind, [])
+        every.append(kept)
+        if len(every) * kept.numel() > MOST_KEPT:  # they are made again, some at a time
+            del self._slots[kind], self.kept_rows[kind]
+
     def rows(self, kind: Kind) -> Rows:
         """What was recorded of one kind of attention, all layers side by side."""
         if kind not in self._rows:
@@ -75,10 +94,16 @@ class Recorder:
 
     def _compute(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
         if self._fused is not False:
-            from headscope.statistics.kernels import fused
+            from headscope.statistics.kernels import fused, row_tiles
 
             if self._fused or fused.suits(call, plan):
                 return fused.from_scores(call, plan)
+            if row_tiles.suits(call, plan):
+                slots = self._slots.get(call.kind)
+                reduced, output, kept = row_tiles.from_scores(call, plan, slots)
+                if kept is not None:
+                    self._keep_weights(call.kind, kept)
+                return reduced, output
         return blocks.from_scores(call, plan)
 
     @property

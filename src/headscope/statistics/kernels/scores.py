@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.capture.softmax import attention_weights
+from headscope.capture.softmax import attention_weights, weights_of_scores
 from headscope.statistics.features.grid import Grid
 
 
@@ -38,6 +38,45 @@ def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> T
         visible=None if seen is None else seen[:, None],
         sinks=call.sinks,
     )
+
+
+def weights_of_texts(call: Call, grid: Grid, documents: slice) -> Tensor:
+    """b h t s in float32: all weights of some documents of a call, as fast as a GPU makes them.
+
+    Half precision is multiplied as it is, with sums in single precision: no number is rounded.
+    """
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    every = slice(0, call.q.shape[2])
+    plain = call.bias is None and call.softcap is None and call.sinks is None
+    if not (plain and _multiplies_halves(call.q)):
+        return block_weights(call, grid, documents, every)
+    q, k = call.q[documents], call.k[documents]
+    batch, heads, count, dim = q.shape
+    groups, keys = k.shape[1], k.shape[2]
+    grouped = q.reshape(batch * groups, heads // groups * count, dim)
+    turned = k.reshape(batch * groups, keys, dim).transpose(1, 2)
+    scores = torch.bmm(grouped, turned, out_dtype=torch.float32).mul_(call.scaling)
+    seen = visible(call, grid, documents, every)
+    shaped = scores.view(batch, heads, count, keys)
+    return weights_of_scores(shaped, visible=None if seen is None else seen[:, None])
+
+
+def output_of_texts(call: Call, weights: Tensor, documents: slice) -> Tensor:
+    """b t h d: what weights (b h t s) make of the values, in the precision of the values."""
+    assert call.v is not None
+    if not _multiplies_halves(call.v):
+        return block_output(call, weights, documents)
+    v = call.v[documents]
+    batch, heads, count, keys = weights.shape
+    groups = v.shape[1]
+    grouped = weights.to(v.dtype).view(batch, groups, heads // groups * count, keys)
+    return (grouped @ v).view(batch, heads, count, v.shape[-1]).transpose(1, 2)
+
+
+def _multiplies_halves(tensor: Tensor) -> bool:
+    """Whether torch multiplies such numbers with sums in single precision."""
+    known = hasattr(torch.ops.aten.bmm, "dtype")
+    return known and tensor.is_cuda and tensor.dtype in (torch.float16, torch.bfloat16)
 
 
 def row_weights(
@@ -72,13 +111,7 @@ def rows_of_texts(
     if weights is not None:
         return weights[documents, :, queries].float()
     assert call.q is not None and call.k is not None and call.scaling is not None
-    seen = grid.key.valid[documents]
-    if call.causal and call.kind != "cross":
-        place = queries[:, None] + grid.offset
-        key = torch.arange(seen.shape[1], device=seen.device)[None]
-        seen = seen & (key <= place)
-        if call.window is not None:
-            seen = seen & (place - key < call.window)
+    seen = _seen_by(call, grid, documents, queries)
     bias = call.bias
     if bias is not None:
         first = documents if bias.shape[0] > 1 else torch.zeros_like(documents)
@@ -93,6 +126,49 @@ def rows_of_texts(
         visible=seen[:, None, None],
         sinks=call.sinks,
     )[:, :, 0]
+
+
+def rows_of_heads(
+    call: Call,
+    weights: Tensor | None,
+    grid: Grid,
+    documents: Tensor,
+    heads: Tensor,
+    queries: Tensor,
+) -> Tensor:
+    """n s in float32: single rows, each of one document, head and query."""
+    if weights is not None:
+        return weights[documents, heads, queries].float()
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    if call.sinks is not None:
+        every = rows_of_texts(call, weights, grid, documents, queries)
+        return every[torch.arange(len(heads), device=heads.device), heads]
+    bias = call.bias
+    if bias is not None:
+        at = zip((documents, heads, queries), bias.shape, strict=False)
+        bias = bias[tuple(of if size > 1 else torch.zeros_like(of) for of, size in at)]
+        bias = bias[:, None, None]
+    group = call.q.shape[1] // call.k.shape[1]
+    return attention_weights(
+        call.q[documents, heads, queries][:, None, None].float(),
+        call.k[documents, heads // group][:, None].float(),
+        call.scaling,
+        softcap=call.softcap,
+        bias=bias,
+        visible=_seen_by(call, grid, documents, queries)[:, None, None],
+    )[:, 0, 0]
+
+
+def _seen_by(call: Call, grid: Grid, documents: Tensor, queries: Tensor) -> Tensor:
+    """n s bool: the keys that single queries see."""
+    seen = grid.key.valid[documents]
+    if call.causal and call.kind != "cross":
+        place = queries[:, None] + grid.offset
+        key = torch.arange(seen.shape[1], device=seen.device)[None]
+        seen = seen & (key <= place)
+        if call.window is not None:
+            seen = seen & (place - key < call.window)
+    return seen
 
 
 def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:

@@ -32,16 +32,16 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
         counts.offsets += found.view(heads, -1).cpu().numpy()
     _count_along(counts, (torch.ones_like(largest), largest, focused), valid)
     key_ids = grid.key.ids[:, None].expand(batch, heads, -1).gather(2, key)
-    query_ids = grid.query.ids[:, None].expand(batch, heads, length)
-    every = tuple(of[counted] for of in (head, query_ids, key_ids, largest))
+    codes = (head * counts.vocabulary + grid.query.ids[:, None]) * counts.vocabulary + key_ids
+    if not grid.all_keys_valid or not grid.same:
+        codes, largest = codes[counted], largest[counted]
     if key.is_cuda:
-        counts.on_device(key.device).add_pairs(*every)
+        counts.on_device(key.device).add_pairs(codes.flatten(), largest.flatten())
     else:
-        numbers = [of.numpy() for of in every]
-        counts.add_pairs(numbers[0], numbers[1], numbers[2], numbers[3].astype(np.float64))
-    lengths = valid.sum(1).tolist()
-    counts.total += sum(lengths)
-    _count_chance(counts, grid, lengths, grid.key.ids.cpu())
+        weights = largest.flatten().numpy().astype(np.float64)
+        counts.add_pairs(codes.flatten().numpy(), weights)
+    counts.total += int(grid.real_queries.sum())
+    _count_chance(counts, grid)
 
 
 def _count_along(counts: Counts, every: Sequence[Tensor], valid: Tensor) -> None:
@@ -63,22 +63,27 @@ def _focus(rows: Rows, grid: Grid) -> Tensor:
     return torch.nan_to_num(Focus().row_values(rows, grid), nan=0.0)
 
 
-def _count_chance(counts: Counts, grid: Grid, lengths: list[int], ids: Tensor) -> None:
+def _count_chance(counts: Counts, grid: Grid) -> None:
     """What even attention would choose."""
-    found: list[NDArray[np.int64]] = []
-    chances: list[NDArray[np.float64]] = []
-    for row, (n, keys) in enumerate(zip(lengths, grid.key.lengths.tolist(), strict=True)):
-        found.append(ids[row, :keys].numpy())
-        if not grid.same:
-            chances.append(np.full(keys, n / max(keys, 1)))
-            continue
-        chances.append(_chance_of_keys(n, grid.causal))
-        counts.expected_offsets += _chance_of_offsets(n, grid.causal)
-    counts.chance.add(np.concatenate(found), np.concatenate(chances))
+    lengths = grid.real_queries.sum(1)
+    keys = lengths if grid.same else grid.key.lengths.cpu().numpy()
+    ids = grid.key.ids.cpu().numpy()
+    found = ids[np.arange(ids.shape[1]) < keys[:, None]]  # text after text
+    if not grid.same:
+        chances = np.repeat(lengths / np.maximum(keys, 1), keys)
+    elif grid.causal:
+        chances = np.concatenate([_chance_of_keys(n, True) for n in lengths.tolist()])
+    else:
+        chances = np.ones(len(found))
+    counts.chance.add(found, chances)
+    if grid.same:
+        for n, texts in zip(*np.unique(lengths, return_counts=True), strict=True):
+            counts.expected_offsets += texts * _chance_of_offsets(int(n), grid.causal)
     if grid.key.ids.is_cuda:
         counts.on_device(grid.key.ids.device).add_together(grid)
     else:
-        _count_together(counts, grid, lengths, found)
+        of_texts = np.split(found, np.cumsum(keys)[:-1])
+        _count_together(counts, grid, lengths.tolist(), of_texts)
 
 
 def _count_together(

@@ -48,9 +48,16 @@ class CountTable:
 
     def add(self, codes: Ints, weights: Floats) -> None:
         """Count every code once with its weight."""
-        self.add_counted(
-            codes, np.ones(len(codes), dtype=np.int64), whole(weights), whole(weights**2)
-        )
+        units, squares = whole(weights), whole(weights**2)
+        most = max(int(units.sum()), int(squares.sum()))
+        if len(codes) and int(codes.max()) < len(codes) and most < 2**53:
+            # few codes, each often, need no sorting; so small sums of doubles are exact
+            count = np.bincount(codes)
+            there = np.flatnonzero(count)
+            sums = [np.bincount(codes, of)[there].astype(np.int64) for of in (units, squares)]
+            self.add_counted(there, count[there], sums[0], sums[1])
+        else:
+            self.add_counted(codes, np.ones(len(codes), dtype=np.int64), units, squares)
 
     def add_counted(self, codes: Ints, count: Ints, weight: Ints, square: Ints) -> None:
         if not len(codes):
@@ -121,10 +128,10 @@ class Counts:
             there, self._there = self._there, None
             there.settle()
 
-    def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
+    def add_pairs(self, codes: Ints, largest: Floats) -> None:
         """Count queries by head, query token and the token attended to most."""
         found = CountTable()
-        found.add((heads * self.vocabulary + query) * self.vocabulary + key, largest)
+        found.add(codes, largest)
         head_and_query, of_key = np.divmod(found.codes, self.vocabulary)
         self.queries.add_counted(head_and_query, found.count, found.weight, found.square)
         with_key = head_and_query // self.vocabulary * self.vocabulary + of_key

@@ -112,7 +112,7 @@ def _drawn(places: Places, grid: Grid) -> tuple[Floats, Ints, Ints]:
     queries = np.arange(grid.query.ids.shape[1], dtype=np.int64)
     order = scrambled(grid.documents[:, None], queries[None], settings.seed)
     worst = min(float(places.drawn.order[-1]), settings.horizon.drawn(grid.kind))
-    row, query = np.nonzero(grid.query.valid.cpu().numpy() & (order <= worst))
+    row, query = np.nonzero(grid.real_queries & (order <= worst))
     if len(row) > settings.sample:
         best = np.argsort(order[row, query], kind="stable")[: settings.sample]
         row, query = row[best], query[best]
@@ -134,8 +134,7 @@ def _look_up(
     settings, heads = places.settings, places.histogram.shape[0]
     (at, of_strongest, its_query), (order, row, query) = strongest, drawn
     codes = look_up.codes(at[0], of_strongest, its_query)
-    of_drawn = look_up.codes(np.arange(heads)[None], row[:, None], query[:, None])  # n H
-    keys, weights = look_up(np.concatenate([codes, of_drawn.ravel()]))
+    keys, weights = look_up.both(codes, row, query)
     places.top.keys[at], places.top.weights[at] = keys[: len(codes)], weights[: len(codes)]
     if not len(row):
         return

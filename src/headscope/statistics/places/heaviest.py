@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.statistics.features.grid import Grid
-from headscope.statistics.kernels.scores import block_weights, rows_of_texts
+from headscope.statistics.kernels.scores import block_weights, rows_of_heads, rows_of_texts
 
 BLOCK = 128  # queries made together on a processor
 MOST = 2**26  # keys' numbers held at once on a GPU: 256 MB
@@ -32,6 +32,8 @@ class Heaviest:
 
     def __call__(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """n × count keys and their weights, heaviest first; -1 and 0 where there are fewer."""
+        if self._grid.key.ids.is_cuda:
+            return self.together(codes)
         wanted, place = np.unique(codes, return_inverse=True)
         place_in_text, head = np.divmod(wanted, self._heads)
         row, query = np.divmod(place_in_text, self._queries)
@@ -47,6 +49,66 @@ class Heaviest:
             first += call.heads
         return keys[place.ravel()], weights[place.ravel()]
 
+    def both(
+        self, codes: NDArray[np.int64], row: NDArray[np.int64], query: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Rows named by their codes, and after them places for every head."""
+        if not self._grid.key.ids.is_cuda:
+            of_all = self.codes(np.arange(self._heads)[None], row[:, None], query[:, None])  # n H
+            return self(np.concatenate([codes, of_all.ravel()]))
+        one, other = self.together(codes), self.all_together(row, query)
+        return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+
+    def all_together(
+        self, row: NDArray[np.int64], query: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Place after place and head after head, made in a few steps."""
+        if not len(row):
+            return self.together(row)
+        at = torch.from_numpy(np.stack([row, query])).to(self._grid.key.ids.device)
+        widest = max(_width(call) * call.heads for call, _ in self._kept)
+        span = max(1, MOST // (self._grid.key.ids.shape[1] * max(widest, self._heads)))
+        found: list[Tensor] = []
+        for start in range(0, len(row), span):
+            some = at[:, start : start + span]
+            made = [rows_of_texts(call, own, self._grid, *some) for call, own in self._kept]
+            found.append(torch.cat(made, dim=1).flatten(0, 1))
+        return self._padded(*heaviest(torch.cat(found), self._count))
+
+    def together(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The same with all rows of a layer in a few steps, and one copy to main memory."""
+        if not len(codes):
+            return np.zeros((0, self._count), np.int32), np.zeros((0, self._count), np.float32)
+        ends = np.cumsum([call.heads for call, _ in self._kept])
+        layer = np.searchsorted(ends, codes % self._heads, side="right")
+        order = np.argsort(layer, kind="stable")  # layer by layer
+        place_in_text, head = np.divmod(codes[order], self._heads)
+        row, query = np.divmod(place_in_text, self._queries)
+        at = torch.from_numpy(np.stack([row, head, query])).to(self._grid.key.ids.device)
+        stops = np.searchsorted(layer[order], np.arange(len(ends) + 1))
+        found: list[Tensor] = []
+        for number, (call, own) in enumerate(self._kept):
+            first = int(ends[number]) - call.heads
+            span = max(1, MOST // (self._grid.key.ids.shape[1] * _width(call)))
+            for start in range(stops[number], stops[number + 1], span):
+                some = at[:, start : min(start + span, stops[number + 1])]
+                found.append(
+                    rows_of_heads(call, own, self._grid, some[0], some[1] - first, some[2])
+                )
+        keys, weights = heaviest(torch.cat(found), self._count)
+        keys, weights = self._padded(keys, weights)
+        back = np.argsort(order)
+        return keys[back], weights[back]
+
+    def _padded(
+        self, keys: NDArray[np.int32], weights: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """With places for as many keys as are asked for, where texts have fewer."""
+        wide = ((0, 0), (0, self._count - keys.shape[1]))
+        if not wide[1][1]:
+            return keys, weights
+        return np.pad(keys, wide, constant_values=-1), np.pad(weights, wide)
+
     def _rows(
         self,
         call: Call,
@@ -56,9 +118,6 @@ class Heaviest:
         query: NDArray[np.int64],
     ) -> Iterator[tuple[slice, Tensor]]:
         """Some of the rows asked for, and their weights, n s."""
-        if self._grid.key.ids.is_cuda:
-            yield from self._rows_of_texts(call, own, row * self._queries + query, head)
-            return
         # whole blocks of queries, whoever is asked for: a product's last bit depends on its shape,
         # and what is asked for on what came before, which is not the same for every worker
         blocks = -(-self._queries // BLOCK)
@@ -73,22 +132,12 @@ class Heaviest:
             made = block_weights(call, self._grid, one, queries) if made is None else made.float()
             yield some, made[0, torch.from_numpy(head[some]), torch.from_numpy(query[some] - first)]
 
-    def _rows_of_texts(
-        self, call: Call, own: Tensor | None, place: NDArray[np.int64], head: NDArray[np.int64]
-    ) -> Iterator[tuple[slice, Tensor]]:
-        """The same on a GPU: all heads of many places in one step, then the heads asked for."""
-        device = self._grid.key.ids.device
-        wanted, which = np.unique(place, return_inverse=True)  # in order, as `place` is
-        width = call.heads if call.k is None else max(call.heads, call.k.shape[1] * call.k.shape[3])
-        span = max(1, MOST // (self._grid.key.ids.shape[1] * width))
-        for start in range(0, len(wanted), span):
-            first, end = np.searchsorted(which, [start, start + span])
-            row, query = np.divmod(wanted[start : start + span], self._queries)
-            at = torch.from_numpy(np.stack([row, query])).to(device)
-            made = rows_of_texts(call, own, self._grid, at[0], at[1])  # r h s
-            some = slice(int(first), int(end))
-            chosen = torch.from_numpy(np.stack([which[some] - start, head[some]])).to(device)
-            yield some, made[chosen[0], chosen[1]]
+
+def _width(call: Call) -> int:
+    """Numbers of a row that are held for each key."""
+    if call.k is None:
+        return 1
+    return call.k.shape[3] * (call.heads if call.sinks is not None else 1)
 
 
 def heaviest(rows: Tensor, count: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from torch import Tensor
 
@@ -23,6 +24,7 @@ from headscope.statistics.places.gather import gather
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.statistic import Source, Statistic
 from headscope.statistics.survey.batch_values import FiniteCheck, Measured, add_values, features_for
+from headscope.statistics.survey.beside import beside
 from headscope.statistics.survey.feeding.laid_out import laid_out
 from headscope.statistics.survey.feeding.packed import Packed, Read
 from headscope.statistics.survey.tally import Tally
@@ -102,18 +104,33 @@ class Late:
     """The batch that was given to the device last, to be added up when the next one has been."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[FiniteCheck, list[Measured], Tally]] = []
+        self._waiting: Waiting | None = None
 
-    def put(self, check: FiniteCheck, measured: list[Measured], tally: Tally) -> None:
+    def put(self, waiting: Waiting) -> None:
         self.add_up()
-        self._waiting = [(check, measured, tally)]
+        self._waiting = waiting
 
     def add_up(self) -> None:
-        for check, every, tally in self._waiting:
-            check()
-            for measured in every:
-                measured.into(tally)
-        self._waiting = []
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            waiting.add_up()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a batch adds to a tally, which its device may still be computing."""
+
+    check: FiniteCheck
+    measured: list[Measured]
+    tally: Tally
+    of_maps: Callable[[], None] | None = None  # what is made of whole maps
+
+    def add_up(self) -> None:
+        self.check()
+        for measured in self.measured:
+            measured.into(self.tally)
+        if self.of_maps is not None:
+            self.of_maps()
 
 
 def read_batches(
@@ -132,6 +149,7 @@ def read_batches(
     is_read = bool(chosen) or settings.distances
     # both try the model, which is done before it is read
     can_rebuild, _ = rebuildable(scope), scope.kinds
+    share = 1.0 if settings.places is None else settings.places.compared
     relay, room = _Relay(), KeptScores()
     with scope.passes(relay if is_read else None, lazy=True) as run:
         for batch in texts:
@@ -140,15 +158,22 @@ def read_batches(
                 wanted = features_for(chosen, on, settings.places)
                 recorder = Recorder(on, wanted, can_rebuild, settings.fused)
                 needs_maps = settings.distances or settings.places is not None
-                keeper = MapKeeper(on, recorder, room) if needs_maps else None
+                keeper = None
+                if needs_maps:
+                    keeper = MapKeeper(on, recorder, share, settings.seed, room)
                 relay.sink = keeper or recorder
                 with padding_known(not batch.full if isinstance(batch, Packed) else None):
                     run(inputs)
                 measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
-                late.put(FiniteCheck(*recorder.lost), measured, tally)
+                of_maps = None
                 if keeper is not None:
-                    late.add_up()
-                    _from_maps(scope, batch, recorder, keeper, on, settings, tally)
+                    of_maps = beside(
+                        scope.device,
+                        partial(_from_maps, scope, batch, recorder, keeper, on, settings, tally),
+                    )
+                late.put(Waiting(FiniteCheck(*recorder.lost), measured, tally, of_maps))
+                if keeper is not None and scope.device.type == "cpu":
+                    late.add_up()  # nothing is gained by waiting, and maps take memory
             tally.add_read(batch.read if isinstance(batch, Packed) else Read.of(batch.tokens))
 
 
@@ -163,8 +188,7 @@ def _from_maps(
 ) -> None:
     """What is made of whole maps: distances between heads, and places."""
     if settings.distances:
-        share = 1.0 if settings.places is None else settings.places.compared
-        for kind, heads, sums, rows in keeper.distances(share, settings.seed):
+        for kind, heads, sums, rows in keeper.distances():
             tally.add_distances(kind, heads, sums, rows)
     if settings.places is not None:
         assert isinstance(batch, TextBatch)

@@ -1,0 +1,215 @@
+"""Row features and output of a call by the GPU kernel of whole rows, where it applies."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.statistics.features.feature import EvennessFeature, RankFeature
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.kernels.blocks import Reduced
+from headscope.statistics.kernels.fused import installed
+from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.scores import output_of_texts, weights_of_texts
+
+BITS = 30  # features of keys, or of pairs of tokens: bits of a number, less the last two
+OWN = 30  # the bit of keys in the query's own part of the text
+NO_RANK = -32768  # of a key outside a relation's pool
+MOST_KEYS = 512  # of a row that fits into a tile
+MOST_HELD = 2**28  # weights held to be ranked: 1 GB
+ROWS = ("entropy", "largest", "strongest_key", "self", "previous", "next")
+PAIRS = ("distance", "distance_squared")
+
+
+@dataclass(frozen=True)
+class RowTile:
+    """How the kernel cuts its work."""
+
+    queries: int
+    warps: int
+    stages: int = 1
+
+
+def suits(call: Call, plan: Plan) -> bool:
+    """Whether the kernel can compute all that is wanted of this call."""
+    assert call.q is not None and call.k is not None and call.v is not None
+    if not (call.q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1") or not installed():
+        return False
+    makes = {feature.make for feature in plan.pairs}
+    return (
+        call.window is None
+        and call.kind != "cross"
+        and plan.grid.offset == 0
+        and 16 <= call.k.shape[2] <= MOST_KEYS
+        and not plan.values
+        and len(plan.keys) <= BITS
+        and len(plan.pairs) <= BITS
+        and all(feature.is_share for feature in plan.keys)
+        and all(feature.is_share or feature.name in PAIRS for feature in plan.pairs)
+        and all(feature.is_share and feature.make in makes for feature in plan.squares)
+        and all(isinstance(f, RankFeature) or f.name in ROWS for f in plan.rows)
+        and sum(isinstance(f, RankFeature) for f in plan.rows) <= 2
+        and all(isinstance(f, EvennessFeature) for f in plan.wide)
+        and len(plan.wide) <= 1
+    )
+
+
+def tile_for(keys: int) -> RowTile:
+    """A thread sorts few weights with its neighbours'; an H200 chose the numbers."""
+    return RowTile(queries=max(1, 512 // _power_of_two(keys)), warps=4)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Rows of a batch whose weights are kept as they are."""
+
+    places: Tensor  # b t int32: a row's number, -1 where it is not kept
+    count: int
+
+
+def slots_of(grid: Grid, documents: Tensor, queries: Tensor) -> Slots:
+    """A slot for each of some rows, in their order."""
+    places = torch.full(grid.query.ids.shape, -1, dtype=torch.int32, device=documents.device)
+    numbers = torch.arange(len(documents), dtype=torch.int32, device=documents.device)
+    places[documents, queries] = numbers
+    return Slots(places, len(documents))
+
+
+def from_scores(
+    call: Call, plan: Plan, slots: Slots | None = None, tile: RowTile | None = None
+) -> tuple[Reduced, Tensor, Tensor | None]:
+    """Row features, output (b t h d), and the weights of kept rows (h n s) in float32."""
+    assert call.q is not None and call.v is not None
+    batch, heads, queries, dim = call.q.shape
+    keys = plan.grid.key.ids.shape[1]
+    layout = _layout(plan)
+    output = call.v.new_empty(batch, queries, heads, dim)
+    reduced = Reduced(plan, batch, heads, queries)
+    kept = None if slots is None else output.new_empty(heads, slots.count, keys, dtype=torch.float)
+    span = min(batch, max(1, MOST_HELD // (heads * queries * keys)))
+    for start in range(0, batch, span):
+        some = slice(start, start + span)
+        weights = weights_of_texts(call, plan.grid, some)
+        output[some] = output_of_texts(call, weights, some)
+        rows = reduced.values[some]
+        wide = next((of[some] for of in reduced.wide.values()), rows)
+        of_batch = layout.part(some, None if slots is None else slots.places)
+        into = _Into(rows, wide, kept)
+        _reduce(call, plan, weights, of_batch, into, tile or tile_for(keys))
+    return reduced, output, kept
+
+
+@dataclass(frozen=True)
+class _Into:
+    """Where the kernel writes."""
+
+    rows: Tensor  # b h F t
+    wide: Tensor  # b h t 3
+    kept: Tensor | None  # h n s
+
+
+def _reduce(
+    call: Call, plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile
+) -> None:
+    from headscope.statistics.kernels.row_features import reduce_rows
+
+    rows, kept = into.rows, into.kept
+    batch, heads, _, queries = rows.shape
+    keys = weights.shape[3]
+    place = {name: number for number, name in enumerate(plan.names)}
+    bit_of = {feature.make: number for number, feature in enumerate(plan.pairs)}
+    ranked = [place[f.name] for f in plan.rows if isinstance(f, RankFeature)]
+    reduce_rows[((queries + tile.queries - 1) // tile.queries, batch * heads)](
+        weights, layout.marks, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
+        rows, into.wide, rows if kept is None else kept,
+        rows.stride(0), rows.stride(1), rows.stride(2),
+        heads, queries, keys, 0 if kept is None else kept.shape[1],
+        FEATURES=len(plan.keys), PAIRS=len(plan.pairs),
+        NOT_BITS=sum(1 << n for n, feature in enumerate(plan.pairs) if not feature.is_share),
+        SQUARES=len(plan.squares),
+        SQUARE_BITS=sum(bit_of[f.make] << (5 * n) for n, f in enumerate(plan.squares)),
+        ENTROPY=place.get("entropy", -1), LARGEST=place.get("largest", -1),
+        STRONGEST=place.get("strongest_key", -1),
+        SELF=place.get("self", -1), PREVIOUS=place.get("previous", -1),
+        NEXT=place.get("next", -1),
+        DISTANCE=place.get("distance", -1), DISTANCE_SQUARED=place.get("distance_squared", -1),
+        EVENNESS=bool(plan.wide),
+        RANK=ranked[0] if ranked else -1, SECOND_RANK=ranked[1] if ranked[1:] else -1,
+        KEPT=kept is not None, CAUSAL=call.causal,
+        BLOCK_M=tile.queries, BLOCK_N=_power_of_two(keys),
+        num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What the kernel reads of a batch's tokens; made once and used by every layer."""
+
+    marks: Tensor  # b s int32: what a key is, a feature each
+    bits: Tensor  # b t s int32: what two tokens are to each other, a feature each
+    ranks: Tensor  # b t s int32: doubled ranks of two relations, 16 bits each
+    first: Tensor  # b int32: the first real key
+    end: Tensor  # b int32: the place after the last real key
+    slots: Tensor  # b t int32: the number of a row that is kept, else -1
+
+    def part(self, some: slice, slots: Tensor | None) -> _Layout:
+        """Of some documents."""
+        held = self.slots if slots is None else slots
+        every = (self.marks, self.bits, self.ranks, self.first, self.end, held)
+        return _Layout(*(tensor[some] for tensor in every))
+
+
+_layouts: WeakKeyDictionary[Plan, _Layout] = WeakKeyDictionary()
+
+
+def _layout(plan: Plan) -> _Layout:
+    if plan not in _layouts:
+        _layouts[plan] = _make_layout(plan)
+    return _layouts[plan]
+
+
+def _make_layout(plan: Plan) -> _Layout:
+    grid = plan.grid
+    marks = torch.zeros(grid.key.ids.shape, dtype=torch.int32, device=grid.key.ids.device)
+    for number, feature in enumerate(plan.keys):
+        marks += feature.make(grid).to(torch.int32) << number
+    first = grid.key.start.to(torch.int32)
+    end = (first + grid.key.lengths).to(torch.int32)
+    return _Layout(marks, _bits(plan), _ranks(plan), first, end, first)
+
+
+def _bits(plan: Plan) -> Tensor:
+    grid = plan.grid
+    shape = (*grid.query.ids.shape, grid.key.ids.shape[1])
+    every = slice(0, shape[1])
+    bits = torch.zeros(shape, dtype=torch.int32, device=grid.key.ids.device)
+    for number, feature in enumerate(plan.pairs):
+        if feature.is_share:
+            bits += feature.make(grid, every).to(torch.int32) << number
+    for feature in plan.wide:
+        assert isinstance(feature, EvennessFeature) and feature.own is not None
+        bits += feature.own(grid, every).to(torch.int32) << OWN
+    return bits
+
+
+def _ranks(plan: Plan) -> Tensor:
+    grid = plan.grid
+    found: list[Tensor] = []
+    for feature in plan.rows:
+        if isinstance(feature, RankFeature):
+            assert feature.ranks is not None
+            ranks, pool = feature.ranks(grid)
+            found.append(torch.where(pool, ranks * 2, NO_RANK).to(torch.int32))
+    if not found:
+        return grid.key.ids
+    second = found[1] if found[1:] else found[0]
+    return (found[0] & 0xFFFF) | (second << 16)
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()
