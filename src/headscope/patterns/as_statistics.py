@@ -19,7 +19,7 @@ from headscope.measures import Measure
 from headscope.patterns.known import pattern_named, patterns
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.rank_correlation import RankPattern
-from headscope.statistics.features.feature import Feature
+from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Statistic
@@ -60,7 +60,11 @@ class PatternMeasure(Statistic):
         )
 
     def features(self) -> tuple[str | Feature, ...]:
-        return self.pattern.features()
+        """Squared weights tell how far deals of the weights vary, and nothing else needs them."""
+        needed = self.pattern.features()
+        if self.part == "variance":
+            return needed
+        return tuple(f for f in needed if not (isinstance(f, PairFeature) and f.squared))
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
         key = (self.pattern.name, "scores")  # five parts ask for the same ones

@@ -46,14 +46,17 @@ class MassPattern(Pattern):
         # aimed·(choice−aimed)/choice/(choice−1) × their spread about the mean
         factor = torch.where(asked, share * (choice - aimed) / (choice - 1).clamp(min=1), 0.0)
         in_pool = rows[mass.name].double()
-        spread = (rows[squares.name].double() - in_pool**2 / choice.clamp(min=1)[:, None]).clamp(0)
         n = count[:, None]  # 0 / 0 is the nan of an undefined document
         uniform = torch.where(asked, aimed / seen.clamp(min=1), 0.0).sum(1, keepdim=True) / n
+        variance = torch.full_like(in_pool[..., 0], torch.nan)
+        if squares.name in rows:
+            spread = rows[squares.name].double() - in_pool**2 / choice.clamp(min=1)[:, None]
+            variance = (spread.clamp(0) * factor[:, None]).sum(2) / n**2
         return Scores(
             score=(rows[self._targets().name].double() * asked[:, None]).sum(2) / n,
             uniform=uniform.expand(in_pool.shape[:2]),
             null=(in_pool * share[:, None]).sum(2) / n,
-            variance=(spread * factor[:, None]).sum(2) / n**2,
+            variance=variance,
         )
 
     def rows_and_keys(self, grid: Grid) -> tuple[Tensor, Tensor]:

@@ -45,6 +45,7 @@ def reading_values(part: Part) -> Values:
             measure.computed_by
             for measure in every().values()
             if measure.of_one_text and isinstance(measure.computed_by, Statistic)
+            if not measure.name.endswith(":variance")  # of tests over many texts
         ]
         _known[part] = MappingProxyType(measure_part(part, chosen))
     return _known[part]

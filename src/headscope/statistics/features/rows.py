@@ -44,6 +44,9 @@ class Rows:
             return self._wide[name]
         return self._values[:, :, self._place[name]]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._wide or name in self._place
+
     def mean(self, name: str, queries: str | Tensor = "all") -> Tensor:
         """b H float64: the feature's mean over some queries; nan where there are none.
 
