@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from headscope.patterns import measures as pattern_measures
 from headscope.patterns import quick_labels
 from headscope.patterns.labels import quick_table, why_not_scored
 from headscope.reading import LayerAttention
+from headscope.reading.collecting.interrupting import Interrupted, interruptible
 from headscope.statistics.of_reading import reading_values
 from headscope.text.tokens import Tokens
 from headscope.views.numbers.table import table_of
@@ -89,6 +92,23 @@ def test_a_text_of_thousands_of_tokens_is_labelled_without_whole_maps(tiny_llama
         quick_labels(lean).columns.tolist()
         == quick_labels(tiny_llama.read("a cat")).columns.tolist()
     )
+
+
+def test_measuring_ends_when_it_is_called_off(tiny_llama, monkeypatch):
+    part = tiny_llama.read("the cat sat on the mat " * 9, keep=("q", "k"), truncate=True).part()
+    called_off, own, made = threading.Event(), LayerAttention.scores_on, []
+
+    def counted(self, device, queries, keys):
+        made.append(queries)
+        called_off.set()
+        return own(self, device, queries, keys)
+
+    monkeypatch.setattr(LayerAttention, "scores_on", counted)
+    monkeypatch.setattr("headscope.statistics.kernels.of_layers.MOST", 512)
+    with interruptible(called_off), pytest.raises(Interrupted):
+        reading_values(part)
+    assert len(made) == 1
+    assert reading_values(part)  # and it can be asked again
 
 
 def test_patterns_that_were_not_measured_are_said_not_to_have_been():
