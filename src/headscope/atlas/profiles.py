@@ -188,13 +188,29 @@ def _most_telling(
     """Each head's most frequent rows and those of the least p, tokens spelled out."""
     rows = np.flatnonzero(columns["count"] >= LEAST)
     at, count, p, lift = (columns[name][rows] for name in ("at", "count", "p", "lift"))
-    frequent = _first(np.lexsort((-count, at)), at)
-    telling = _first(np.lexsort((-lift, p, at)), at)
+    often, rare = _lowest(-count, at), _lowest(p, at)
+    frequent = _first(often[np.lexsort((-count[often], at[often]))], at)
+    telling = _first(rare[np.lexsort((-lift[rare], p[rare], at[rare]))], at)
     chosen = np.union1d(frequent, telling)
     kept = rows[chosen[np.lexsort((-count[chosen], p[chosen], at[chosen]))]]
     frame = {name: of[kept] for name, of in columns.items()}
     named = {name: spelled(frame[name]) for name in ("name", "other") if name in frame}
     return pd.DataFrame({**frame, "profile": profile, **named, "weight": weight[kept]})
+
+
+def _lowest(values: NDArray[Any], at: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Rows that can be among the first of their head (in whose order they stand) by a value; those
+    of equal value all: only so few need be put in order."""
+    found: list[NDArray[np.intp]] = []
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    for start, end in zip(starts, np.append(starts, len(at))[1:], strict=True):
+        of_head = values[start:end]
+        if len(of_head) > TOKENS // 2:
+            last = np.partition(of_head, TOKENS // 2 - 1)[TOKENS // 2 - 1]
+            found.append(start + np.flatnonzero(of_head <= last))
+        else:
+            found.append(np.arange(start, end))
+    return np.concatenate(found) if found else starts
 
 
 def _first(order: NDArray[np.intp], at: NDArray[np.int64]) -> NDArray[np.intp]:
