@@ -44,7 +44,11 @@ class DeviceTable:
         self.codes, self.sums = self.codes[kept], self.sums[:, kept]
 
     def into(self, table: CountTable) -> None:
-        table.add_counted(self.codes.cpu().numpy(), *self.sums.cpu().numpy())
+        codes, sums = self.codes.cpu().numpy(), self.sums.cpu().numpy()
+        if len(table.codes):
+            table.add_counted(codes, *sums)
+        else:  # they are in order, each once
+            table.codes, table.count, table.weight, table.square = codes, *sums
 
 
 class DeviceCounts:
