@@ -147,26 +147,24 @@ class Counts:
     def _prune_together(self) -> None:
         """Keep the most frequent; of the others profiles know the tokens' own counts."""
         if len(self.together.codes) > 2 * MOST_TOGETHER:
-            order = np.lexsort((self.together.codes, -self.together.count))
-            kept = np.zeros(len(order), dtype=bool)
-            kept[order[:MOST_TOGETHER]] = True
-            self.together.keep(kept)
+            self.together.keep(_most_frequent(self.together.count, MOST_TOGETHER))
 
     def prune(self) -> None:
         """Keep each head's most frequent pairs; remember how many of one may have gone."""
         head = self.pairs.codes // self.vocabulary**2
-        if not len(head) or np.bincount(head, minlength=self.heads).max() <= self.most_pairs:
+        starts = np.searchsorted(head, np.arange(self.heads + 1))  # codes are in order of heads
+        crowded = np.flatnonzero(np.diff(starts) > self.most_pairs)
+        if not len(crowded):
             return
-        # by head, the most frequent first, ties by code: the place within the head's own
-        order = np.lexsort((self.pairs.codes, -self.pairs.count, head))
-        starts = np.searchsorted(head[order], np.arange(self.heads))
-        place = np.empty(len(head), dtype=np.int64)
-        place[order] = np.arange(len(head)) - starts[head[order]]
-        gone = place >= self.most_pairs
+        kept = np.ones(len(head), dtype=bool)
         most = np.zeros(self.heads, dtype=np.int64)
-        np.maximum.at(most, head[gone], self.pairs.count[gone])
+        for at in crowded:
+            of_head = slice(starts[at], starts[at + 1])
+            count = self.pairs.count[of_head]
+            kept[of_head] = _most_frequent(count, self.most_pairs)
+            most[at] = count[~kept[of_head]].max()
         self.lost = self.lost + most
-        self.pairs.keep(~gone)
+        self.pairs.keep(kept)
 
     def copied(self) -> Counts:
         """Another one with the same arrays: no merge writes into an array."""
@@ -201,3 +199,12 @@ class Counts:
 
 _PLAIN = ("offsets", "expected_offsets", "positions", "lengths", "lost")
 _TABLES = ("queries", "keys", "pairs", "chance", "together")
+
+
+def _most_frequent(count: Ints, most: int) -> NDArray[np.bool_]:
+    """Which are the `most` largest counts, fewer than all; of equal ones the first."""
+    least = np.partition(count, len(count) - most)[len(count) - most]
+    kept = count > least
+    level = np.flatnonzero(count == least)
+    kept[level[: most - int(kept.sum())]] = True
+    return kept
