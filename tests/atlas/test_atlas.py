@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.atlas.compare import _likeness
 from headscope.errors import BadInput
 from headscope.statistics.survey import engines
 from headscope.statistics.survey.tally import Tally
@@ -194,6 +195,31 @@ def test_an_atlas_is_compared_with_itself_head_by_head(atlas):
     assert found.matches["same_place"].all() and (found.table["value"] == 0).all()
     assert found.matches["likeness"].min() > 0.999
     assert set(found.examples(0, 0, 2)["atlas"]) == {"first", "second"}
+
+
+def test_a_comparison_is_saved_and_opened_with_its_examples(atlas, tiny_bert, corpus, tmp_path):
+    other = hs.atlas(tiny_bert, corpus[:20], top=6, text=False, progress=False)
+    found = hs.compare(atlas, other)
+    found.save(tmp_path / "two.zip")
+    again = type(found).load(tmp_path / "two.zip")
+    pd.testing.assert_frame_equal(again.matches, found.matches, check_dtype=False)
+    places = again.examples(1, 2)
+    assert set(places["atlas"]) == {"first", "second"}
+    assert (places.loc[places["atlas"] == "second", "text"] == "").all()  # it keeps none
+    found.save(tmp_path / "two.csv")
+    assert len(pd.read_csv(tmp_path / "two.csv")) == len(found.table)
+    with pytest.raises(BadInput, match=r"written as \.zip"):
+        found.save(tmp_path / "two.txt")
+    (tmp_path / "bad.zip").write_bytes(b"nothing")
+    with pytest.raises(BadInput, match="holds no two atlases"):
+        type(found).load(tmp_path / "bad.zip")
+
+
+def test_a_head_is_matched_with_itself_not_with_a_stronger_one_of_its_kind():
+    weak = np.array([0.5, -0.2, 0.1])
+    heads = np.stack([3 * weak, weak, -weak])
+    assert _likeness(heads, heads).argmax(1).tolist() == [0, 1, 2]
+    np.testing.assert_allclose(np.diag(_likeness(heads, heads)), 1)
 
 
 def test_an_atlas_shows_itself_in_a_notebook(atlas):

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import tempfile
+import zipfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
+from headscope.files import TABLES, atomic_path, write_table
 from headscope.results import HeadResult
 from headscope.results.result import tidy
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas
     from headscope.capture import Kind
+
+
+PARTS = ("first.atlas", "second.atlas")  # of a comparison's file
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +32,9 @@ class AtlasComparison(HeadResult):
     first: Atlas
     second: Atlas
     matches: pd.DataFrame
-    """kind, layer, head, other_layer, other_head, likeness (cosine of their measures, each scaled
-    by its spread over heads), same_place, label, other_label."""
+    """kind, layer, head, other_layer, other_head, likeness (of their measures a and b, each scaled
+    by its spread over heads: 2 a·b / (a² + b²), 1 if they are the same), same_place, label,
+    other_label."""
 
     @property
     def title(self) -> str:
@@ -72,6 +80,37 @@ class AtlasComparison(HeadResult):
         ]
         return pd.concat(parts, ignore_index=True)
 
+    def save(self, path: str | Path) -> None:
+        """Write both atlases as a .zip that `load` opens, or the table alone: .csv, .parquet."""
+        if Path(path).suffix.lower() in TABLES:
+            write_table(self.table, path)
+            return
+        if Path(path).suffix.lower() != ".zip":
+            raise BadInput(f"Two atlases compared are written as .zip, not as {Path(path).name}.")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            atomic_path(path) as temporary,
+            zipfile.ZipFile(temporary, "w") as file,
+        ):
+            for name, atlas in zip(PARTS, (self.first, self.second), strict=True):
+                atlas.save(Path(folder) / name)
+                file.write(Path(folder) / name, name)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What `save` wrote as .zip."""
+        from headscope.atlas.atlas import Atlas
+
+        try:
+            with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as file:
+                stored = [Atlas.load(file.extract(name, folder)) for name in PARTS]
+                both = [
+                    Atlas(one.description, {n: one.frame(n) for n in one.names}) for one in stored
+                ]
+        except (OSError, KeyError, zipfile.BadZipFile) as error:
+            raise BadInput(f"{path} holds no two atlases; save the comparison again.") from error
+        return cls(*both, compare_atlases(*both).matches)
+
 
 def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:
     """Match heads of one kind by all measures that both atlases have."""
@@ -89,7 +128,7 @@ def _matched(first: Atlas, second: Atlas, kind: Kind) -> pd.DataFrame:
         raise BadInput("The two atlases have no measure in common.")
     both = np.concatenate([ours[names].to_numpy(float), theirs[names].to_numpy(float)])
     scaled = np.nan_to_num((both - np.nanmean(both, 0)) / (np.nanstd(both, 0) + 1e-9))
-    likeness = _cosines(scaled[: len(ours)], scaled[len(ours) :])
+    likeness = _likeness(scaled[: len(ours)], scaled[len(ours) :])
     best = likeness.argmax(1)
     mine, other = np.array(ours.index.to_list()), np.array(theirs.index.to_list())[best]
     return pd.DataFrame(
@@ -113,6 +152,7 @@ def _wide(atlas: Atlas, kind: Kind) -> pd.DataFrame:
     return rows.pivot_table(index=["layer", "head"], columns="measure", values="value")
 
 
-def _cosines(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    unit = [x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (a, b)]
-    return unit[0] @ unit[1].T
+def _likeness(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """2 a·b / (a² + b²): a cosine would find a head like a weak copy of itself."""
+    sizes = (a**2).sum(1)[:, None] + (b**2).sum(1)[None]
+    return 2 * (a @ b.T) / np.maximum(sizes, 1e-12)
