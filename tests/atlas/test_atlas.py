@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 
+import numpy as np
 import pandas as pd
 import pytest
 
