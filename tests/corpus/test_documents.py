@@ -42,6 +42,12 @@ def test_wikitext_is_recognised_and_made_ordinary(tmp_path):
     assert ordinary('He said " no " .') == 'He said "no".'
 
 
+def test_a_line_that_is_spelled_as_a_title_makes_no_article(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("x @-@ y\n = Heading = \nthe cat sat .\nthe dog ran .\n")
+    assert read(path) == ["x @-@ y", "= Heading =", "the cat sat .", "the dog ran ."]
+
+
 def test_json_lines_and_their_faults(tmp_path):
     path = tmp_path / "a.jsonl"
     lines = [

@@ -14,8 +14,15 @@ _QUOTED = re.compile(r'" ([^"]*?) "')
 
 
 def looks_like_wikitext(lines: Iterable[str]) -> bool:
-    """Whether some first lines hold the title of an article; ` @-@ ` alone makes no article."""
-    return any(map(is_title, lines))
+    """Whether some first lines hold the title of an article, which stands between empty lines.
+
+    ` @-@ ` alone makes no article, nor does a line between others that is spelled as a title.
+    """
+    around = ["", *lines, ""]  # a file begins and ends as if with an empty line
+    return any(
+        is_title(line) and not before.strip() and not after.strip()
+        for before, line, after in zip(around, around[1:], around[2:], strict=False)
+    )
 
 
 def is_title(line: str) -> bool:
