@@ -75,17 +75,42 @@ def chosen(
     """Rows of head, decile, rank and place: for every head and decile the first drawn places that
     lie in it, of different documents."""
     heads = np.arange(len(counts))
+    if not len(bins):
+        return np.zeros((0, 4), dtype=np.int64)
     of_bin, single = decile_of_bins(counts)
     of_place = np.append(of_bin, np.full((len(counts), 1), -1), axis=1)[heads, bins]  # n H
-    found: list[Ints] = []
-    for decile in range(DECILES):
-        alone = single[:, decile]
-        left = np.where(alone >= 0, bins == alone, of_place == decile)
-        for rank in range(each):
-            first = left.argmax(0) if len(left) else np.zeros(len(heads), dtype=np.int64)
-            there = np.flatnonzero(left[first, heads]) if len(left) else heads[:0]
-            place = first[there]
-            same = np.full_like(there, 1)
-            found.append(np.stack([there, same * decile, same * rank, place], axis=1))
-            left[:, there] &= documents[:, None] != documents[place]
-    return np.concatenate(found)
+    alone = single >= 0  # H 10: such a decile is shown by the places of its bin
+    # every head's places one after another, by decile and by bin, in their order within each
+    groups = [
+        _grouped(of_place + 1, np.tile(np.arange(DECILES) + 1, (len(counts), 1)), DECILES + 1),
+        _grouped(bins, np.maximum(single, 0), BINS + 1),
+    ]
+    order = np.stack([of for of, _, _ in groups])
+    at, end = (np.where(alone, groups[1][part], groups[0][part]) for part in (1, 2))
+    which = alone.astype(np.int64)
+    taken = np.full((each, *alone.shape), -1, dtype=np.int64)  # places, each H 10
+    for rank in range(each):
+        while True:
+            there = at < end
+            place = np.where(there, order[which, np.minimum(at, bins.size - 1)], -1)
+            seen = (documents[taken[:rank]] == documents[place]) & (taken[:rank] >= 0)
+            again = there & seen.any(0)
+            if not again.any():
+                break
+            at = at + again
+        taken[rank], at = place, at + 1
+    taken = taken.transpose(2, 0, 1)  # 10 each H
+    decile, rank, head = np.nonzero(taken >= 0)
+    return np.stack([head, decile, rank, taken[decile, rank, head]], axis=1)
+
+
+def _grouped(values: Ints, wanted: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Places (H · n) of values below `size` (n H) by head and value, in their order within each;
+    and where the places of the wanted values (H 10) begin and end."""
+    heads = values.shape[1]
+    narrow = np.ascontiguousarray(values.T).astype(np.uint16)  # which numpy sorts by its digits
+    order = np.argsort(narrow, axis=1, kind="stable")
+    codes = narrow + (np.arange(heads) * size)[:, None]
+    ends = np.cumsum(np.bincount(codes.ravel(), minlength=heads * size))
+    chosen = wanted + (np.arange(heads) * size)[:, None]
+    return order.ravel(), np.append(0, ends)[chosen], np.append(0, ends)[chosen + 1]
