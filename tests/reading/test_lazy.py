@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -196,3 +198,20 @@ def test_sizes_are_written_as_people_write_them() -> None:
         4_000,
     ]
     assert spelled(9_700_000_000) == "9.7 GB"
+
+
+@pytest.mark.parametrize("architecture", ["BertModel", "LlamaForCausalLM", "GPTJForCausalLM"])
+def test_a_reading_is_gone_as_soon_as_nobody_holds_it(architecture):
+    """In a cycle it would stay until Python looks for one, and large ones would pile up."""
+    scope = tiny_scope(architecture)
+    scope.read(TEXT)
+    gc.collect()
+    gc.disable()
+    try:
+        reading = scope.read(TEXT, keep=("weights", "q", "k"))
+        layer = weakref.ref(reading.part().layers[0])
+        assert layer() is not None
+        del reading
+        assert layer() is None
+    finally:
+        gc.enable()

@@ -64,6 +64,14 @@ class Door:
             name: given[name] for name in _PADDING if isinstance(given.get(name), Tensor)
         }
 
+    def end(self) -> None:
+        """Let go of the last pass: what it left holds this door, and the door what the sink keeps.
+
+        A large reading would stay in memory until Python looks for cycles, and the next one would
+        need memory of its own.
+        """
+        self._decoder_valid = None
+
     def padding_of(
         self, kind: Kind, given: dict[str, Tensor] | None = None
     ) -> tuple[Tensor | None, Tensor | None]:
@@ -138,6 +146,7 @@ def capture(
         active.stack.doors.append(door)
         undo.callback(active.stack.doors.remove, door)
         undo.callback(setattr, active.stack, "last", None)
+        undo.callback(door.end)
         yield door
     if door.passes and not door.calls:
         raise AttentionNotRead(_nothing_seen(model))
