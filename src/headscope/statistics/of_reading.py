@@ -45,10 +45,17 @@ def reading_values(part: Part) -> Values:
             measure.computed_by
             for measure in every().values()
             if measure.of_one_text and isinstance(measure.computed_by, Statistic)
-            if not measure.name.endswith(":variance")  # of tests over many texts
         ]
-        _known[part] = MappingProxyType(measure_part(part, chosen))
+        # what deals of the weights vary is for tests over many texts; a processor is spared it
+        on_gpu = _device(part).type == "cuda"
+        made = measure_part(part, [s for s in chosen if on_gpu or not _of_tests(s.name)])
+        kept = {name: values for name, values in made.items() if not _of_tests(name)}
+        _known[part] = MappingProxyType(kept)
     return _known[part]
+
+
+def _of_tests(name: str) -> bool:
+    return name.endswith(":variance")
 
 
 def pair_counts(part: Part) -> Mapping[str, Tensor]:

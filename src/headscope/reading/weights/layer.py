@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,21 +118,32 @@ class LayerAttention:
     def of_heads(self, heads: Sequence[int]) -> LayerAttention:
         """Heads that share their keys, as a layer of their own."""
         group = heads[0] * self.groups // max(1, self.shape[0])
+        return self._some(
+            slice(group, group + 1),
+            lambda held: torch.cat([held.tensor(slice(head, head + 1)) for head in heads]),
+            list(heads),
+        )
 
+    def of_groups(self, heads: range) -> LayerAttention:
+        """Neighbouring heads that are whole groups, as a layer of their own; nothing is copied."""
+        each, chosen = self.shape[0] // self.groups, slice(heads.start, heads.stop)
+        groups = slice(heads.start // each, heads.stop // each)
+        return self._some(groups, lambda held: held.tensor(chosen), chosen)
+
+    def _some(
+        self, groups: slice, of_heads: Callable[[Held], Tensor], heads: slice | list[int]
+    ) -> LayerAttention:
         def some(name: str) -> Tensor | None:
             if name not in self.held:
                 return None
-            held = self.held[name]
-            if name in ("k", "v"):
-                return held.tensor(slice(group, group + 1))
-            return torch.cat([held.tensor(slice(head, head + 1)) for head in heads])
+            return self.held[name].tensor(groups) if name in "kv" else of_heads(self.held[name])
 
         bias = self.bias_held
         return LayerAttention(
             self.layer,
             **{name: some(name) for name in ("weights", "q", "k", "v", "sinks")},
             scaling=self.scaling,
-            bias=None if bias is None else Bias(bias.values[list(heads)], bias.queries),
+            bias=None if bias is None else Bias(bias.values[heads], bias.queries),
             mask=self.mask_held,
             window=self.window,
             softcap=self.softcap,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import torch
@@ -29,6 +30,13 @@ class Reduced:
             )
             for f in plan.wide
         }
+
+    def of_heads(self, chosen: slice) -> Reduced:
+        """The same features of some heads, to be filled in place."""
+        some = copy.copy(self)
+        some.values = self.values[:, chosen]
+        some.wide = {name: values[:, chosen] for name, values in self.wide.items()}
+        return some
 
 
 def from_scores(call: Call, plan: Plan) -> tuple[Reduced, Tensor]:

@@ -16,6 +16,7 @@ from headscope.statistics.kernels.columns import Columns
 from headscope.statistics.kernels.plan import Plan
 
 MOST = 2**20  # weights in a block: 4 MB, which stay in a processor's cache between reductions
+ROWS = 64  # queries a block should hold
 MOST_ON_GPU = 2**27  # few large steps cost a GPU less than many small ones
 
 
@@ -37,15 +38,34 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Redu
     queries, device = plan.grid.query.ids.shape[1], plan.grid.key.ids.device
     reduced = [Reduced(plan, 1, layer.shape[0], queries) for layer in layers]
     counts = Counts(queries, device)
-    widest = max(layer.shape[0] for layer in layers)
     for some in _at_once(layers, device):
         near = [(layers[at].on(device), reduced[at]) for at in some]
-        for block in blocks_of(plan, widest):
+        units = [unit for layer, into in near for unit in _units(layer, into, device)]
+        for block in blocks_of(plan, max(layer.shape[0] for layer, _ in units)):
             counts.add(block)
-            for layer, into in near:
+            for layer, into in units:
                 interrupting.check()
                 _fill(into, block, layer, device)
     return reduced, counts
+
+
+def _units(
+    layer: LayerAttention, into: Reduced, device: torch.device
+) -> Iterator[tuple[LayerAttention, Reduced]]:
+    """Heads whose weights are made together, and where their features go.
+
+    On a processor whole groups of heads, few enough that a block holds many queries: it multiplies
+    many rows with one group's keys faster than few rows with those of all.
+    """
+    heads, _, keys = layer.shape
+    each = heads // layer.groups
+    step = max(1, MOST // (ROWS * keys * each)) * each
+    if device.type != "cpu" or step >= heads:
+        yield layer, into
+        return
+    for first in range(0, heads, step):
+        chosen = range(first, min(heads, first + step))
+        yield layer.of_groups(chosen), into.of_heads(slice(chosen.start, chosen.stop))
 
 
 def _at_once(layers: Sequence[LayerAttention], device: torch.device) -> Iterator[range]:
