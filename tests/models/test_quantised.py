@@ -224,6 +224,8 @@ def test_the_weight_of_a_layer_kept_on_disk_is_fetched(folder: Path, tmp_path: P
               "lm_head": "cpu", "model.layers.0": "cpu", "model.layers.1": "disk"}  # fmt: skip
     spread = hs.load(folder, device_map=places, offload_folder=str(tmp_path))
     assert any(parameter.is_meta for parameter in spread.model.parameters())
+    with pytest.raises(BadInput, match="one process runs it"):
+        hs.survey(spread, [TEXT] * 4, workers=2, progress=False)
     whole = hs.load(folder, device="cpu")
     np.testing.assert_allclose(
         hs.circuits.copying(spread).map("copying"), hs.circuits.copying(whole).map("copying"),

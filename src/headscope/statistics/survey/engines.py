@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Protocol
 
+from headscope.errors import BadInput
 from headscope.reading import Scope
 from headscope.runs.work_ahead import ahead
 from headscope.statistics.survey.cutting import Cutter, Done, Portion
@@ -71,6 +72,11 @@ def on_ray(
 
 def _shipped(scope: Scope) -> Scope:
     """The scope as it can be sent: its model in main memory."""
+    if len(set(getattr(scope.model, "hf_device_map", {}).values())) > 1:
+        raise BadInput(
+            f"{scope.name} is spread over several places, so one process runs it; leave workers= "
+            "(--workers) and engine= out."
+        )
     if scope.device.type == "cpu":
         return scope
     return Scope(copy.deepcopy(scope.model).to("cpu"), scope.tokenizer, scope.name, scope.edits)
