@@ -24,11 +24,12 @@ def from_padding(
     real_queries, real_keys = from_weights(weights, cross)
     if _fits(for_keys, batch) and for_keys.shape[1] <= keys:
         # a cache of fixed size has places behind these that nothing has filled yet
-        real_keys = torch.nn.functional.pad(for_keys != 0, (0, keys - for_keys.shape[1]))
+        given_keys = (for_keys != 0).to(weights.device)
+        real_keys = torch.nn.functional.pad(given_keys, (0, keys - for_keys.shape[1]))
     if _fits(for_queries, batch):
         given = for_queries.shape[1]
         if given == queries or (not cross and given == keys and queries < keys):
-            real_queries = (for_queries != 0)[:, -queries:]
+            real_queries = (for_queries != 0)[:, -queries:].to(weights.device)
     return real_queries, real_keys
 
 
@@ -55,7 +56,7 @@ def from_mask(
         return every[:, :queries], every[:, :keys]
     real_keys = allowed(mask).any(dim=1).any(dim=1).expand(batch, keys)
     if _fits(for_keys, batch) and for_keys.shape[1] == keys:
-        real_keys = real_keys | (for_keys != 0)
+        real_keys = real_keys | (for_keys != 0).to(real_keys.device)  # of a layer on another one
     if cross or queries > keys:
         return torch.ones(batch, queries, dtype=torch.bool, device=device), real_keys
     first = 0
