@@ -109,7 +109,7 @@ def delta(parts: Contributors, targets: NDArray[np.bool_]) -> Delta:
     """Δ for the targets (t s) of a head; queries without targets, or without others, drop out."""
     aimed = targets & parts.visible
     others = parts.visible & ~aimed
-    rows = aimed.any(1) & others.any(1)
+    rows = np.asarray(aimed.any(1) & others.any(1))
     chosen = parts.of_queries(rows)
     return Delta(chosen.means(aimed[rows]) - chosen.means(others[rows]))
 
