@@ -9,8 +9,8 @@ which lie ready on the device; then `hs.survey` from the list or file to the tab
 included (checking the model, starting the processes that prepare text, reading, tokenising,
 measuring, adding up). "Once running" begins with the first sums of text that the processes beside
 the GPU prepared. What the survey does before, and what its main process waits for, is told part by
-part (`text_timeline.py`). Every row tries the model and compiles the GPU kernel anew, as the first
-survey on a machine does; later ones find the kernel on the disk.
+part (`text_timeline.py`). Each corpus is surveyed twice: as the first survey on a machine, which
+compiles the GPU kernel, and as later ones, which find it on the disk.
 `--device cpu --small` tries the script out.
 """
 
@@ -96,13 +96,12 @@ def forwards(scope: hs.Scope, prepared: list[Packed]) -> float:
     return float(np.median(found[1:])) / sum(one.read.tokens for one in prepared)
 
 
-def as_new(scope: hs.Scope, folder: str) -> hs.Scope:
-    """A scope of which nothing is known; Triton compiles anew, into an empty folder."""
+def as_new(scope: hs.Scope) -> hs.Scope:
+    """A scope of which nothing is known; Triton looks for its kernel on the disk again."""
     verified._known.clear()
     if torch.cuda.is_available():
         from headscope.statistics.kernels.one_pass import attend
 
-        os.environ["TRITON_CACHE_DIR"] = folder
         getattr(attend, "device_caches", {}).clear()
     return hs.Scope(scope.model, scope.tokenizer, scope.name)
 
@@ -141,9 +140,24 @@ def some_batches(
 def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
     prepared, settings, shards = some_batches(scope, corpus, options)
     alone = forwards(scope, prepared)
+    sizes = [math.prod(shape) for one in prepared for name, _, shape, _ in one.arrays
+             if name == "input_ids"]  # fmt: skip
+    row = {
+        "shards": shards,
+        "tokens of a batch, padded": [min(sizes), max(sizes)],
+        "forwards alone, ns a token": alone * 1e9,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        for name in ("first survey on a machine", "later surveys"):
+            row[name] = surveyed(as_new(scope), corpus, options, alone)
+        row["lines that wait for the device"] = waits(scope, settings, prepared)
+    return row
+
+
+def surveyed(scope: hs.Scope, corpus: Any, options: dict[str, Any], alone: float) -> dict[str, Any]:
+    """One survey beside the forward passes alone, which take `alone` seconds a token."""
     settled()
-    folder = tempfile.TemporaryDirectory()
-    scope = as_new(scope, folder.name)
     seen: list[tuple[float, int, bool]] = []  # when, tokens by then, whether text comes prepared
     with timeline() as parts:
         start = time.perf_counter()
@@ -156,31 +170,37 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
     tokens = survey.metadata["tokens"]
     at, before, _ = next((one for one in seen if one[2]), seen[0])
     end, after, _ = seen[-1]
-    sizes = [math.prod(shape) for one in prepared for name, _, shape, _ in one.arrays
-             if name == "input_ids"]  # fmt: skip
     return {
         "tokens": tokens,
-        "shards": shards,
-        "tokens of a batch, padded": [min(sizes), max(sizes)],
         "forwards alone, s": alone * tokens,
         "text to table, s": taken,
         "text to table of the forwards": taken / (alone * tokens),
         "once running, of the forwards": (end - at) / (alone * (after - before)),
         "once running, tokens a second": (after - before) / (end - at),
         "first sums after, s": seen[0][0] - start,
-        "once running after, s": at - start,
         "last sums to table, s": taken - (end - start),
-        "lines that wait for the device": waits(scope, settings, prepared),
         "parts, when they ran first": parts.first(),
         "parts, in all": parts.whole(),
     }
+
+
+def text_file(tokenizer: Any, folder: str, given: Path | None, megabytes: float) -> str:
+    """A file of so many megabytes."""
+    text = given.read_text() if given else "\n\n".join(
+        f"{a}\n{b}" for a, b in made_up(tokenizer, 2_000, 512)
+    )  # fmt: skip
+    file = Path(folder) / "corpus.txt"
+    with file.open("w") as writing:
+        while writing.tell() < megabytes * 1e6:
+            writing.write(text.rstrip("\n") + "\n\n")
+    return str(file)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--corpus", type=Path)
     options.add_argument("--megabytes", type=float, default=200)
-    options.add_argument("--pairs", type=int, default=1_048_576, help="of 128 tokens")
+    options.add_argument("--pairs", type=int, default=262_144, help="of 128 tokens")
     options.add_argument("--out", type=Path)
     options.add_argument("--device", default="cuda")
     options.add_argument("--small", action="store_true")
@@ -198,19 +218,13 @@ def main() -> None:
         if asked.out is not None:
             asked.out.write_text(json.dumps(found, indent=1) + "\n")
 
+    with tempfile.TemporaryDirectory() as folder:
+        file = text_file(scope.tokenizer, folder, asked.corpus, asked.megabytes)
+        told("a text file in windows of 128", measure(scope, file, max_tokens=128))
     for length in (128, 512):
         distinct = made_up(scope.tokenizer, min(8_192, asked.pairs), length)
         pairs = (distinct * (asked.pairs // len(distinct)))[: asked.pairs * 128 // length]
         told(f"pairs of {length} tokens", measure(scope, pairs, max_tokens=length))
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "corpus.txt"
-        text = asked.corpus.read_text() if asked.corpus else "\n\n".join(
-            f"{a}\n{b}" for a, b in made_up(scope.tokenizer, 2_000, 512)
-        )  # fmt: skip
-        with file.open("w") as writing:
-            while writing.tell() < asked.megabytes * 1e6:
-                writing.write(text.rstrip("\n") + "\n\n")
-        told("a text file in windows of 128", measure(scope, str(file), max_tokens=128))
 
 
 if __name__ == "__main__":
