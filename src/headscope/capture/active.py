@@ -40,7 +40,7 @@ class _Stack(threading.local):
         self.doors: list[Door] = []
         self.tap_closed = False
         self.last: Seen | None = None
-        self.padded: bool | None = None  # whether a text of this pass is, where somebody knows
+        self.unpadded = False  # somebody knows that no text of this pass is padded
 
 
 stack = _Stack()
@@ -60,16 +60,16 @@ def masks_may_be_implied() -> bool:
 
 
 @contextlib.contextmanager
-def padding_known(padded: bool | None) -> Generator[None]:
-    """Say of the passes in here whether a text of theirs is padded; None leaves it open.
+def known_unpadded(unpadded: bool) -> Generator[None]:
+    """Say that no text of the passes in here is padded; False leaves it open.
 
     For a model of one stack, whose masks are all made of the one it is given.
     """
-    before, stack.padded = stack.padded, padded
+    before, stack.unpadded = stack.unpadded, unpadded
     try:
         yield
     finally:
-        stack.padded = before
+        stack.unpadded = before
 
 
 @contextlib.contextmanager

@@ -23,9 +23,6 @@ from headscope.errors import HeadscopeError
 if TYPE_CHECKING:
     from headscope.capture.door import Door
 
-# what allows a mask to be left out where no text is padded
-LEFT_OUT = ("allow_is_causal_skip", "allow_is_bidirectional_skip")
-
 
 class _Name(str):
     """A name of its own in every table, and "eager" to a model that asks which way it runs.
@@ -61,22 +58,12 @@ def make_mask(**arguments: Any) -> Tensor | None:
     from transformers.masking_utils import eager_mask, sdpa_mask
 
     if active.masks_may_be_implied():
-        return sdpa_mask(**_unasked(arguments))
+        if active.stack.unpadded:
+            # the mask's own numbers would be asked: a GPU answers when it is done with all it was
+            # given, and has nothing to do until the next work is given to it
+            arguments["attention_mask"] = None
+        return sdpa_mask(**arguments)
     return eager_mask(**arguments)
-
-
-def _unasked(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The same with what is known of padding, which would be asked of the mask's own numbers.
-
-    A GPU answers when it is done with all it was given, and has nothing to do until the answer
-    has been read and the next work given to it.
-    """
-    padded = active.stack.padded
-    if padded is None or arguments.get("attention_mask") is None:
-        return arguments
-    if not padded:
-        return {**arguments, "attention_mask": None}
-    return {**arguments, **{name: False for name in LEFT_OUT if name in arguments}}
 
 
 def attention(

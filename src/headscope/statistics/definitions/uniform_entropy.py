@@ -34,8 +34,8 @@ class UniformEntropy(Statistic):
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
         lengths = grid.key.lengths.double()
         if grid.causal and grid.same:
-            width = grid.key.ids.shape[1]  # asking for the longest would be waiting for a GPU
-            steps = torch.arange(1, width + 1, device=lengths.device).double().log().cumsum(0)
+            longest = int(lengths.max())
+            steps = torch.arange(1, longest + 1, device=lengths.device).double().log().cumsum(0)
             level = steps[lengths.long() - 1] / lengths
         else:
             level = lengths.log()

@@ -9,7 +9,7 @@ from functools import partial
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output, Sink
-from headscope.capture.active import padding_known
+from headscope.capture.active import known_unpadded
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
@@ -162,7 +162,7 @@ def read_batches(
                 if needs_maps:
                     keeper = MapKeeper(on, recorder, share, settings.seed, room)
                 relay.sink = keeper or recorder
-                with padding_known(not batch.full if isinstance(batch, Packed) else None):
+                with known_unpadded(isinstance(batch, Packed) and batch.full):
                     run(inputs)
                 measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
                 of_maps = None
