@@ -42,7 +42,7 @@ export function groupChips(groups: Group[], colours: Rgb[], choose: (places: num
   const chips = groups.map(({ number, places, mostly }, i) => {
     const mark = make("i", { "aria-hidden": "true" });
     mark.style.background = css(colours[i]);
-    const chip = make("button", { class: "button", "data-group": number, title: "Choose its heads" }, mark, `${number} · ${places.length} heads, ${mostly}`);
+    const chip = make("button", { class: "button", "data-group": number, title: "Choose its heads" }, mark, `${number} · ${places.length} ${places.length === 1 ? "head" : "heads"}, ${mostly}`);
     chip.addEventListener("click", () => choose(places));
     return chip;
   });
