@@ -41,16 +41,6 @@ def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept):
     np.testing.assert_allclose(weights, again[1], atol=1e-6)
 
 
-def test_the_heaviest_keys_of_all_heads_are_the_same_looked_up_together(kept):
-    keeper, kind, grid = kept
-    look_up = Heaviest(grid, keeper.kept[kind], 3)
-    row, query = (at[::5] for at in np.nonzero(grid.query.valid.numpy()))
-    keys, weights = look_up.both(np.zeros(0, dtype=np.int64), row, query)
-    again = look_up.all_together(row, query)
-    np.testing.assert_array_equal(keys, again[0])
-    np.testing.assert_allclose(weights, again[1], atol=1e-6)
-
-
 def test_places_of_one_layer_alone_are_looked_up(kept):
     keeper, kind, grid = kept
     look_up = Heaviest(grid, keeper.kept[kind], 3)
@@ -89,9 +79,8 @@ def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, monkeypa
             torch.randint(0, most, (400,), generator=chance) for most in (3, 6, 200)
         )
         largest = torch.rand(400, generator=chance)
-        codes = (head * 200 + query) * 200 + key
-        device.add_pairs(codes, largest)
-        here.add_pairs(codes.numpy(), largest.double().numpy())
+        device.add_pairs(head, query, key, largest)
+        here.add_pairs(head.numpy(), query.numpy(), key.numpy(), largest.double().numpy())
     device.settle()
     for name in ("queries", "keys", "pairs", "together"):
         for of in ("codes", "count", "weight", "square"):

@@ -23,7 +23,7 @@ from tests.statistics.calls import Case, make
 CASES = [
     (Case("both directions, padded", 2, 1, 1, 40, 16, lengths=(40, 33)), torch.float32),
     (Case("grouped, half precision", 1, 2, 1, 29, 16), torch.float16),
-    (Case("causal, padded", 2, 1, 1, 37, 16, causal=True, lengths=(37, 21)), torch.float32),
+    (Case("short, padded", 2, 1, 1, 21, 16, lengths=(9, 21)), torch.float32),
 ]
 
 
@@ -68,8 +68,10 @@ def correlations_are_scipys(plan: Plan, values: torch.Tensor, kept: torch.Tensor
 
 
 torch.set_num_threads(1)
+row_tiles.FEWEST_KEYS = 1  # by default those it was tried for on a GPU
 for case, dtype in CASES:
     call, grid, features = make(case, dtype)
+    features = [feature for feature in features if feature.name != "distance_squared"]
     words = torch.arange(case.tokens, dtype=torch.int32)[None].expand(case.batch, -1) // 2
     object.__setattr__(grid.key, "words", words)
     grid.key.ids[:, ::3] += torch.arange(0, case.tokens, 3)  # fewer copies, more words

@@ -1,8 +1,7 @@
 """The GPU kernel of an atlas that makes every feature of whole rows of weights in one look.
 
-- keys and pairs of tokens: what a key is, is a bit of one number per key, and what two tokens are
-  to each other of one number per pair, the same for all heads and layers; a feature is the sum of
-  the weights, or of their squares, under its bit;
+- pairs of tokens: what two tokens are to each other is a bit of one number per pair, the same for
+  all heads and layers; a feature is the sum of the weights, or of their squares, under its bit;
 - evenness within the query's own part of the text, and what dealing the weights out again gives;
 - rank correlations: one sort of a row serves every relation. Weights are sorted with their places
   below them, so that ties keep the order of their places; the relations' ranks are read at the
@@ -91,16 +90,16 @@ def _evenness(weights, surprised, own, seen, wide_base, row, real):
 
 @triton.jit
 def reduce_rows(
-    whole_ptr, marks_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
+    whole_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
     rows_ptr, wide_ptr, kept_ptr,
     stride_rb, stride_rh, stride_rf, heads, queries, keys, slots,
     FEATURES: tl.constexpr, PAIRS: tl.constexpr, NOT_BITS: tl.constexpr,
     SQUARES: tl.constexpr, SQUARE_BITS: tl.constexpr,
     ENTROPY: tl.constexpr, LARGEST: tl.constexpr, STRONGEST: tl.constexpr,
     SELF: tl.constexpr, PREVIOUS: tl.constexpr, NEXT: tl.constexpr,
-    DISTANCE: tl.constexpr, DISTANCE_SQUARED: tl.constexpr, EVENNESS: tl.constexpr,
+    DISTANCE: tl.constexpr, EVENNESS: tl.constexpr,
     RANK: tl.constexpr, SECOND_RANK: tl.constexpr,
-    KEPT: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Some queries of one head and all keys. Constants name a feature's row, or are -1."""
     pair = tl.program_id(1)
@@ -121,12 +120,6 @@ def reduce_rows(
             kept_ptr + (h * slots + slot[:, None]) * keys + key[None, :],
             weights, mask=(slot >= 0)[:, None] & there,
         )  # fmt: skip
-    if FEATURES > 0:
-        marks = tl.load(marks_ptr + b * keys + key, mask=key < keys, other=0)
-        for n in tl.static_range(FEATURES):
-            marked = ((marks & (1 << n)) != 0)[None, :]
-            found = tl.sum(tl.where(marked, weights, 0.0), 1)
-            tl.store(rows_base + n * stride_rf + row, found, mask=real)
     if (PAIRS > 0) or EVENNESS:
         bits = tl.load(
             bits_ptr + (b * queries + row[:, None]) * keys + key[None, :], mask=there, other=0
@@ -140,13 +133,9 @@ def reduce_rows(
             under = tl.sum(tl.where(marked, weights * weights, 0.0), 1)
             tl.store(rows_base + (FEATURES + PAIRS + n) * stride_rf + row, under, mask=real)
     away = key[None, :] - row[:, None]
-    if (DISTANCE >= 0) or (DISTANCE_SQUARED >= 0):
+    if DISTANCE >= 0:
         far = tl.abs(away).to(tl.float32)
-        if DISTANCE >= 0:
-            tl.store(rows_base + DISTANCE * stride_rf + row, tl.sum(weights * far, 1), mask=real)
-        if DISTANCE_SQUARED >= 0:
-            found = tl.sum(weights * far * far, 1)
-            tl.store(rows_base + DISTANCE_SQUARED * stride_rf + row, found, mask=real)
+        tl.store(rows_base + DISTANCE * stride_rf + row, tl.sum(weights * far, 1), mask=real)
     if SELF >= 0:
         found = tl.sum(tl.where(away == 0, weights, 0.0), 1)
         tl.store(rows_base + SELF * stride_rf + row, found, mask=real)
@@ -170,8 +159,6 @@ def reduce_rows(
         if EVENNESS:
             seen = (key >= tl.load(first_ptr + b)) & (key < tl.load(end_ptr + b))
             seen = seen[None, :] & real[:, None]
-            if CAUSAL:
-                seen = seen & (away <= 0)
             own = ((bits >> OWN) & 1) != 0
             wide_base = wide_ptr + (b * heads + h) * queries * 3
             _evenness(weights, surprised, own, seen, wide_base, row, real)

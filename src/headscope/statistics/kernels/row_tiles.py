@@ -15,15 +15,14 @@ from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.fused import installed
 from headscope.statistics.kernels.plan import Plan
-from headscope.statistics.kernels.scores import output_of_texts, weights_of_texts
+from headscope.statistics.kernels.scores import block_output, block_weights
 
-BITS = 30  # features of keys, or of pairs of tokens: bits of a number, less the last two
+BITS = 30  # features of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
 NO_RANK = -32768  # of a key outside a relation's pool
-MOST_KEYS = 512  # of a row that fits into a tile
+FEWEST_KEYS, MOST_KEYS = 65, 128  # of a row: for these the kernel was tried on a GPU
 MOST_HELD = 2**28  # weights held to be ranked: 1 GB
 ROWS = ("entropy", "largest", "strongest_key", "self", "previous", "next")
-PAIRS = ("distance", "distance_squared")
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,13 @@ def suits(call: Call, plan: Plan) -> bool:
     makes = {feature.make for feature in plan.pairs}
     return (
         call.window is None
-        and call.kind != "cross"
+        and call.kind == "encoder"
+        and not plan.grid.causal
         and plan.grid.offset == 0
-        and 16 <= call.k.shape[2] <= MOST_KEYS
+        and FEWEST_KEYS <= call.k.shape[2] <= MOST_KEYS
         and not plan.values
-        and len(plan.keys) <= BITS
         and len(plan.pairs) <= BITS
-        and all(feature.is_share for feature in plan.keys)
-        and all(feature.is_share or feature.name in PAIRS for feature in plan.pairs)
+        and all(feature.is_share or feature.name == "distance" for feature in plan.pairs)
         and all(feature.is_share and feature.make in makes for feature in plan.squares)
         and all(isinstance(f, RankFeature) or f.name in ROWS for f in plan.rows)
         and sum(isinstance(f, RankFeature) for f in plan.rows) <= 2
@@ -85,22 +83,27 @@ def from_scores(
 ) -> tuple[Reduced, Tensor, Tensor | None]:
     """Row features, output (b t h d), and the weights of kept rows (h n s) in float32."""
     assert call.q is not None and call.v is not None
-    batch, heads, queries, dim = call.q.shape
+    batch, heads, queries, _ = call.q.shape
     keys = plan.grid.key.ids.shape[1]
     layout = _layout(plan)
-    output = call.v.new_empty(batch, queries, heads, dim)
+    output = call.v.new_empty(batch, queries, heads, call.v.shape[-1])
     reduced = Reduced(plan, batch, heads, queries)
     kept = None if slots is None else output.new_empty(heads, slots.count, keys, dtype=torch.float)
     span = min(batch, max(1, MOST_HELD // (heads * queries * keys)))
     for start in range(0, batch, span):
         some = slice(start, start + span)
-        weights = weights_of_texts(call, plan.grid, some)
-        output[some] = output_of_texts(call, weights, some)
+        weights = block_weights(call, plan.grid, some, slice(0, queries))
+        output[some] = block_output(call, weights, some)
         rows = reduced.values[some]
+        if plan.keys:
+            columns = plan.key_columns()[some]
+            shares = torch.bmm(weights.reshape(len(rows), heads * queries, keys), columns)
+            of_keys = shares.view(len(rows), heads, queries, -1).transpose(2, 3)
+            rows[:, :, : len(plan.keys)].copy_(of_keys)
         wide = next((of[some] for of in reduced.wide.values()), rows)
         of_batch = layout.part(some, None if slots is None else slots.places)
         into = _Into(rows, wide, kept)
-        _reduce(call, plan, weights, of_batch, into, tile or tile_for(keys))
+        _reduce(plan, weights, of_batch, into, tile or tile_for(keys))
     return reduced, output, kept
 
 
@@ -113,9 +116,7 @@ class _Into:
     kept: Tensor | None  # h n s
 
 
-def _reduce(
-    call: Call, plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile
-) -> None:
+def _reduce(plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile) -> None:
     from headscope.statistics.kernels.row_features import reduce_rows
 
     rows, kept = into.rows, into.kept
@@ -125,7 +126,7 @@ def _reduce(
     bit_of = {feature.make: number for number, feature in enumerate(plan.pairs)}
     ranked = [place[f.name] for f in plan.rows if isinstance(f, RankFeature)]
     reduce_rows[((queries + tile.queries - 1) // tile.queries, batch * heads)](
-        weights, layout.marks, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
+        weights, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
         rows, into.wide, rows if kept is None else kept,
         rows.stride(0), rows.stride(1), rows.stride(2),
         heads, queries, keys, 0 if kept is None else kept.shape[1],
@@ -137,10 +138,10 @@ def _reduce(
         STRONGEST=place.get("strongest_key", -1),
         SELF=place.get("self", -1), PREVIOUS=place.get("previous", -1),
         NEXT=place.get("next", -1),
-        DISTANCE=place.get("distance", -1), DISTANCE_SQUARED=place.get("distance_squared", -1),
+        DISTANCE=place.get("distance", -1),
         EVENNESS=bool(plan.wide),
         RANK=ranked[0] if ranked else -1, SECOND_RANK=ranked[1] if ranked[1:] else -1,
-        KEPT=kept is not None, CAUSAL=call.causal,
+        KEPT=kept is not None,
         BLOCK_M=tile.queries, BLOCK_N=_power_of_two(keys),
         num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
@@ -150,7 +151,6 @@ def _reduce(
 class _Layout:
     """What the kernel reads of a batch's tokens; made once and used by every layer."""
 
-    marks: Tensor  # b s int32: what a key is, a feature each
     bits: Tensor  # b t s int32: what two tokens are to each other, a feature each
     ranks: Tensor  # b t s int32: doubled ranks of two relations, 16 bits each
     first: Tensor  # b int32: the first real key
@@ -160,7 +160,7 @@ class _Layout:
     def part(self, some: slice, slots: Tensor | None) -> _Layout:
         """Of some documents."""
         held = self.slots if slots is None else slots
-        every = (self.marks, self.bits, self.ranks, self.first, self.end, held)
+        every = (self.bits, self.ranks, self.first, self.end, held)
         return _Layout(*(tensor[some] for tensor in every))
 
 
@@ -175,12 +175,9 @@ def _layout(plan: Plan) -> _Layout:
 
 def _make_layout(plan: Plan) -> _Layout:
     grid = plan.grid
-    marks = torch.zeros(grid.key.ids.shape, dtype=torch.int32, device=grid.key.ids.device)
-    for number, feature in enumerate(plan.keys):
-        marks += feature.make(grid).to(torch.int32) << number
     first = grid.key.start.to(torch.int32)
     end = (first + grid.key.lengths).to(torch.int32)
-    return _Layout(marks, _bits(plan), _ranks(plan), first, end, first)
+    return _Layout(_bits(plan), _ranks(plan), first, end, first)
 
 
 def _bits(plan: Plan) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.capture.softmax import attention_weights, weights_of_scores
+from headscope.capture.softmax import attention_weights
 from headscope.statistics.features.grid import Grid
 
 
@@ -38,45 +38,6 @@ def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> T
         visible=None if seen is None else seen[:, None],
         sinks=call.sinks,
     )
-
-
-def weights_of_texts(call: Call, grid: Grid, documents: slice) -> Tensor:
-    """b h t s in float32: all weights of some documents of a call, as fast as a GPU makes them.
-
-    Half precision is multiplied as it is, with sums in single precision: no number is rounded.
-    """
-    assert call.q is not None and call.k is not None and call.scaling is not None
-    every = slice(0, call.q.shape[2])
-    plain = call.bias is None and call.softcap is None and call.sinks is None
-    if not (plain and _multiplies_halves(call.q)):
-        return block_weights(call, grid, documents, every)
-    q, k = call.q[documents], call.k[documents]
-    batch, heads, count, dim = q.shape
-    groups, keys = k.shape[1], k.shape[2]
-    grouped = q.reshape(batch * groups, heads // groups * count, dim)
-    turned = k.reshape(batch * groups, keys, dim).transpose(1, 2)
-    scores = torch.bmm(grouped, turned, out_dtype=torch.float32).mul_(call.scaling)
-    seen = visible(call, grid, documents, every)
-    shaped = scores.view(batch, heads, count, keys)
-    return weights_of_scores(shaped, visible=None if seen is None else seen[:, None])
-
-
-def output_of_texts(call: Call, weights: Tensor, documents: slice) -> Tensor:
-    """b t h d: what weights (b h t s) make of the values, in the precision of the values."""
-    assert call.v is not None
-    if not _multiplies_halves(call.v):
-        return block_output(call, weights, documents)
-    v = call.v[documents]
-    batch, heads, count, keys = weights.shape
-    groups = v.shape[1]
-    grouped = weights.to(v.dtype).view(batch, groups, heads // groups * count, keys)
-    return (grouped @ v).view(batch, heads, count, v.shape[-1]).transpose(1, 2)
-
-
-def _multiplies_halves(tensor: Tensor) -> bool:
-    """Whether torch multiplies such numbers with sums in single precision."""
-    known = hasattr(torch.ops.aten.bmm, "dtype")
-    return known and tensor.is_cuda and tensor.dtype in (torch.float16, torch.bfloat16)
 
 
 def row_weights(

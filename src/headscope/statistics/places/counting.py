@@ -32,14 +32,13 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
         counts.offsets += found.view(heads, -1).cpu().numpy()
     _count_along(counts, (torch.ones_like(largest), largest, focused), valid)
     key_ids = grid.key.ids[:, None].expand(batch, heads, -1).gather(2, key)
-    codes = (head * counts.vocabulary + grid.query.ids[:, None]) * counts.vocabulary + key_ids
-    if not grid.all_keys_valid or not grid.same:
-        codes, largest = codes[counted], largest[counted]
+    query_ids = grid.query.ids[:, None].expand(batch, heads, length)
+    every = tuple(of[counted] for of in (head, query_ids, key_ids, largest))
     if key.is_cuda:
-        counts.on_device(key.device).add_pairs(codes.flatten(), largest.flatten())
+        counts.on_device(key.device).add_pairs(*every)
     else:
-        weights = largest.flatten().numpy().astype(np.float64)
-        counts.add_pairs(codes.flatten().numpy(), weights)
+        numbers = [of.numpy() for of in every]
+        counts.add_pairs(numbers[0], numbers[1], numbers[2], numbers[3].astype(np.float64))
     counts.total += int(grid.real_queries.sum())
     _count_chance(counts, grid)
 

@@ -128,10 +128,10 @@ class Counts:
             there, self._there = self._there, None
             there.settle()
 
-    def add_pairs(self, codes: Ints, largest: Floats) -> None:
+    def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
         """Count queries by head, query token and the token attended to most."""
         found = CountTable()
-        found.add(codes, largest)
+        found.add((heads * self.vocabulary + query) * self.vocabulary + key, largest)
         head_and_query, of_key = np.divmod(found.codes, self.vocabulary)
         self.queries.add_counted(head_and_query, found.count, found.weight, found.square)
         with_key = head_and_query // self.vocabulary * self.vocabulary + of_key

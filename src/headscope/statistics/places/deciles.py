@@ -22,13 +22,12 @@ def count_values(
     into: Ints, every: Sequence[Tensor], bounds: Sequence[tuple[float, float]]
 ) -> None:
     """Add values (b H t each, nan where there is none) to the counts, H M BINS."""
-    heads, counted = into.shape[0], []
-    for values, (low, high) in zip(every, bounds, strict=True):
+    heads = into.shape[0]
+    for place, (values, (low, high)) in enumerate(zip(every, bounds, strict=True)):
         found = bins_of(values, low, high)
         found += (torch.arange(heads, device=found.device) * (BINS + 1))[:, None]
-        of_one = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))
-        counted.append(of_one.view(heads, BINS + 1)[:, :BINS])
-    into += torch.stack(counted, dim=1).cpu().numpy()  # one copy, which waits for a GPU
+        counted = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))
+        into[:, place] += counted.view(heads, BINS + 1)[:, :BINS].cpu().numpy()
 
 
 def bins_of(values: Tensor, low: float, high: float) -> Tensor:

@@ -134,7 +134,8 @@ def _look_up(
     settings, heads = places.settings, places.histogram.shape[0]
     (at, of_strongest, its_query), (order, row, query) = strongest, drawn
     codes = look_up.codes(at[0], of_strongest, its_query)
-    keys, weights = look_up.both(codes, row, query)
+    of_drawn = look_up.codes(np.arange(heads)[None], row[:, None], query[:, None])  # n H
+    keys, weights = look_up(np.concatenate([codes, of_drawn.ravel()]))
     places.top.keys[at], places.top.weights[at] = keys[: len(codes)], weights[: len(codes)]
     if not len(row):
         return

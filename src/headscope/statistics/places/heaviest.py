@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.statistics.features.grid import Grid
-from headscope.statistics.kernels.scores import block_weights, rows_of_heads, rows_of_texts
+from headscope.statistics.kernels.scores import block_weights, rows_of_heads
 
 BLOCK = 128  # queries made together on a processor
 MOST = 2**26  # keys' numbers held at once on a GPU: 256 MB
@@ -49,32 +49,6 @@ class Heaviest:
             first += call.heads
         return keys[place.ravel()], weights[place.ravel()]
 
-    def both(
-        self, codes: NDArray[np.int64], row: NDArray[np.int64], query: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Rows named by their codes, and after them places for every head."""
-        if not self._grid.key.ids.is_cuda:
-            of_all = self.codes(np.arange(self._heads)[None], row[:, None], query[:, None])  # n H
-            return self(np.concatenate([codes, of_all.ravel()]))
-        one, other = self.together(codes), self.all_together(row, query)
-        return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
-
-    def all_together(
-        self, row: NDArray[np.int64], query: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Place after place and head after head, made in a few steps."""
-        if not len(row):
-            return self.together(row)
-        at = torch.from_numpy(np.stack([row, query])).to(self._grid.key.ids.device)
-        widest = max(_width(call) * call.heads for call, _ in self._kept)
-        span = max(1, MOST // (self._grid.key.ids.shape[1] * max(widest, self._heads)))
-        found: list[Tensor] = []
-        for start in range(0, len(row), span):
-            some = at[:, start : start + span]
-            made = [rows_of_texts(call, own, self._grid, *some) for call, own in self._kept]
-            found.append(torch.cat(made, dim=1).flatten(0, 1))
-        return self._padded(*heaviest(torch.cat(found), self._count))
-
     def together(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """The same with all rows of a layer in a few steps, and one copy to main memory."""
         if not len(codes):
@@ -96,18 +70,10 @@ class Heaviest:
                     rows_of_heads(call, own, self._grid, some[0], some[1] - first, some[2])
                 )
         keys, weights = heaviest(torch.cat(found), self._count)
-        keys, weights = self._padded(keys, weights)
-        back = np.argsort(order)
-        return keys[back], weights[back]
-
-    def _padded(
-        self, keys: NDArray[np.int32], weights: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """With places for as many keys as are asked for, where texts have fewer."""
         wide = ((0, 0), (0, self._count - keys.shape[1]))
-        if not wide[1][1]:
-            return keys, weights
-        return np.pad(keys, wide, constant_values=-1), np.pad(weights, wide)
+        back = np.argsort(order)
+        keys = np.pad(keys, wide, constant_values=-1)
+        return keys[back], np.pad(weights, wide)[back]
 
     def _rows(
         self,

@@ -29,26 +29,17 @@ class DeviceTable:
 
     def add(self, codes: Tensor, sums: Tensor) -> None:
         """Codes n and their sums 3 × n."""
-        if len(self.codes):
-            codes, sums = torch.cat([self.codes, codes]), torch.cat([self.sums, sums], dim=1)
-        ordered, order = codes.sort()
-        last = torch.ones_like(ordered, dtype=torch.bool)
-        torch.ne(ordered[1:], ordered[:-1], out=last[:-1])
-        ends = last.nonzero()[:, 0]
-        self.codes = ordered[ends]
+        ordered, order = torch.cat([self.codes, codes]).sort()
+        self.codes, place = ordered.unique_consecutive(return_inverse=True)
         # whole numbers: whoever is added first, the sum is the same
-        upto = sums[:, order].cumsum_(1)[:, ends]
-        self.sums = upto.diff(dim=1, prepend=upto.new_zeros(3, 1))
+        every = torch.cat([self.sums, sums], dim=1)[:, order]
+        self.sums = every.new_zeros(3, len(self.codes)).index_add_(1, place, every)
 
     def keep(self, kept: Tensor) -> None:
         self.codes, self.sums = self.codes[kept], self.sums[:, kept]
 
     def into(self, table: CountTable) -> None:
-        codes, sums = self.codes.cpu().numpy(), self.sums.cpu().numpy()
-        if len(table.codes):
-            table.add_counted(codes, *sums)
-        else:  # they are in order, each once
-            table.codes, table.count, table.weight, table.square = codes, *sums
+        table.add_counted(self.codes.cpu().numpy(), *self.sums.cpu().numpy())
 
 
 class DeviceCounts:
@@ -61,9 +52,9 @@ class DeviceCounts:
         }
         self._lost = torch.zeros(counts.heads, dtype=torch.long, device=device)
 
-    def add_pairs(self, codes: Tensor, largest: Tensor) -> None:
-        vocabulary, of = self._counts.vocabulary, DeviceTable(codes.device)
-        of.add(codes, _counted(largest.double()))
+    def add_pairs(self, heads: Tensor, query: Tensor, key: Tensor, largest: Tensor) -> None:
+        vocabulary, of = self._counts.vocabulary, DeviceTable(heads.device)
+        of.add((heads * vocabulary + query) * vocabulary + key, _counted(largest.double()))
         with_query = of.codes // vocabulary
         with_key = with_query // vocabulary * vocabulary + of.codes % vocabulary
         self._tables["queries"].add(with_query, of.sums)
