@@ -33,7 +33,6 @@ from headscope.runs.identity import data_identity as data_identity
 from headscope.runs.identity import fingerprint as fingerprint
 from headscope.runs.identity import model_fingerprint as model_fingerprint
 from headscope.runs.identity import scope_identity as scope_identity
-from headscope.runs.memory import apart as apart
 from headscope.runs.memory import give_back as give_back
 from headscope.runs.memory import room as room
 from headscope.runs.part import RunPart as RunPart

@@ -2,8 +2,8 @@
 
 An allocator keeps what was freed for what comes next. Where an array that stays lies between two
 that go, their room is too small for the next large one, and a run grows though it holds no more
-than at its start. So large arrays that outlive a step have pages of their own, and what is free
-between steps goes back to the system.
+than at its start. So what is kept throughout a step has pages of its own, and what is free between
+steps goes back to the system.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ import mmap
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-LARGE = 2**19  # bytes; a smaller array fits into any hole
-Number = TypeVar("Number", bound=np.generic)
 
 
 def room(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -28,15 +25,6 @@ def room(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     kind, count = np.dtype(dtype), math.prod(shape)
     pages = mmap.mmap(-1, max(1, count * kind.itemsize))
     return np.frombuffer(pages, dtype=kind, count=count).reshape(shape)
-
-
-def apart(array: NDArray[Number]) -> NDArray[Number]:
-    """The same numbers on pages of their own, if they are many."""
-    if array.nbytes < LARGE:
-        return array
-    copied = room(array.shape, array.dtype)
-    copied[...] = array
-    return copied
 
 
 def give_back() -> None:

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.runs import apart
-
 if TYPE_CHECKING:
     import torch
 
@@ -66,10 +64,10 @@ class CountTable:
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        self.codes = apart(ordered[starts])
-        self.count = apart(np.add.reduceat(np.concatenate([self.count, count])[order], starts))
-        self.weight = apart(np.add.reduceat(np.concatenate([self.weight, weight])[order], starts))
-        self.square = apart(np.add.reduceat(np.concatenate([self.square, square])[order], starts))
+        self.codes = ordered[starts]
+        self.count = np.add.reduceat(np.concatenate([self.count, count])[order], starts)
+        self.weight = np.add.reduceat(np.concatenate([self.weight, weight])[order], starts)
+        self.square = np.add.reduceat(np.concatenate([self.square, square])[order], starts)
 
     @property
     def mean(self) -> Floats:
@@ -79,8 +77,8 @@ class CountTable:
         self.add_counted(other.codes, other.count, other.weight, other.square)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        self.codes, self.count = apart(self.codes[kept]), apart(self.count[kept])
-        self.weight, self.square = apart(self.weight[kept]), apart(self.square[kept])
+        self.codes, self.count = self.codes[kept], self.count[kept]
+        self.weight, self.square = self.weight[kept], self.square[kept]
 
     def arrays(self, prefix: str) -> dict[str, Array]:
         return {

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.runs import apart
-
 Array = NDArray[Any]
 NOBODY = -1  # the document of an empty slot
 
@@ -46,7 +44,7 @@ class Drawn:
         query = np.concatenate([self.query, other.query])
         best = np.lexsort((query, document, order))[:count]
         taken: dict[str, Any] = {
-            name: apart(np.concatenate([getattr(self, name), getattr(other, name)])[best])
+            name: np.concatenate([getattr(self, name), getattr(other, name)])[best]
             for name in _NAMES
         }
         return Drawn(**taken)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.runs import apart
-
 Array = NDArray[Any]
 NOBODY = -1  # the document of an empty slot
 
@@ -74,4 +72,4 @@ _LAST = np.iinfo(np.int64).max
 
 def _taken(array: Array, best: NDArray[np.intp]) -> Array:
     index = best if array.ndim == best.ndim else best[..., None]
-    return apart(np.take_along_axis(array, index, axis=best.ndim - 1))
+    return np.take_along_axis(array, index, axis=best.ndim - 1)

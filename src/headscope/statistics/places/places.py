@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.runs import apart, room
 from headscope.statistics.places.counts import Counts
 from headscope.statistics.places.deciles import BINS
 from headscope.statistics.places.drawn import Drawn
@@ -30,7 +29,7 @@ class Places:
         count = len(names)
         self.top = PlaceList.empty((heads, count, s.top), s.keys)
         self.drawn = Drawn.empty(s.sample, heads, count, s.keys)
-        self.histogram = room((heads, count, BINS), np.int64)
+        self.histogram = np.zeros((heads, count, BINS), dtype=np.int64)
         self.counts = Counts(heads, vocabulary, s.pairs)
         self.texts: dict[int, KeptText] = {}
         self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
@@ -44,7 +43,7 @@ class Places:
     def merge(self, other: Places) -> None:
         self.top = self.top.merged(other.top, self.settings.top)
         self.drawn = self.drawn.merged(other.drawn, self.settings.sample)
-        self.histogram = apart(self.histogram + other.histogram)
+        self.histogram = self.histogram + other.histogram
         self.counts.merge(other.counts)
         self.texts = self.texts | other.texts
         self.key_texts = self.key_texts | other.key_texts

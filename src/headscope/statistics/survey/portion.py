@@ -175,6 +175,7 @@ def read_batches(
                 if keeper is not None and scope.device.type == "cpu":
                     late.add_up()  # nothing is gained by waiting, and maps take memory
             tally.add_read(batch.read if isinstance(batch, Packed) else Read.of(batch.tokens))
+    relay.sink = _nobody  # a door may be remembered for long; what a batch left behind is not
 
 
 def _from_maps(
@@ -222,6 +223,10 @@ class _Relay:
 
     def __call__(self, call: Call) -> Tensor | Output | None:
         return self.sink(call)
+
+
+def _nobody(call: Call) -> None:
+    return None
 
 
 def _differentiate(scope: Scope, batch: TextBatch, settings: Settings, tally: Tally) -> None:
