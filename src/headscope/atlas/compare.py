@@ -104,12 +104,14 @@ class AtlasComparison(HeadResult):
         try:
             with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as file:
                 stored = [Atlas.load(file.extract(name, folder)) for name in PARTS]
-                both = [
-                    Atlas(one.description, {n: one.frame(n) for n in one.names}) for one in stored
-                ]
+                # the files go away
+                first, second = (
+                    Atlas(one.description, {name: one.frame(name) for name in one.names})
+                    for one in stored
+                )
         except (OSError, KeyError, zipfile.BadZipFile) as error:
             raise BadInput(f"{path} holds no two atlases; save the comparison again.") from error
-        return cls(*both, compare_atlases(*both).matches)
+        return cls(first, second, compare_atlases(first, second).matches)
 
 
 def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:
