@@ -23,7 +23,7 @@ import torch
 BATCH, TOKENS = 16, 128
 
 
-def bert_base():
+def bert_base(layers: int = 12):
     """BERT-base with random weights and a vocabulary of its own; no download."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -40,7 +40,8 @@ def bert_base():
         mask_token="[MASK]", unk_token="[UNK]",
     )  # fmt: skip
     torch.manual_seed(0)
-    model = BertModel(BertConfig(vocab_size=len(words)), add_pooling_layer=False).eval()
+    shape = BertConfig(vocab_size=len(words), num_hidden_layers=layers)
+    model = BertModel(shape, add_pooling_layer=False).eval()
     return hs.load(model, tokenizer, name="BERT-base shape")
 
 
