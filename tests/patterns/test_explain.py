@@ -91,6 +91,15 @@ def test_two_planted_separator_neurons_are_found_and_carry_the_pattern() -> None
     assert "the same ones at every position" in found.words
 
 
+def test_no_sentence_speaks_of_shares_of_a_difference_that_is_not_there(tiny_bert) -> None:
+    reading = read(tiny_bert)
+    every = [explain(reading, layer, head, "next_word") for layer in range(2) for head in range(4)]
+    assert {one.delta.total > 0 for one in every} == {True, False}
+    for one in every:
+        assert "nan" not in one.words
+        assert ("of the difference" in one.words) == (one.delta.total > 0)
+
+
 def test_separator_matching_says_where_the_key_is_large_and_the_signs_agree() -> None:
     found = separator_matching(planted_reading(), 0, 0, size=2)
     assert sorted(found.neurons) == [3, 5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,29 +37,32 @@ def _seen(found: Explanation) -> str:
 
 
 def _who(found: Explanation) -> str:
-    unit = found.unit
-    part = round(found.delta.participation)
-    text = f"{part} of {found.count} {unit} take part"
-    top = found.top(4)
-    return (
-        f"{text}; the first four ({', '.join(top)}) carry {found.delta.share(4):.0%} of the "
-        f"difference, {found.size} carry {found.delta.share(found.size):.0%}"
-        + (f", position itself adds {found.bias:.2f}." if found.bias is not None else ".")
-    )
+    part, top = found.delta.participation, ", ".join(found.top(4))
+    taking_part = 0 if math.isnan(part) else round(part)
+    text = f"{taking_part} of {found.count} {found.unit} take part; the first four ({top})"
+    share = found.delta.share(4)
+    if math.isnan(share):  # there is no difference they could carry
+        text += " speak for it most"
+    else:
+        whole = found.delta.share(found.size)
+        text += f" carry {share:.0%} of the difference, {found.size} carry {whole:.0%}"
+    return text + (f", position itself adds {found.bias:.2f}." if found.bias is not None else ".")
 
 
 def _where(found: Explanation) -> str:
     steady = found.stability
-    if steady.cosine != steady.cosine:
+    if math.isnan(steady.cosine):
         return "One query only: nothing can be said of stability."
     same = (
         "the same ones at every position" if steady.cosine >= STEADY else "others at each position"
     )
-    return (
+    text = (
         f"They are {same} (cosine {steady.cosine:.2f}, overlap of the top {found.size} "
-        f"{steady.jaccard:.2f}); chosen on half the queries they carry {steady.held_out:.0%} on "
-        "the other half."
+        f"{steady.jaccard:.2f})"
     )
+    if math.isnan(steady.held_out):
+        return f"{text}."
+    return f"{text}; chosen on half the queries they carry {steady.held_out:.0%} on the other half."
 
 
 def _check(found: Explanation) -> str:
