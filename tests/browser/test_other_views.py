@@ -144,6 +144,25 @@ def test_the_keys_are_listed_on_request_and_numbers_can_be_copied(show, tiny_ber
     assert "Copied" in seen.status()
 
 
+def test_keys_pressed_right_after_the_help_or_the_finder_are_not_lost(show, tiny_bert):
+    # As a fast hand presses them: the second key before the first has been painted.
+    seen = show(hs.head_view(tiny_bert.read(*PAIR), labels=()))
+    seen.token("query", 2).hover()
+    ready = """([key, wanted]) => new Promise((resolve) => {
+        const root = document.querySelector("[data-headscope]").shadowRoot;
+        new MutationObserver((_, watch) => {
+            if (!root.querySelector(wanted)) return;
+            watch.disconnect();
+            resolve(root.querySelector(wanted + ":modal, " + wanted + " input:focus") !== null);
+        }).observe(root, { childList: true, subtree: true });
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    })"""
+    assert seen.page.evaluate(ready, ["?", "[data-help]"])
+    seen.page.keyboard.press("Escape")
+    seen.view().locator("[data-help]").wait_for(state="detached")
+    assert seen.page.evaluate(ready, ["/", ".finder"])
+
+
 def test_the_theme_button_goes_from_system_to_light_to_dark(show, tiny_bert):
     seen = show(hs.head_view(tiny_bert.read(*PAIR), labels=()), color_scheme="light")
     shades = []

@@ -1,6 +1,6 @@
 /** "/" finds a token: type a part of it, Enter pins it. */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../render/dom";
 import type { Instrument } from "./instrument";
 
@@ -8,7 +8,8 @@ export function Finder({ instrument }: { instrument: Instrument }): JSX.Element 
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  // At once, so that what is typed right after "/" goes into the field.
+  useLayoutEffect(() => {
     const { root } = instrument;
     const before = (root.getRootNode() as ShadowRoot).activeElement as HTMLElement | null;
     input.current?.focus();

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Instrument } from "./instrument";
 import { keyList } from "./keys";
 
@@ -7,8 +7,9 @@ export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
   const tabs = instrument.tabs();
   const keys: [string, string][] = tabs.length > 1 ? [...keyList, [`1 … ${tabs.length}`, tabs.map((tab) => tab.title).join(", ")]] : keyList;
   const dialog = useRef<HTMLDialogElement>(null);
-  // A modal dialog holds the focus, and gives it back to where it was.
-  useEffect(() => dialog.current?.showModal(), []);
+  // A modal dialog holds the focus, and gives it back to where it was. It is one from the moment it
+  // is there: an Escape pressed right after the key that asked for it would otherwise be lost.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const leave = () => dialog.current?.close();
   return (
     <dialog
