@@ -1,7 +1,17 @@
-"""Chromium for tests of what people see: pages from disk, every request written down."""
+"""Chromium for tests of what people see: pages from disk, every request written down.
+
+A test that looks before the page has got there passes on a quick machine only. Two variables of
+the environment make any machine slow, to find such tests (and a product that loses a key) at home:
+
+- HEADSCOPE_SLOW_BROWSER=6 gives every page a sixth of the processor;
+- HEADSCOPE_LATE_BROWSER=300 lets every frame and every answer of a server come up to 300 ms late.
+
+Unset, the tests run plainly. Those that assert milliseconds need the machine as it is.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +22,40 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from headscope.surfaces.app import Models
 from tests.browser.looking import Seen
+
+SLOW = os.environ.get("HEADSCOPE_SLOW_BROWSER")
+LATE = os.environ.get("HEADSCOPE_LATE_BROWSER")
+# The same delays in every run. A frame that was called off stays called off.
+DELAYS = """(most => {
+  let seed = 1;
+  const wait = () => new Promise(done =>
+    setTimeout(done, most * (seed = seed * 16807 % 2147483647) / 2147483647));
+  const [ask, frame, waiting] = [fetch, requestAnimationFrame, new Set()];
+  let number = 0;
+  globalThis.fetch = async (...asked) => {
+    await wait();
+    const answer = await ask(...asked);
+    await wait();
+    return answer;
+  };
+  globalThis.requestAnimationFrame = paint => {
+    waiting.add(++number);
+    const mine = number;
+    wait().then(() => frame(time => waiting.delete(mine) && paint(time)));
+    return mine;
+  };
+  globalThis.cancelAnimationFrame = mine => void waiting.delete(mine);
+})"""
+
+
+def slowed(page: Page) -> Page:
+    """As slow as the environment asks for; unasked, as it is."""
+    if SLOW:
+        session = page.context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": float(SLOW)})
+    if LATE:
+        page.add_init_script(f"{DELAYS}({float(LATE)})")
+    return page
 
 
 @pytest.fixture(scope="module")  # its event loop must not outlive the module: others run loops too
@@ -44,7 +88,7 @@ def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
         context = chromium.new_context(**settings)  # pyright: ignore[reportArgumentType]
         context.set_default_timeout(40_000)
         contexts.append(context)
-        return context.new_page()
+        return slowed(context.new_page())
 
     yield make
     for context in contexts:

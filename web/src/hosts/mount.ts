@@ -33,9 +33,11 @@ export function mountInto(element: HTMLElement, source: Source, options: MountOp
     render(null, chrome);
     root.replaceChildren();
     delete (element as Host).headscope;
+    element.classList.remove("hs-ready");
   };
   (element as Host).headscope = instrument;
   void instrument.ready.then(() => {
+    if ((element as Host).headscope !== instrument) return;
     performance.mark("headscope painted");
     element.classList.add("hs-ready");
   });

@@ -16,7 +16,9 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
   const on = headsOn(state, part);
   const [pooled, setPooled] = useState<{ kind: string; thumbnails: Thumbnails | null }>({ kind: "", thumbnails: null });
   useEffect(() => {
-    void reading.thumbnails(state.kind).then((thumbnails) => setPooled({ kind: state.kind, thumbnails }));
+    let current = true;
+    void reading.thumbnails(state.kind).then((thumbnails) => current && setPooled({ kind: state.kind, thumbnails }));
+    return () => void (current = false);
   }, [state.kind]);
   const all = Array.from({ length: part.heads }, (_, head) => head);
   const toggle = (head: number) => {

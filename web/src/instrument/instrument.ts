@@ -25,8 +25,8 @@ export class Instrument implements Mounted {
   readonly store: Store;
   readonly reading: Reading;
   readonly other: Reading | null;
-  readonly painting = new Painting();
   readonly stage = make("div", { class: "stage" });
+  readonly painting = new Painting((on) => this.stage.classList.toggle("busy", on));
   readonly root: HTMLElement;
   notice: Notice = { status: "", legend: null, help: false, finding: false };
   private view: View | null = null;
@@ -65,7 +65,6 @@ export class Instrument implements Mounted {
       status: (text, legend) => this.say({ status: text, legend: legend === undefined ? this.notice.legend : this.named(legend) }),
       announce: (text) => (this.live.textContent = text),
       openText: options.openText ?? null,
-      busy: (on) => this.stage.classList.toggle("busy", on),
     };
     this.applyTheme();
     this.stops.push(

@@ -1,22 +1,34 @@
+/** Work that takes longer is seen to go on. */
+const patience = 90;
+
 /** Knows when what was asked for is on screen: drawn, and two animation frames gone by. */
 export class Painting {
   private pending = 0;
+  /** Pictures whose marks are still to be drawn. */
+  private drawing = 0;
+  private slow: ReturnType<typeof setTimeout> | undefined;
   private waiters: (() => void)[] = [];
   paints = 0;
   readonly ready: Promise<void>;
   private first!: () => void;
 
-  constructor() {
+  /** `busy` shows, or takes away, the sign that work is going on. */
+  constructor(private readonly busy: (on: boolean) => void = () => undefined) {
     this.ready = new Promise((resolve) => (this.first = resolve));
   }
 
   /** Work on a picture has begun; call the answer when its marks are drawn (or it became stale). */
   begin(): () => void {
     this.pending++;
+    if (this.drawing++ === 0) this.slow = setTimeout(() => this.busy(true), patience);
     let ended = false;
     return () => {
       if (ended) return;
       ended = true;
+      if (--this.drawing === 0) {
+        clearTimeout(this.slow);
+        this.busy(false);
+      }
       void twoFrames().then(() => {
         this.pending--;
         this.paints++;

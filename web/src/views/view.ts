@@ -38,8 +38,6 @@ export interface Context {
   announce(text: string): void;
   /** Reads a text of the atlas's corpus and opens a head on it; null in a file, which has no model. */
   openText: ((place: TextPlace) => void) | null;
-  /** Shows (or, with null, takes away) the sign that work is going on. */
-  busy(on: boolean): void;
 }
 
 export interface View {

@@ -1,6 +1,6 @@
 /** The app's top line: model, one or two sentences, read, theme, link, export. */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
 import { copyText } from "../../render/dom";
 import { AtlasButton } from "./atlas";
@@ -59,7 +59,7 @@ interface MenuProps {
 
 function Menu({ name, title, label, onOpen, children }: MenuProps): JSX.Element {
   const details = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const leave = (event: Event) => {
       if (details.current && !event.composedPath().includes(details.current)) details.current.open = false;
     };

@@ -22,7 +22,9 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
   const shade = instrument.shade();
   useEffect(() => {
     if (!column) return setValues(labelScores(instrument, kind));
-    void reading.column(column).then(setValues);
+    let current = true;
+    void reading.column(column).then((found) => current && setValues(found));
+    return () => void (current = false);
   }, [reading, column?.name, kind]);
   const scale = column?.scale ?? "sequential";
   const ramp = scale === "diverging" ? diverging(shade) : sequential(shade);

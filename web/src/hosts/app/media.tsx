@@ -1,6 +1,6 @@
 /** Where a picture or a sound is dropped, pasted or chosen; it is sent to the server as it is, and decoded there. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { MediaRequest } from "../../protocol/app";
 import type { Session } from "./session";
 
@@ -21,13 +21,18 @@ export function DropZone({ session }: { session: Session }): JSX.Element {
   const kind = session.senses!;
   const [over, setOver] = useState(false);
   const [wrong, setWrong] = useState("");
+  const last = useRef<File | null>(null);
   const take = async (file: File | undefined | null) => {
     if (!file) return;
+    last.current = file;
     const found = await requestFor(file, kind);
+    // A large file takes longer than a small one that was given after it.
+    if (last.current !== file) return;
     setWrong(typeof found === "string" ? found : "");
     if (typeof found !== "string") await session.useMedia(found);
   };
-  useEffect(() => {
+  // From the moment it is there: what is pasted at once is taken too.
+  useLayoutEffect(() => {
     const paste = (event: ClipboardEvent) => void take(event.clipboardData?.files[0]);
     document.addEventListener("paste", paste);
     return () => document.removeEventListener("paste", paste);

@@ -3,6 +3,8 @@ import { openContainer } from "../../protocol/container";
 import type { AppHeader, Comparison, Example, Lesson, MediaRequest, ModelEntry, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State, Theme } from "../../protocol/types";
 import type { Tooltip } from "../../render/tooltip";
+import { Following, kept, lasting } from "../../state/lasting";
+import { readOff, writeOff } from "../../state/off";
 import { fromQuery, toQuery } from "../../state/url";
 import { Waiting } from "./waiting";
 import { ApiError, getBytes, getJson, postBytes, postJson } from "./api";
@@ -62,6 +64,7 @@ export class Session {
   atlasSeen = false;
   theme: Theme = "auto";
   state: Partial<State>;
+  private readonly following = new Following();
   private ticket = 0;
   private readonly listeners = new Set<() => void>();
   private urlTimer: ReturnType<typeof setTimeout> | undefined;
@@ -182,6 +185,7 @@ export class Session {
   async readAt(text: string, pair: string | null, place: Partial<State>): Promise<void> {
     [this.text, this.pair, this.off, this.writing] = [text, pair ?? "", [], null];
     this.state = { ...kept(this.state, ["theme"]), ...place };
+    this.following.coming = true;
     this.showAtlas(false);
     await this.read(false, true);
   }
@@ -192,6 +196,7 @@ export class Session {
     this.off = [];
     this.writing = null;
     this.state = kept(this.state, ["theme"]);
+    this.following.coming = true;
     if (example.writes) await this.write();
     else await this.read(false, true);
   }
@@ -219,8 +224,9 @@ export class Session {
       this.state = kept(this.state, ["view", "theme", "layer", "head", "heads", "kind", "first", "scale", "unit", "specials"]);
       await this.read();
     } catch (error) {
+      if (ticket !== this.ticket) return;
       this.isWriting = false;
-      if (ticket === this.ticket) this.fail(error);
+      this.fail(error);
     }
   }
 
@@ -234,17 +240,19 @@ export class Session {
     const ticket = ++this.ticket;
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
+    // Whoever reads something else no longer waits for what was being written.
+    this.isWriting = false;
     this.waiting?.end();
     const waiting = (this.waiting = new Waiting(() => this.tell()));
     this.settle("loading");
     try {
       const source = await this.ask(this.model, this.off, truncate);
       const other = await this.askOther(truncate);
+      await this.learn();
       if (ticket !== this.ticket) return;
       const { lesson, writing } = source.header as AppHeader;
       this.lesson = lesson ?? null;
       this.writing = writing ?? null;
-      await this.learn();
       source.header.state = { ...source.header.state, ...this.state, theme: this.theme };
       if (other) other.header.state = source.header.state;
       this.reading = { id: (source.header as AppHeader).id, source, other: other && { source: other, title: this.otherTitle(), id: (other.header as AppHeader).id } };
@@ -334,7 +342,8 @@ export class Session {
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
-    this.state = kept(this.state, ["view", "theme", "unit", "specials", "first", "layout", "minimum"]);
+    this.state = kept(this.state, lasting);
+    this.following.coming = true;
     // The server opens a long text as text and a short one with lines; another view was chosen by hand.
     if (this.state.view === "head" || this.state.view === "text") delete this.state.view;
     this.off = [];
@@ -352,7 +361,7 @@ export class Session {
 
   /** The address follows the picture, so that a link reopens it. */
   follow(state: State): void {
-    this.state = state;
+    this.state = this.following.after(state, this.state);
     clearTimeout(this.urlTimer);
     this.urlTimer = setTimeout(() => history.replaceState(null, "", this.address()), 150);
   }
@@ -363,7 +372,7 @@ export class Session {
     if (this.against) query.set("against", this.against);
     if (this.against === anotherText) query.set("against_text", this.againstText);
     if (this.pairing === "likeness") query.set("pairing", "likeness");
-    if (this.off.length) query.set("off", this.off.map((each) => each.join(".")).join("_"));
+    if (this.off.length) query.set("off", writeOff(this.off));
     const state = this.stateQuery();
     for (const [name, value] of state) query.set(name, value);
     return `${location.pathname}?${query.toString()}`;
@@ -375,6 +384,7 @@ export class Session {
 
   private settle(phase: Phase): void {
     this.phase = phase;
+    if (phase !== "loading") this.following.coming = false;
     this.tell();
   }
 
@@ -384,17 +394,4 @@ export class Session {
     this.tooLong = detail?.tokens && detail.limit ? { tokens: detail.tokens, limit: detail.limit } : null;
     this.settle(this.tooLong ? "too-long" : "error");
   }
-}
-
-/** Those entries that were set: an absent one must stay absent, so that the default can take its place. */
-function kept(state: Partial<State>, names: (keyof State)[]): Partial<State> {
-  return Object.fromEntries(names.filter((name) => state[name] !== undefined).map((name) => [name, state[name]]));
-}
-
-function readOff(text: string): OffHead[] {
-  return text
-    .split("_")
-    .map((each) => each.split("."))
-    .filter(([kind, layer, head]) => ["encoder", "decoder", "cross"].includes(kind) && /^\d+$/.test(layer ?? "") && /^\d+$/.test(head ?? ""))
-    .map(([kind, layer, head]) => [kind as Kind, Number(layer), Number(head)]);
 }

@@ -12,6 +12,7 @@ export class Waiting {
   /** null: it has not been asked yet. */
   before: number | null = null;
   private timer: ReturnType<typeof setTimeout>;
+  private ended = false;
 
   constructor(private readonly changed: () => void) {
     this.timer = setTimeout(() => void this.look(), patience);
@@ -19,6 +20,8 @@ export class Waiting {
 
   private async look(): Promise<void> {
     const found = await getJson<{ before: number | null }>(`api/queue/${this.ticket}`).catch(() => null);
+    // The reading may have come while its place was asked for.
+    if (this.ended) return;
     if (found?.before !== this.before) {
       this.before = found?.before ?? null;
       this.changed();
@@ -31,6 +34,7 @@ export class Waiting {
   }
 
   end(): void {
+    this.ended = true;
     clearTimeout(this.timer);
   }
 }

@@ -13,10 +13,12 @@ export function Writes({ instrument, session }: { instrument: Instrument; sessio
   const [found, setFound] = useState<{ of: unknown; prediction: Prediction | null; error: string } | null>(null);
   useEffect(() => {
     if (!open || found?.of === reading) return;
+    let current = true;
     reading.prediction(null).then(
-      (prediction) => setFound({ of: reading, prediction, error: "" }),
-      (error: unknown) => setFound({ of: reading, prediction: null, error: error instanceof Error ? error.message : String(error) }),
+      (prediction) => current && setFound({ of: reading, prediction, error: "" }),
+      (error: unknown) => current && setFound({ of: reading, prediction: null, error: error instanceof Error ? error.message : String(error) }),
     );
+    return () => void (current = false);
   }, [open, reading]);
   if (!reading.canPredict) return null;
   const here = found?.of === reading ? found : null;

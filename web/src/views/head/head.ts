@@ -71,21 +71,17 @@ export class HeadView implements View {
       end();
       return;
     }
-    const slow = setTimeout(() => this.context.busy(true), 90);
     Promise.all(heads.map((head) => reading.map(state.kind, state.layer, head)))
       .then((maps) => {
         if (ticket === this.ticket) this.arrive(state, before, heads, maps);
       })
       .catch((error: unknown) => {
         // The lines of another head under this one's name would be worse than none.
-        if (ticket === this.ticket) this.arrive(state, before, [], []);
+        if (ticket !== this.ticket) return;
+        this.arrive(state, before, [], []);
         this.context.status(error instanceof Error ? error.message : String(error));
       })
-      .finally(() => {
-        clearTimeout(slow);
-        if (ticket === this.ticket) this.context.busy(false);
-        end();
-      });
+      .finally(end);
   }
 
   redraw(): void {

@@ -59,7 +59,9 @@ export class HeadMapView implements View {
           high: valueText(range[1]),
         });
       })
-      .catch((error: unknown) => this.context.status(String(error)))
+      .catch((error: unknown) => {
+        if (ticket === this.ticket) this.context.status(String(error));
+      })
       .finally(end);
   }
 

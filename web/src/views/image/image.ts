@@ -110,23 +110,20 @@ export class ImageView implements View {
     return pinned === null ? { side: "query", units: [] } : { side: state.side, units: [pinned, ...state.also] };
   }
 
-  /** Weights first, then everything is drawn at once; a sign of life when that takes long. */
+  /** Weights first, then everything is drawn at once. */
   private shade(then: () => void = () => undefined): void {
     const end = this.context.painting.begin();
     const ticket = ++this.ticket;
-    const slow = setTimeout(() => this.context.busy(true), 90);
     this.gather()
       .then(async (ready) => {
         if (ticket !== this.ticket || !ready) return;
         await this.draw(ticket);
         then();
       })
-      .catch((error: unknown) => this.context.status(error instanceof Error ? error.message : String(error), null))
-      .finally(() => {
-        clearTimeout(slow);
-        if (ticket === this.ticket) this.context.busy(false);
-        end();
-      });
+      .catch((error: unknown) => {
+        if (ticket === this.ticket) this.context.status(error instanceof Error ? error.message : String(error), null);
+      })
+      .finally(end);
   }
 
   private async gather(): Promise<boolean> {

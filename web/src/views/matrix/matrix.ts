@@ -61,7 +61,6 @@ export class MatrixView implements View {
       state.reading === "other" && other ? Promise.resolve(null) : reading.map(state.kind, state.layer, state.head),
       both ? other.map(state.kind, state.layer, state.head) : Promise.resolve(null),
     ];
-    const slow = setTimeout(() => this.context.busy(true), 90);
     Promise.all(wanted)
       .then(([mine, theirs]) => {
         if (ticket !== this.ticket) return;
@@ -75,17 +74,12 @@ export class MatrixView implements View {
         this.draw();
       })
       .catch((error: unknown) => {
-        if (ticket === this.ticket) {
-          this.values = null;
-          this.canvas.width = 0;
-        }
+        if (ticket !== this.ticket) return;
+        this.values = null;
+        this.canvas.width = 0;
         this.context.status(error instanceof Error ? error.message : String(error), null);
       })
-      .finally(() => {
-        clearTimeout(slow);
-        if (ticket === this.ticket) this.context.busy(false);
-        end();
-      });
+      .finally(end);
   }
 
   redraw(): void {

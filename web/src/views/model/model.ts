@@ -35,13 +35,13 @@ export class ModelView implements View {
   update(state: State, before: State | null): void {
     const end = this.context.painting.begin();
     const key = [state.thumbnails, state.order, state.find, state.columns, this.context.shade(), this.element.clientWidth].join("|");
+    const ticket = ++this.ticket;
     if (before && key === this.drawnFor) {
       this.mark(state);
       this.reveal();
       end();
       return;
     }
-    const ticket = ++this.ticket;
     const { parts } = this.context.reading;
     Promise.all(parts.map((part) => this.context.reading.thumbnails(part.kind)))
       .then((pooled) => {
@@ -55,7 +55,9 @@ export class ModelView implements View {
         this.mark(state);
         this.report(parts);
       })
-      .catch((error: unknown) => this.context.status(String(error)))
+      .catch((error: unknown) => {
+        if (ticket === this.ticket) this.context.status(String(error));
+      })
       .finally(end);
   }
 

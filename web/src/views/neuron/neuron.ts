@@ -42,7 +42,6 @@ export class NeuronView implements View {
     const end = this.context.painting.begin();
     const ticket = ++this.ticket;
     const part = this.context.reading.part(state.kind);
-    const slow = setTimeout(() => this.context.busy(true), 90);
     this.context.reading
       .layer(state.kind, state.layer, state.head)
       .then((layer) => {
@@ -51,12 +50,10 @@ export class NeuronView implements View {
         const sorted = before !== null && (before.sort !== state.sort || (state.sort === "contribution" && before.query !== state.query));
         this.compose(part, layer, sorted && !reducedMotion());
       })
-      .catch((error: unknown) => this.refuse(error instanceof Error ? error.message : String(error)))
-      .finally(() => {
-        clearTimeout(slow);
-        if (ticket === this.ticket) this.context.busy(false);
-        end();
-      });
+      .catch((error: unknown) => {
+        if (ticket === this.ticket) this.refuse(error instanceof Error ? error.message : String(error));
+      })
+      .finally(end);
   }
 
   redraw(): void {

@@ -161,11 +161,10 @@ export class TextView implements View {
     return width <= 719 ? width - 24 - 40 - 14 : Math.min(980, width - 44 - 72 - 18);
   }
 
-  /** Draws for a state once its weights are here; a sign of life when that takes long. */
+  /** Draws for a state once its weights are here. */
   private shade(state: TextState, then: () => void = () => undefined): void {
     const end = this.context.painting.begin();
     const ticket = ++this.ticket;
-    const slow = setTimeout(() => this.context.busy(true), 90);
     this.weights
       .shade(state, headsOn(state, this.context.reading.part(state.kind)), this.units, this.hand())
       .then((shading) => {
@@ -174,12 +173,10 @@ export class TextView implements View {
         this.paint();
         then();
       })
-      .catch((error: unknown) => this.context.status(error instanceof Error ? error.message : String(error), null))
-      .finally(() => {
-        clearTimeout(slow);
-        if (ticket === this.ticket) this.context.busy(false);
-        end();
-      });
+      .catch((error: unknown) => {
+        if (ticket === this.ticket) this.context.status(error instanceof Error ? error.message : String(error), null);
+      })
+      .finally(end);
   }
 
   private set(change: Partial<TextState>): void {

@@ -1,0 +1,23 @@
+/** What of a picture means the same on any text, and so outlives the one it was chosen on. */
+import type { State } from "../protocol/types";
+
+export const lasting: (keyof State)[] = ["view", "theme", "unit", "specials", "first", "layout", "minimum"];
+
+/** Those entries that were set: an absent one must stay absent, so that the default can take its place. */
+export function kept(state: Partial<State>, names: (keyof State)[]): Partial<State> {
+  return Object.fromEntries(names.filter((name) => state[name] !== undefined).map((name) => [name, state[name]]));
+}
+
+/** Follows the picture on screen, which may be about to go. */
+export class Following {
+  /** Another text or model is being read. */
+  coming = false;
+  private last: Partial<State> = {};
+
+  /** The state to go on with: of what is done to a picture that is about to go, only what lasts. */
+  after(state: State, wanted: Partial<State>): Partial<State> {
+    const changed = lasting.filter((name) => state[name] !== this.last[name]);
+    this.last = state;
+    return this.coming ? { ...wanted, ...kept(state, changed) } : state;
+  }
+}

@@ -1,0 +1,13 @@
+/** Heads that are switched off, as they stand in the address: encoder.1.0_encoder.2.3. */
+import type { OffHead } from "../protocol/app";
+import type { Kind } from "../protocol/types";
+
+export const writeOff = (off: OffHead[]): string => off.map((each) => each.join(".")).join("_");
+
+export function readOff(text: string): OffHead[] {
+  return text
+    .split("_")
+    .map((each) => each.split("."))
+    .filter(([kind, layer, head]) => ["encoder", "decoder", "cross"].includes(kind) && /^\d+$/.test(layer ?? "") && /^\d+$/.test(head ?? ""))
+    .map(([kind, layer, head]) => [kind as Kind, Number(layer), Number(head)]);
+}
