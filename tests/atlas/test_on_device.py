@@ -12,7 +12,8 @@ from headscope.statistics.features.grid import grid_of, grids
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.verified import rebuildable
-from headscope.statistics.places import counting, counts
+from headscope.statistics.places import counting, counts, deciles
+from headscope.statistics.places.device_tables import most_frequent
 from headscope.statistics.places.heaviest import Heaviest
 from headscope.statistics.places.on_device import DeviceCounts
 from headscope.statistics.survey.portion import Settings, text_batches
@@ -60,9 +61,10 @@ def test_heads_are_as_far_apart_over_all_texts_at_once(kept):
     np.testing.assert_allclose(together, sums, atol=1e-5 * rows)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, monkeypatch):
-    """Two batches, with more pairs than are kept."""
+@pytest.mark.parametrize(("causal", "dense"), [(False, 2**24), (True, 0)])
+def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, dense, monkeypatch):
+    """Two batches, with more pairs than are kept; tables with a place for every code and without."""
+    monkeypatch.setattr("headscope.statistics.places.device_tables.DENSE", dense)
     monkeypatch.setattr("headscope.statistics.places.on_device.MOST_TOGETHER", 20)
     monkeypatch.setattr(counts, "MOST_TOGETHER", 20)
     here, there = (counts.Counts(3, 200, pairs=10) for _ in range(2))
@@ -75,16 +77,44 @@ def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, monkeypa
         keys = [grid.key.ids[row, :n].numpy() for row, n in enumerate(lengths)]
         counting._count_together(here, grid, lengths, keys)
         device.add_together(grid)
-        head, query, key = (
-            torch.randint(0, most, (400,), generator=chance) for most in (3, 6, 200)
-        )
-        largest = torch.rand(400, generator=chance)
-        device.add_pairs(head, query, key, largest)
-        here.add_pairs(head.numpy(), query.numpy(), key.numpy(), largest.double().numpy())
+        query = torch.randint(0, 6, (130,), generator=chance)
+        key = torch.randint(0, 200, (3, 130), generator=chance)
+        largest = torch.rand(3, 130, generator=chance)
+        device.add_pairs(query, key, largest)
+        here.add_pairs(query.numpy(), key.numpy(), largest.numpy())
+        device.add_offsets(key % counts.OFFSETS)
+        here.add_offsets(key.numpy() % counts.OFFSETS)
     device.settle()
     for name in ("queries", "keys", "pairs", "together"):
         for of in ("codes", "count", "weight", "square"):
             ours, theirs = (getattr(getattr(one, name), of) for one in (there, here))
             np.testing.assert_array_equal(ours, theirs, err_msg=f"{name}.{of}")
+    np.testing.assert_array_equal(there.offsets, here.offsets)
     np.testing.assert_array_equal(there.lost, here.lost)
     assert there.lost.min() > 0
+
+
+def test_the_most_frequent_of_each_group_are_those_of_a_sort():
+    chance = np.random.default_rng(0)
+    count, group = chance.geometric(0.3, 500), np.sort(chance.integers(0, 7, 500))
+    group[group == 3] = 4  # nobody is in one of them
+    group.sort()
+    total = int(np.bincount(group, count).max())
+    for most in (1, 5, 40, 400):
+        kept, gone = most_frequent(*map(torch.from_numpy, (count, group)), 7, most, total)
+        for number in range(7):
+            mine = np.flatnonzero(group == number)
+            first = mine[np.argsort(-count[mine], kind="stable")]
+            np.testing.assert_array_equal(np.sort(first[:most]), mine[kept.numpy()[mine]])
+            assert int(gone[number]) == max(count[first[most:]], default=0)
+
+
+def test_values_are_counted_in_the_same_bins_on_a_device():
+    values = [torch.rand(4, 3, 5) * 3 - 1, torch.full((4, 3, 5), torch.nan)]
+    values[0][0, 1] = torch.nan
+    here = np.zeros((3, 2, deciles.BINS), dtype=np.int64)
+    there = torch.zeros(3, 2, deciles.BINS + 1, dtype=torch.long)
+    for into in (here, there):
+        deciles.count_values(into, values, [(0.0, 1.0), (0.0, 1.0)])
+    np.testing.assert_array_equal(there[..., : deciles.BINS].numpy(), here)
+    assert here.sum() == 55

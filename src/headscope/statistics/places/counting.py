@@ -14,47 +14,54 @@ from headscope.statistics.definitions.focus import Focus
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.places.counts import LENGTHS, OFFSETS, POSITIONS, REACH, Counts, whole
+from headscope.statistics.places.device_tables import in_units
 from headscope.statistics.places.settings import STRONGEST
 
 
 def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
     """Take in a batch."""
     key = rows[STRONGEST].long()
-    largest, focused = rows["largest"], _focus(rows, grid)
-    valid = grid.query.valid
-    batch, heads, length = key.shape
-    places = torch.arange(length, device=key.device)
-    counted = valid[:, None].expand(batch, heads, length)
-    head = torch.arange(heads, device=key.device)[None, :, None].expand(batch, heads, length)
-    if grid.same:
-        offset = (key - places + REACH).clamp(0, OFFSETS - 1)
-        found = torch.bincount((head * OFFSETS + offset)[counted], minlength=heads * OFFSETS)
-        counts.offsets += found.view(heads, -1).cpu().numpy()
-    _count_along(counts, (torch.ones_like(largest), largest, focused), valid)
-    key_ids = grid.key.ids[:, None].expand(batch, heads, -1).gather(2, key)
-    query_ids = grid.query.ids[:, None].expand(batch, heads, length)
-    every = tuple(of[counted] for of in (head, query_ids, key_ids, largest))
+    largest, valid = rows["largest"], grid.query.valid
+    positions, lengths = _along((torch.ones_like(largest), largest, _focus(rows, grid)), valid)
+    real = grid.real_queries
+    chosen = None if real.all() else torch.from_numpy(np.flatnonzero(real)).to(key.device)
+
+    def of_heads(values: Tensor) -> Tensor:
+        """H n: those of tokens alone, from b H t."""
+        flat = values.movedim(1, 0).flatten(1)
+        return flat if chosen is None else flat[:, chosen]
+
+    key_ids = grid.key.ids[:, None].expand(-1, key.shape[1], -1).gather(2, key)
+    query_ids = of_heads(grid.query.ids[:, None])[0]
+    pairs = (query_ids, of_heads(key_ids), of_heads(largest))
+    places = torch.arange(key.shape[2], device=key.device)
+    offsets = of_heads((key - places + REACH).clamp(0, OFFSETS - 1)) if grid.same else None
     if key.is_cuda:
-        counts.on_device(key.device).add_pairs(*every)
+        there = counts.on_device(key.device)
+        there.add_along(positions, lengths)
+        if offsets is not None:
+            there.add_offsets(offsets)
+        there.add_pairs(*pairs)
     else:
-        numbers = [of.numpy() for of in every]
-        counts.add_pairs(numbers[0], numbers[1], numbers[2], numbers[3].astype(np.float64))
-    counts.total += int(grid.real_queries.sum())
+        counts.positions += positions.numpy()
+        counts.lengths += lengths.numpy()
+        if offsets is not None:
+            counts.add_offsets(offsets.numpy())
+        counts.add_pairs(*(of.numpy() for of in pairs))
+    counts.total += int(real.sum())
     _count_chance(counts, grid)
 
 
-def _count_along(counts: Counts, every: Sequence[Tensor], valid: Tensor) -> None:
-    """Sums by a query's place in its text and by the text's length, b H t each."""
+def _along(every: Sequence[Tensor], valid: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums (of b H t each) by a query's place in its text and by the text's length, in units."""
     lengths = valid.sum(1)
     places = torch.arange(valid.shape[1], device=valid.device)
     tenth = (places[None] * POSITIONS // lengths.clamp_min(1)[:, None]).clamp_max(POSITIONS - 1)
     inside = torch.nn.functional.one_hot(tenth, POSITIONS).double() * valid[..., None]  # b t 10
     bucket = torch.nn.functional.one_hot(lengths.clamp_min(1).log2().long(), LENGTHS).double()
-    for place, of in enumerate(every):
-        summed = torch.einsum("bht,btp->bhp", of.double(), inside)
-        by_length = torch.einsum("bh,bl->hl", summed.sum(2), bucket)
-        counts.positions[place] += whole(summed.sum(0).cpu().numpy())
-        counts.lengths[place] += whole(by_length.cpu().numpy())
+    summed = [torch.einsum("bht,btp->bhp", of.double(), inside) for of in every]
+    by_length = [torch.einsum("bh,bl->hl", of.sum(2), bucket) for of in summed]
+    return in_units(torch.stack([of.sum(0) for of in summed])), in_units(torch.stack(by_length))
 
 
 def _focus(rows: Rows, grid: Grid) -> Tensor:
@@ -66,8 +73,7 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
     """What even attention would choose."""
     lengths = grid.real_queries.sum(1)
     keys = lengths if grid.same else grid.key.lengths.cpu().numpy()
-    ids = grid.key.ids.cpu().numpy()
-    found = ids[np.arange(ids.shape[1]) < keys[:, None]]  # text after text
+    found = _ids_of_keys(grid, keys)
     if not grid.same:
         chances = np.repeat(lengths / np.maximum(keys, 1), keys)
     elif grid.causal:
@@ -83,6 +89,16 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
     else:
         of_texts = np.split(found, np.cumsum(keys)[:-1])
         _count_together(counts, grid, lengths.tolist(), of_texts)
+
+
+def _ids_of_keys(grid: Grid, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Text after text; told without waiting for a GPU where the texts are at hand."""
+    if grid.tokens is not None and grid.same and not grid.left_padded:
+        found = np.concatenate([text.ids for text in grid.tokens])
+        if not (found == -1).any():
+            return found
+    ids = grid.key.ids.cpu().numpy()
+    return ids[np.arange(ids.shape[1]) < lengths[:, None]]
 
 
 def _count_together(

@@ -60,6 +60,9 @@ class CountTable:
     def add_counted(self, codes: Ints, count: Ints, weight: Ints, square: Ints) -> None:
         if not len(codes):
             return
+        if not len(self.codes) and (codes[1:] > codes[:-1]).all():
+            self.codes, self.count, self.weight, self.square = codes, count, weight, square
+            return
         codes = np.concatenate([self.codes, codes])
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
@@ -74,23 +77,35 @@ class CountTable:
         return self.weight * UNIT / np.maximum(self.count, 1)
 
     def merge(self, other: CountTable) -> None:
-        self.add_counted(other.codes, other.count, other.weight, other.square)
+        """Take in another one: both are sorted, so the places of its codes are looked up."""
+        at = np.searchsorted(self.codes, other.codes)
+        there = np.append(self.codes, -1)[at] == other.codes
+        met, fresh = at[there], np.flatnonzero(~there)
+        places = at[fresh] + np.arange(len(fresh))
+        old = np.ones(len(self.codes) + len(fresh), dtype=bool)
+        old[places] = False
+        for name in _COLUMNS:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            joined = np.empty(len(old), dtype=np.int64)
+            if name != "codes":
+                mine = mine.copy()
+                mine[met] += theirs[there]
+            joined[old], joined[places] = mine, theirs[fresh]
+            setattr(self, name, joined)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         self.codes, self.count = self.codes[kept], self.count[kept]
         self.weight, self.square = self.weight[kept], self.square[kept]
 
     def arrays(self, prefix: str) -> dict[str, Array]:
-        return {
-            f"{prefix}.{name}": getattr(self, name)
-            for name in ("codes", "count", "weight", "square")
-        }
+        return {f"{prefix}.{name}": getattr(self, name) for name in _COLUMNS}
 
     def restore(self, prefix: str, arrays: dict[str, Array]) -> None:
-        self.codes = arrays[f"{prefix}.codes"].astype(np.int64)
-        self.count = arrays[f"{prefix}.count"].astype(np.int64)
-        self.weight = arrays[f"{prefix}.weight"].astype(np.int64)
-        self.square = arrays[f"{prefix}.square"].astype(np.int64)
+        for name in _COLUMNS:
+            setattr(self, name, arrays[f"{prefix}.{name}"].astype(np.int64))
+
+
+_COLUMNS = ("codes", "count", "weight", "square")
 
 
 class Counts:
@@ -126,10 +141,18 @@ class Counts:
             there, self._there = self._there, None
             there.settle()
 
-    def add_pairs(self, heads: Ints, query: Ints, key: Ints, largest: Floats) -> None:
-        """Count queries by head, query token and the token attended to most."""
+    def add_offsets(self, offsets: Ints) -> None:
+        """How far each query's key is (H n), from 0 up."""
+        at = offsets + (np.arange(self.heads) * OFFSETS)[:, None]
+        found = np.bincount(at.ravel(), minlength=self.heads * OFFSETS)
+        self.offsets = self.offsets + found.reshape(self.heads, OFFSETS)
+
+    def add_pairs(self, query: Ints, key: Ints, largest: NDArray[np.floating[Any]]) -> None:
+        """Queries' tokens (n), and the token and weight that each head (H n) gives most to."""
         found = CountTable()
-        found.add((heads * self.vocabulary + query) * self.vocabulary + key, largest)
+        heads = np.arange(self.heads)[:, None] * self.vocabulary
+        codes = (heads + query) * self.vocabulary + key
+        found.add(codes.ravel(), largest.ravel().astype(np.float64))
         head_and_query, of_key = np.divmod(found.codes, self.vocabulary)
         self.queries.add_counted(head_and_query, found.count, found.weight, found.square)
         with_key = head_and_query // self.vocabulary * self.vocabulary + of_key

@@ -19,15 +19,21 @@ Ints = NDArray[np.int64]
 
 
 def count_values(
-    into: Ints, every: Sequence[Tensor], bounds: Sequence[tuple[float, float]]
+    into: Ints | Tensor, every: Sequence[Tensor], bounds: Sequence[tuple[float, float]]
 ) -> None:
-    """Add values (b H t each, nan where there is none) to the counts, H M BINS."""
+    """Add values (b H t each, nan where there is none) to the counts: of a processor H M BINS, of
+    a GPU H M BINS + 1, which are not waited for."""
     heads = into.shape[0]
     for place, (values, (low, high)) in enumerate(zip(every, bounds, strict=True)):
         found = bins_of(values, low, high)
-        found += (torch.arange(heads, device=found.device) * (BINS + 1))[:, None]
-        counted = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))
-        into[:, place] += counted.view(heads, BINS + 1)[:, :BINS].cpu().numpy()
+        if isinstance(into, Tensor):
+            step = (torch.arange(heads, device=found.device) * len(every) + place) * (BINS + 1)
+            found = (found + step[:, None]).flatten()
+            into.view(-1).scatter_add_(0, found, torch.ones_like(found))
+        else:
+            found += (torch.arange(heads) * (BINS + 1))[:, None]
+            counted = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))
+            into[:, place] += counted.view(heads, BINS + 1)[:, :BINS].numpy()
 
 
 def bins_of(values: Tensor, low: float, high: float) -> Tensor:

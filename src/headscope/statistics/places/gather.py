@@ -44,7 +44,8 @@ def gather(
     chosen = applying(places.settings, grid.kind, grid.causal)
     padding = ~grid.query.valid[:, None]
     every = [s.row_values(rows, grid).masked_fill(padding, torch.nan) for s in chosen]  # b H t
-    count_values(places.histogram, every, [statistic.bounds for statistic in chosen])
+    into = places.histogram_on(padding.device)
+    count_values(into, every, [statistic.bounds for statistic in chosen])
     _keep_strongest(places, every, grid)
     strongest, drawn = _strongest(places, grid), _drawn(places, grid)
     _look_up(places, every, grid, Heaviest(grid, kept, places.settings.keys), strongest, drawn)

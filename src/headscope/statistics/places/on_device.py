@@ -1,7 +1,7 @@
-"""Counts of pairs of tokens while they are on a GPU: sorted and added up there, batch after batch.
+"""Counts of a portion while they are on a GPU: added up there, batch after batch.
 
-A batch of 256 texts has some five million pairs of a query and the key it attends to most, and as
-many that stand in one text. Only what is left of a portion goes to main memory.
+A batch of 1,024 texts has some twenty million pairs of a query and the key it attends to most, and
+as many that stand in one text. Only what is left of a portion goes to main memory.
 """
 
 from __future__ import annotations
@@ -11,55 +11,61 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from headscope.statistics.places.counts import MOST_TOGETHER, UNIT
+from headscope.statistics.places.counts import LENGTHS, MOST_TOGETHER, OFFSETS, POSITIONS
+from headscope.statistics.places.device_tables import (
+    DeviceTable,
+    SortedTable,
+    counted,
+    most_frequent,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from headscope.statistics.features.grid import Grid
-    from headscope.statistics.places.counts import Counts, CountTable
+    from headscope.statistics.places.counts import Counts
 
 AT_ONCE = 2**24  # pairs of tokens of a batch looked at together
 
 
-class DeviceTable:
-    """Sums by code, sorted by code, as those of `CountTable`."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.codes = torch.zeros(0, dtype=torch.long, device=device)
-        self.sums = torch.zeros(3, 0, dtype=torch.long, device=device)  # count, Σ, Σ of squares
-
-    def add(self, codes: Tensor, sums: Tensor) -> None:
-        """Codes n and their sums 3 × n."""
-        ordered, order = torch.cat([self.codes, codes]).sort()
-        self.codes, place = ordered.unique_consecutive(return_inverse=True)
-        # whole numbers: whoever is added first, the sum is the same
-        every = torch.cat([self.sums, sums], dim=1)[:, order]
-        self.sums = every.new_zeros(3, len(self.codes)).index_add_(1, place, every)
-
-    def keep(self, kept: Tensor) -> None:
-        self.codes, self.sums = self.codes[kept], self.sums[:, kept]
-
-    def into(self, table: CountTable) -> None:
-        table.add_counted(self.codes.cpu().numpy(), *self.sums.cpu().numpy())
-
-
 class DeviceCounts:
-    """What `Counts.add_pairs` and `Counts.add_together` do, on a GPU."""
+    """What `Counts` holds, of a portion."""
 
     def __init__(self, counts: Counts, device: torch.device) -> None:
         self._counts = counts
-        self._tables = {
-            name: DeviceTable(device) for name in ("queries", "keys", "pairs", "together")
-        }
-        self._lost = torch.zeros(counts.heads, dtype=torch.long, device=device)
+        size = counts.heads * counts.vocabulary
+        self._queries: DeviceTable = table_of(size, device)
+        self._keys: DeviceTable = table_of(size, device)
+        self._pairs, self._together = SortedTable(device), SortedTable(device)
+        self._seen = self._stood_together = 0  # queries of a head; pairs of tokens
 
-    def add_pairs(self, heads: Tensor, query: Tensor, key: Tensor, largest: Tensor) -> None:
-        vocabulary, of = self._counts.vocabulary, DeviceTable(heads.device)
-        of.add((heads * vocabulary + query) * vocabulary + key, _counted(largest.double()))
-        with_query = of.codes // vocabulary
-        with_key = with_query // vocabulary * vocabulary + of.codes % vocabulary
-        self._tables["queries"].add(with_query, of.sums)
-        self._tables["keys"].add(with_key, of.sums)
-        self._tables["pairs"].add(of.codes, of.sums)
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=torch.long, device=device)
+
+        self._lost = zeros(counts.heads)
+        self._offsets = zeros(counts.heads * OFFSETS)
+        self._positions, self._lengths = (zeros(3, counts.heads, n) for n in (POSITIONS, LENGTHS))
+
+    def add_along(self, positions: Tensor, lengths: Tensor) -> None:
+        """Sums by places and lengths, 3 H …, in whole units."""
+        self._positions += positions
+        self._lengths += lengths
+
+    def add_offsets(self, offsets: Tensor) -> None:
+        """How far each query's key is (H n), from 0 up."""
+        heads = torch.arange(len(offsets), device=offsets.device)
+        at = (heads[:, None] * OFFSETS + offsets).flatten()
+        self._offsets.scatter_add_(0, at, torch.ones_like(at))
+
+    def add_pairs(self, query: Tensor, key: Tensor, largest: Tensor) -> None:
+        """Queries' tokens (n), and the token and weight that each head (H n) gives most to."""
+        vocabulary = self._counts.vocabulary
+        heads = torch.arange(len(key), device=key.device)[:, None] * vocabulary
+        sums = counted(largest.flatten())
+        with_query = (heads + query).flatten()
+        self._queries.add(with_query, sums)
+        self._keys.add((heads + key).flatten(), sums)
+        self._pairs.add(with_query * vocabulary + key.flatten(), sums)
+        self._seen += len(query)
         self._prune()
 
     def add_together(self, grid: Grid) -> None:
@@ -72,47 +78,40 @@ class DeviceCounts:
             if grid.causal:
                 seen &= torch.ones(queries, keys, dtype=torch.bool, device=seen.device).tril()
             ids = grid.query.ids[some, :, None] * self._counts.vocabulary + grid.key.ids[some, None]
-            chance = 1 / seen.sum(2, keepdim=True).double()
-            self._tables["together"].add(ids[seen], _counted(chance.expand(seen.shape)[seen]))
+            chance = (1 / seen.sum(2, keepdim=True).double()).expand(seen.shape)
+            if not grid.same or grid.causal or not grid.all_keys_valid:
+                ids, chance = ids[seen], chance[seen]
+            self._together.add(ids.flatten(), counted(chance.flatten()))
+            self._stood_together += ids.numel()
             self._prune_together()
 
     def _prune(self) -> None:
         """Keep each head's most frequent pairs; remember how many of one may have gone."""
-        pairs, counts = self._tables["pairs"], self._counts
-        head = pairs.codes // counts.vocabulary**2
-        held = head.bincount(minlength=counts.heads)
-        if not len(head) or int(held.max()) <= counts.most_pairs:
+        pairs, counts = self._pairs, self._counts
+        if len(pairs.codes) <= counts.most_pairs:
             return
-        order = _most_frequent_first(pairs)
-        order = order[head[order].argsort(stable=True)]
-        starts = held.cumsum(0) - held
-        place = torch.empty_like(head)
-        place[order] = torch.arange(len(head), device=head.device) - starts[head[order]]
-        gone = place >= counts.most_pairs
-        most = torch.zeros_like(self._lost)
-        self._lost += most.scatter_reduce_(0, head[gone], pairs.sums[0][gone], "amax")
-        pairs.keep(~gone)
+        head = pairs.codes // counts.vocabulary**2
+        most = counts.most_pairs
+        kept, gone = most_frequent(pairs.sums[0], head, counts.heads, most, self._seen)
+        self._lost += gone
+        pairs.keep(kept)
 
     def _prune_together(self) -> None:
-        together = self._tables["together"]
+        together = self._together
         if len(together.codes) > 2 * MOST_TOGETHER:
-            kept = torch.zeros_like(together.codes, dtype=torch.bool)
-            kept[_most_frequent_first(together)[:MOST_TOGETHER]] = True
+            alone = torch.zeros_like(together.codes)
+            total = self._stood_together
+            kept, _ = most_frequent(together.sums[0], alone, 1, MOST_TOGETHER, total)
             together.keep(kept)
 
     def settle(self) -> None:
         """Hand over what there is."""
-        for name, table in self._tables.items():
-            table.into(getattr(self._counts, name))
-        self._counts.lost += self._lost.cpu().numpy()
-
-
-def _most_frequent_first(table: DeviceTable) -> Tensor:
-    """Places in the table; of codes that are met as often the lowest first."""
-    return (-table.sums[0]).argsort(stable=True)
-
-
-def _counted(weights: Tensor) -> Tensor:
-    """3 × n: one each, its weight and the square of it, in whole units."""
-    units = torch.stack([weights, weights.square()]).div_(UNIT).round_().long()
-    return torch.cat([torch.ones_like(units[:1]), units])
+        counts = self._counts
+        self._queries.into(counts.queries)
+        self._keys.into(counts.keys)
+        self._pairs.into(counts.pairs)
+        self._together.into(counts.together)
+        counts.lost += self._lost.cpu().numpy()
+        counts.offsets += self._offsets.view(counts.heads, OFFSETS).cpu().numpy()
+        counts.positions += self._positions.cpu().numpy()
+        counts.lengths += self._lengths.cpu().numpy()

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from headscope.statistics.places.counts import Counts
@@ -31,8 +32,25 @@ class Places:
         self.drawn = Drawn.empty(s.sample, heads, count, s.keys)
         self.histogram = np.zeros((heads, count, BINS), dtype=np.int64)
         self.counts = Counts(heads, vocabulary, s.pairs)
+        self._binned: torch.Tensor | None = None  # what the histogram lacks, on a GPU
         self.texts: dict[int, KeptText] = {}
         self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
+
+    def histogram_on(self, device: torch.device) -> Array | torch.Tensor:
+        """Where values are counted; `settle` brings what is on a GPU here."""
+        if device.type != "cuda":
+            return self.histogram
+        if self._binned is None:
+            shape = (*self.histogram.shape[:2], BINS + 1)
+            self._binned = torch.zeros(shape, dtype=torch.long, device=device)
+        return self._binned
+
+    def settle(self) -> None:
+        """Bring here what a GPU has counted; a portion is at its end."""
+        self.counts.settle()
+        if self._binned is not None:
+            binned, self._binned = self._binned, None
+            self.histogram = self.histogram + binned[..., :BINS].cpu().numpy()
 
     def copied(self) -> Places:
         """Another one with the same arrays: no merge writes into an array."""

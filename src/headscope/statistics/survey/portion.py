@@ -77,7 +77,7 @@ def measure_batches(scope: Scope, texts: Iterable[TextBatch | Packed], settings:
         _differentiate(scope, batch, settings, tally)
     if settings.places is not None:
         for kind, places in tally.places.items():
-            places.counts.settle()
+            places.settle()
             settings.places.horizon.learn(kind, places)
     return tally
 
