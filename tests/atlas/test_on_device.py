@@ -63,7 +63,7 @@ def test_heads_are_as_far_apart_over_all_texts_at_once(kept):
 
 @pytest.mark.parametrize(("causal", "dense"), [(False, 2**24), (True, 0)])
 def test_pairs_are_counted_alike_on_a_device(tiny_bert, corpus, causal, dense, monkeypatch):
-    """Two batches, with more pairs than are kept; tables with a place for every code and without."""
+    """Two batches, more pairs than are kept; tables with a place for every code and without."""
     monkeypatch.setattr("headscope.statistics.places.device_tables.DENSE", dense)
     monkeypatch.setattr("headscope.statistics.places.on_device.MOST_TOGETHER", 20)
     monkeypatch.setattr(counts, "MOST_TOGETHER", 20)

@@ -8,10 +8,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
 from headscope.statistics.accumulator import Moments
+from headscope.statistics.survey.batch_values import moments_of
 from headscope.statistics.survey.bootstrap import BootstrapAccumulator
 
 TEXTS = [
@@ -25,6 +27,19 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def found(tiny_bert):
     return hs.survey(tiny_bert, TEXTS, distances=True, interval=0.9, progress=False)
+
+
+def test_mean_and_spread_taken_on_a_device_are_those_taken_here():
+    values = torch.rand(2, 9, 3, dtype=torch.float64)
+    values[1, :4, 0], values[1, :, 2] = torch.nan, torch.nan
+    for of, known in zip(values, moments_of(values).movedim(1, 0), strict=True):
+        here, there = Moments(3), Moments(3)
+        count, mean, deviations = known.numpy()
+        for _ in range(2):
+            here.add(np.arange(9), of.numpy())
+            there.add_known(count.astype(np.int64), mean, deviations)
+        for name, array in here.arrays().items():
+            np.testing.assert_allclose(there.arrays()[name], array, rtol=1e-14, err_msg=name)
 
 
 def test_the_table_is_tidy(found):

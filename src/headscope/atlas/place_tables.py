@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
     from headscope.atlas.words import Words
     from headscope.statistics.places.places import Places
+    from headscope.statistics.places.texts import KeptText
     from headscope.statistics.survey.tally import Heads
 
 STRONGEST = -1  # the decile of a place that is among the strongest
@@ -40,9 +41,19 @@ def examples(kind: Kind, heads: Heads, places: Places, spelled: Spelled | None) 
         if spelled is None:
             frame[column] = ""
             continue
-        at = zip(frame["document"], frame[place], strict=True)
-        frame[column] = spelled([texts[number].ids[token] for number, token in at])
+        number, token = frame["document"].to_numpy(), frame[place].to_numpy()
+        frame[column] = spelled(_ids_at(texts, number, token))
     return frame[COLUMNS].reset_index(drop=True)
+
+
+def _ids_at(texts: Mapping[int, KeptText], number: Any, token: Any) -> Any:
+    """The tokens at some places of texts."""
+    wanted, which = np.unique(number, return_inverse=True)
+    ids = [texts[one].ids for one in wanted.tolist()]
+    starts = np.cumsum([0, *map(len, ids)])[:-1]
+    # a place counted from the end would be another text's
+    assert (token >= 0).all()
+    return np.concatenate([*ids, np.zeros(0, dtype=np.int32)])[starts[which] + token]
 
 
 def _strongest(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:

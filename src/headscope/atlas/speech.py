@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from headscope.corpus.treebanks.spacy_parse import open_parser
 from headscope.errors import BadInput
 
@@ -40,11 +42,25 @@ def parsed(documents: Sequence[Sequence[str]]) -> Iterator[Any]:
     yield from parser.pipe(made, disable=unused, batch_size=AT_ONCE)
 
 
+def grammar_of(document: Any) -> tuple[list[str], list[int], list[str]]:
+    """Of every word its part of speech, its governor's place and its relation to it; read at once,
+    since a parser makes an object of every word that is looked at alone."""
+    speech, step, relation = np.asarray(document.to_array(["POS", "HEAD", "DEP"])).reshape(-1, 3).T
+    named: Any = document.vocab.strings
+    names = {number: str(named[number]) for number in {*speech.tolist(), *relation.tolist()}}
+    governor = np.arange(len(speech)) + step.astype(np.int64)  # a step back wraps around
+    return (
+        [names[number] for number in speech.tolist()],
+        governor.tolist(),
+        [names[number].lower() for number in relation.tolist()],
+    )
+
+
 def parts_of_speech(documents: Sequence[Sequence[str]]) -> list[list[str]]:
     """The universal part of speech of every word."""
-    return [[token.pos_ for token in document] for document in parsed(documents)]
+    return [grammar_of(document)[0] for document in parsed(documents)]
 
 
 def governors(documents: Sequence[Sequence[str]]) -> list[list[int]]:
     """The place of every word's governor; a root's is its own."""
-    return [[token.head.i for token in document] for document in parsed(documents)]
+    return [grammar_of(document)[1] for document in parsed(documents)]

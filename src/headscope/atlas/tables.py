@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,18 @@ def atlas_of(
     corpus: Any = None,
 ) -> Atlas:
     """The atlas of a pass; without text no token of the corpus is in it."""
+    with ThreadPoolExecutor(
+        1
+    ) as side:  # a copy and a checksum of all weights, which need no Python
+        weights = side.submit(model_fingerprint, scope.model)
+        tables, survey = _tables(scope, tally, about, text, corpus)
+        description = _description(survey, tally, about, settings, text)
+        return Atlas({**description, "weights": weights.result()}, tables)
+
+
+def _tables(
+    scope: Scope, tally: Tally, about: dict[str, Any], text: bool, corpus: Any
+) -> tuple[dict[str, pd.DataFrame], Survey]:
     trees = trees_of(corpus) if text else None
     survey = from_tally(tally, about, about.get("interval"))
     spelled = Spelled(scope.tokenizer) if text else None
@@ -65,8 +78,7 @@ def atlas_of(
         tables["groups"] = pd.concat(
             [_groups(survey, kind, frame) for kind, frame in each.items()], ignore_index=True
         )
-    description = _description(survey, tally, about, settings, text)
-    return Atlas({**description, "weights": model_fingerprint(scope.model)}, tables)
+    return tables, survey
 
 
 def _settled(frame: pd.DataFrame) -> pd.DataFrame:

@@ -170,23 +170,32 @@ def written(
         (into, out), weights = vocabulary(scope), head_weights(scope)
     except HeadscopeError:
         return None
-    counts = places.counts
-    head, token = np.divmod(counts.keys.codes, counts.vocabulary)
+    keys = places.counts.keys
+    head, token = np.divmod(keys.codes, places.counts.vocabulary)
+    starts = np.searchsorted(head, np.arange(len(heads) + 1))
     rows: list[pd.DataFrame] = []
-    for at, (layer, number) in enumerate(heads):
-        mine = np.flatnonzero(head == at)
-        if layer >= len(weights.layers) or not len(mine):
-            continue
-        share = torch.from_numpy(counts.keys.count[mine] / counts.keys.count[mine].sum()).float()
-        seen = share @ into[torch.from_numpy(token[mine])].float()
-        of = weights.layers[layer]
-        raised = seen @ of.v[number].float() @ of.o[number].float() @ out.float().T
-        best = torch.topk(raised - raised.mean(), min(most, len(raised)))
-        names = spelled(best.indices.numpy())
+    for layer, of in enumerate(weights.layers):
+        mine = [at for at in _of_layer(heads, layer) if starts[at + 1] > starts[at]]
+        mixed: list[Any] = []
+        for at in mine:
+            some, number = slice(starts[at], starts[at + 1]), heads[at][1]
+            share = torch.from_numpy(keys.count[some] / keys.count[some].sum()).to(into)
+            seen = share @ into[torch.from_numpy(token[some]).to(into.device)]
+            mixed.append(seen @ of.v[number].to(into) @ of.o[number].to(into))
+        # all heads of a layer at once: the words are the most there is to read
+        raised = out @ torch.stack(mixed, 1) if mixed else out[:, :0]
+        best = torch.topk((raised - raised.mean(0)).T, min(most, len(out)))
+        names, values = spelled(best.indices.cpu().numpy().ravel()), best.values.cpu().numpy()
+        each = values.shape[1]
         rows.append(
             pd.DataFrame(
-                {"at": at, "profile": "writes", "name": names, "weight": best.values.numpy(),
-                 "count": len(mine)}
+                {"at": np.repeat(mine, each), "profile": "writes", "name": names,
+                 "weight": values.ravel(), "count": np.repeat(np.diff(starts)[mine], each)}
             )
         )  # fmt: skip
-    return pd.concat(rows, ignore_index=True) if rows else None
+    found = [of_layer for of_layer in rows if len(of_layer)]
+    return pd.concat(found, ignore_index=True) if found else None
+
+
+def _of_layer(heads: Any, layer: int) -> list[int]:
+    return [at for at, (of, _) in enumerate(heads) if of == layer]

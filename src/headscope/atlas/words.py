@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.atlas.speech import parsed
+from headscope.atlas.speech import grammar_of, parsed
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
@@ -102,10 +102,6 @@ def words_of(text: KeptText, spelled: Spelled) -> Words:
 def _parse(every: list[Words]) -> None:
     try:
         for words, document in zip(every, parsed([each.texts for each in every]), strict=True):
-            words.grammar = Grammar(
-                [token.pos_ for token in document],
-                [token.head.i for token in document],
-                [token.dep_.lower() for token in document],
-            )
+            words.grammar = Grammar(*grammar_of(document))
     except HeadscopeError:  # no parser is installed
         return

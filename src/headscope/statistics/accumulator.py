@@ -62,6 +62,12 @@ class Moments:
         part.deviations = (apart * apart).sum(axis=0)
         self.merge(part)
 
+    def add_known(self, count: NDArray[np.int64], mean: Array, deviations: Array) -> None:
+        """Take in documents of which these are known already."""
+        part = Moments(len(self.mean))
+        part.count, part.mean, part.deviations = count, mean, deviations
+        self.merge(part)
+
     def merge(self, other: Accumulator) -> None:
         assert isinstance(other, Moments)
         count = self.count + other.count

@@ -45,17 +45,19 @@ def bins_of(values: Tensor, low: float, high: float) -> Tensor:
 def bounds_of(counts: Ints, low: float, high: float) -> Floats:
     """… 11: the values between which deciles lie, from counts … BINS; nan where there are none."""
     below = np.concatenate([np.zeros((*counts.shape[:-1], 1)), counts.cumsum(-1)], axis=-1)
-    total = below[..., -1]
+    total = below[..., -1:]
     edges = np.linspace(low, high, BINS + 1)
-    found = np.full((*counts.shape[:-1], DECILES + 1), np.nan)
-    for at in np.argwhere(total > 0):
-        place = tuple(at)
-        filled = np.flatnonzero(counts[place])
-        ranks = np.arange(DECILES + 1) / DECILES * total[place]
-        found[place] = np.interp(ranks, below[place], edges)
-        # a run of empty bins has one rank: the ends are those of bins that hold something
-        found[place][[0, -1]] = edges[filled[0]], edges[filled[-1] + 1]
-    return found
+    ranks = np.arange(DECILES + 1) / DECILES * total
+    # where a rank falls into a bin, values lie evenly between its edges
+    at = np.minimum((below[..., None, :] <= ranks[..., None]).sum(-1) - 1, BINS - 1)
+    start = np.take_along_axis(below, at, -1)
+    held = np.maximum(np.take_along_axis(counts, at, -1), 1)
+    found = (edges[at + 1] - edges[at]) / held * (ranks - start) + edges[at]
+    # a run of empty bins has one rank: the ends are those of bins that hold something
+    filled = counts > 0
+    found[..., 0] = edges[filled.argmax(-1)]
+    found[..., -1] = edges[BINS - filled[..., ::-1].argmax(-1)]
+    return np.where(total > 0, found, np.nan)
 
 
 def decile_of_bins(counts: Ints) -> tuple[Ints, Ints]:
@@ -66,8 +68,12 @@ def decile_of_bins(counts: Ints) -> tuple[Ints, Ints]:
     middle = (2 * upto - counts) * DECILES  # twice, to stay whole
     decile = np.where(counts > 0, np.minimum(middle // np.maximum(2 * total, 1), DECILES - 1), -1)
     centre = (2 * np.arange(DECILES) + 1) * total  # of a decile, times 20
-    holds = (20 * upto[:, None] <= centre[..., None]).sum(-1)
-    alone = ~(decile[:, None] == np.arange(DECILES)[:, None]).any(-1)
+    holds = np.stack(
+        [np.searchsorted(20 * of, at, "right") for of, at in zip(upto, centre, strict=True)]
+    )
+    present = np.zeros((len(counts), DECILES + 1), dtype=bool)
+    present[np.arange(len(counts))[:, None], decile] = True  # -1, of empty bins, is the last
+    alone = ~present[:, :DECILES]
     return decile, np.where(alone, np.minimum(holds, BINS - 1), -1)
 
 

@@ -23,7 +23,7 @@ class DeviceTable(Protocol):
 
 
 class DenseTable:
-    """Of few codes: a place for each, so that nothing is sorted and the device is not waited for."""
+    """Of few codes: a place for each, so that nothing is sorted or waited for."""
 
     def __init__(self, codes: int, device: torch.device) -> None:
         self._sums = torch.zeros(3, codes, dtype=torch.long, device=device)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
+from headscope.statistics.accumulator import Moments
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.named import resolve
@@ -38,29 +40,53 @@ def features_for(
 class Measured:
     """The statistics of a batch, which a GPU may still be computing: their copy is on its way.
 
-    Adding to a tally waits for them. A caller who first gives the device its next batch keeps
-    it busy meanwhile.
+    Adding them up waits for it. A caller who first gives the device its next batch keeps it busy
+    meanwhile. Where nothing but mean and spread is asked for, a GPU takes those over the documents
+    itself: a processor needs longer for that than for all else it does for a batch.
     """
 
-    def __init__(self, chosen: Sequence[Statistic], rows: Rows, grid: Grid) -> None:
-        self._applying = [s for s in chosen if s.applies(grid.kind, grid.causal)]
+    def __init__(self, chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
+        self._tally = tally
         self._kind: Kind = grid.kind
         self._heads, self._documents = rows.heads, grid.documents
-        values = [statistic.measure(rows, grid) for statistic in self._applying]
-        # one copy from the device for all plain statistics: each copy would wait for the device
-        plain = [v.double() for v in values if v.dim() == 2]
-        self._others = [v for v in values if v.dim() != 2]
-        self._together, self._arrived = _to_host(torch.stack(plain)) if plain else (None, None)
-        self._is_plain = [v.dim() == 2 for v in values]
+        self._applying = {s.name: s for s in chosen if s.applies(grid.kind, grid.causal)}
+        values = {name: s.measure(rows, grid) for name, s in self._applying.items()}
+        tally.heads.setdefault(self._kind, self._heads)
+        parts = {name: tally.part(self._kind, name) for name in values}  # in the order of tables
+        plain = {name: v.double() for name, v in values.items() if v.dim() == 2}
+        self._alone = {name: v for name, v in values.items() if name not in plain}
+        self._moments = {
+            name: part
+            for name, part in parts.items()
+            if grid.query.ids.is_cuda and name in plain and isinstance(part, Moments)
+        }
+        # one copy from the device for all of them: each copy would wait for the device
+        summed = [plain.pop(name) for name in self._moments]
+        self._whole, none = list(plain), (torch.zeros(0), None)
+        self._values, self._arrived = _to_host(torch.stack([*plain.values()])) if plain else none
+        self._sums, self._known = _to_host(moments_of(torch.stack(summed))) if summed else none
 
-    def into(self, tally: Tally) -> None:
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        plain = iter(() if self._together is None else self._together)
-        others = iter(self._others)
-        for statistic, is_plain in zip(self._applying, self._is_plain, strict=True):
-            values = next(plain if is_plain else others)
-            tally.add(self._kind, statistic, self._heads, self._documents, values)
+    def add_up(self) -> None:
+        for event in (self._arrived, self._known):
+            if event is not None:
+                event.synchronize()
+        every = {**self._alone, **dict(zip(self._whole, self._values, strict=True))}
+        for name, values in every.items():
+            statistic = self._applying[name]
+            self._tally.add(self._kind, statistic, self._heads, self._documents, values)
+        for place, moments in enumerate(self._moments.values()):
+            count, mean, deviations = self._sums[:, place].numpy()
+            moments.add_known(count.astype(np.int64), mean, deviations)
+
+
+def moments_of(values: Tensor) -> Tensor:
+    """3 S H: count, mean and squared deviations over documents of values S b H, nan where one has
+    none."""
+    defined = ~values.isnan()
+    count = defined.sum(1)
+    mean = torch.where(defined, values, 0.0).sum(1) / count.clamp_min(1)
+    apart = torch.where(defined, values - mean[:, None], 0.0)
+    return torch.stack([count.double(), mean, apart.square().sum(1)])
 
 
 class FiniteCheck:
@@ -83,7 +109,7 @@ class FiniteCheck:
 
 def add_values(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
     """Measure every statistic and add it to the tally."""
-    Measured(chosen, rows, grid).into(tally)
+    Measured(chosen, rows, grid, tally).add_up()
 
 
 def _to_host(values: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:

@@ -122,13 +122,12 @@ class Waiting:
 
     check: FiniteCheck
     measured: list[Measured]
-    tally: Tally
     of_maps: Callable[[], None] | None = None  # what is made of whole maps
 
     def add_up(self) -> None:
         self.check()
         for measured in self.measured:
-            measured.into(self.tally)
+            measured.add_up()
         if self.of_maps is not None:
             self.of_maps()
 
@@ -164,14 +163,16 @@ def read_batches(
                 relay.sink = keeper or recorder
                 with known_unpadded(isinstance(batch, Packed) and batch.full):
                     run(inputs)
-                measured = [Measured(chosen, recorder.rows(k), on[k]) for k in recorder.kinds]
+                measured = [
+                    Measured(chosen, recorder.rows(k), on[k], tally) for k in recorder.kinds
+                ]
                 of_maps = None
                 if keeper is not None:
                     of_maps = beside(
                         scope.device,
                         partial(_from_maps, scope, batch, recorder, keeper, on, settings, tally),
                     )
-                late.put(Waiting(FiniteCheck(*recorder.lost), measured, tally, of_maps))
+                late.put(Waiting(FiniteCheck(*recorder.lost), measured, of_maps))
                 if keeper is not None and scope.device.type == "cpu":
                     late.add_up()  # nothing is gained by waiting, and maps take memory
             tally.add_read(batch.read if isinstance(batch, Packed) else Read.of(batch.tokens))
