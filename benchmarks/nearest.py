@@ -12,6 +12,7 @@ the index finds, and `lost` how much less like the query its ten are on average.
 from __future__ import annotations
 
 import argparse
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -75,9 +76,11 @@ def main() -> None:
     place_index.INDEXED = 1
     importing = __import__("faiss")
     importing.omp_set_num_threads(1)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     index.nearest(queries[0], NEAREST)
     built = time.process_time() - began
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     plain, truth = per_query(lambda q: index.nearest(q, NEAREST, exact=True), queries)
     by_index, found = per_query(lambda q: index.nearest(q, NEAREST), queries)
     recall = np.mean([len({*a[0]} & {*b[0]}) / NEAREST for a, b in zip(truth, found, strict=True)])
@@ -85,6 +88,7 @@ def main() -> None:
     size = importing.serialize_index(index._cells).nbytes
     print(f"{len(vectors):,} places of {vectors.shape[1]} numbers, head {options.head}")
     print(f"reading them {read:.0f} s, the index {built:.1f} s, {size / 2**20:.0f} MB")
+    print(f"most memory {held / 2**10:.0f} MB before the index, {most / 2**10:.0f} MB with it")
     print(f"a query against every place {plain * 1e3:.1f} ms, by the index {by_index * 1e3:.2f} ms")
     print(f"recall of the {NEAREST} nearest {recall:.3f}, lost {lost:.5f} of cosine")
 

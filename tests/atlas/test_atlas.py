@@ -11,9 +11,11 @@ import pytest
 
 import headscope as hs
 from headscope.atlas.compare import _likeness
+from headscope.cli import run
 from headscope.errors import BadInput
 from headscope.statistics.survey import engines
 from headscope.statistics.survey.tally import Tally
+from tests.tiny import tiny_model, tiny_tokenizer
 
 
 def same_bytes(one, two):
@@ -40,13 +42,18 @@ def test_an_atlas_opens_again_and_with_pandas_alone(atlas, tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "no atlas"), (b"abc", "neither a zip"), ("other", "has no atlas.json")],
+    [
+        (None, "no atlas"),
+        (b"abc", "neither a zip"),
+        ("a.txt", "has no atlas.json"),
+        ("atlas.json", "names no version"),
+    ],
 )
 def test_what_is_no_atlas_is_told(tmp_path, content, sentence):
     path = tmp_path / "x.atlas"
-    if content == "other":
+    if isinstance(content, str):
         with zipfile.ZipFile(path, "w") as file:
-            file.writestr("a.txt", "a")
+            file.writestr(content, '{"format": "headscope atlas", "version": null}')
     elif content is not None:
         path.write_bytes(content)
     with pytest.raises(BadInput, match=sentence):
@@ -196,6 +203,30 @@ def test_an_atlas_is_compared_with_itself_head_by_head(atlas):
     assert found.matches["same_place"].all() and (found.table["value"] == 0).all()
     assert found.matches["likeness"].min() > 0.999
     assert set(found.examples(0, 0, 2)["atlas"]) == {"first", "second"}
+    with pytest.raises(BadInput, match="compared with another atlas"):
+        hs.compare(atlas, "other.atlas")
+
+
+def test_atlases_are_compared_at_the_command_line_and_one_of_one_text_has_no_errors(
+    atlas, tiny_bert, tmp_path, capfd
+):
+    few, many = tmp_path / "few.atlas", tmp_path / "many.atlas"
+    hs.atlas(tiny_bert, ["the cat sat on the mat"], output=few, progress=False)
+    atlas.save(many)
+    table = str(tmp_path / "change.csv")
+    assert run(["compare", str(many), str(many), "-o", table]) == 0
+    said = capfd.readouterr().out
+    assert "8 heads matched by likeness, 0 of them" in said and said.count(" → ") == 5
+    assert len(pd.read_csv(table)) == len(hs.compare(atlas, atlas).table)
+    assert run(["compare", str(few), str(many), "-o", table]) == 0
+    assert "No change has an error" in capfd.readouterr().err
+    assert run(["compare", "a-model", "another", "-o", table]) == 2
+    assert "compared on a corpus" in capfd.readouterr().err
+
+
+def test_a_model_of_sounds_is_refused_in_a_sentence():
+    with pytest.raises(BadInput, match="reads pictures or sounds, not a corpus of text"):
+        hs.atlas(hs.load(tiny_model("Wav2Vec2ForCTC"), tiny_tokenizer(), name="ears"), ["a cat"])
 
 
 def test_a_comparison_is_saved_and_opened_with_its_examples(atlas, tiny_bert, corpus, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import headscope as hs
 from headscope.atlas import place_index
 from headscope.errors import BadInput
+from tests.tiny import tiny_scope
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
@@ -38,6 +39,88 @@ def test_nearest_places_are_those_of_a_direct_comparison(name, corpus, request, 
         assert likeness[row.document, row.query] == pytest.approx(row.likeness, abs=1e-4)
     again = hs.Atlas.load(path).nearest(scope, "the cat sat on it", query, layer, head, n=5)
     np.testing.assert_allclose(again["likeness"], expected, atol=2e-3)  # kept in half precision
+
+
+PAIRS = [
+    (f"the {a} cat sat on the {b} mat.", f"a dog ran to the {b} tree" + " in one" * (a == "red"))
+    for a in ("red", "blue")
+    for b in ("green", "red", "blue")
+]
+OWN = ("it was the red house", "two of the blue dog")
+
+
+@pytest.mark.parametrize("name", ["tiny_t5", "tiny_bart"])
+@pytest.mark.parametrize(("kind", "layer"), [("encoder", 1), ("decoder", 1), ("cross", 1)])
+@pytest.mark.parametrize("of", ["output", "query"])
+def test_nearest_places_of_two_stacks_are_those_of_a_direct_comparison(
+    name, kind, layer, of, request
+):
+    scope, atlas = request.getfixturevalue(f"{name}_atlas")
+    head, query = 2, 3
+
+    def vectors(reading):
+        part = reading.part(kind)
+        one = part.layer(layer)
+        if of == "query":
+            return one.held["q"].tensor()[head].float().numpy()
+        return part.weights(layer)[head] @ one.v[head]
+
+    def read(text, target):
+        return scope.read(text, target=target, keep=("weights", "q", "k", "v"))
+
+    mine = read(*OWN)
+    own = vectors(mine)[query]
+    likeness = {
+        (number, place): float(vector @ own / np.linalg.norm(vector) / np.linalg.norm(own))
+        for number, (text, target) in enumerate(PAIRS)
+        for place, vector in enumerate(vectors(read(text, target)))
+    }
+    expected = sorted(likeness.values(), reverse=True)[:5]
+    options = {"n": 5, "kind": kind, "of": of}
+    found = atlas.nearest(scope, OWN[0], query, layer, head, text_pair=OWN[1], **options)
+    np.testing.assert_allclose(found["likeness"], expected, atol=1e-4)
+    for row in found.itertuples():
+        assert likeness[row.document, row.query] == pytest.approx(row.likeness, abs=1e-4)
+        tokens = read(*PAIRS[row.document]).part(kind).query.labels
+        assert f"[[{tokens[row.query]}]]" in row.text
+    in_hand = atlas.nearest(scope, mine, query, layer, head, **options)
+    np.testing.assert_allclose(in_hand["likeness"], found["likeness"], atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def tiny_t5_atlas(tiny_t5):
+    return tiny_t5, hs.atlas(tiny_t5, PAIRS, distances=False, progress=False)
+
+
+@pytest.fixture(scope="module")
+def tiny_bart_atlas():
+    sizes = {f"{stack}_{name}": n for stack in ("encoder", "decoder")
+             for name, n in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 32))}  # fmt: skip
+    scope = tiny_scope("BartForConditionalGeneration", d_model=32, num_hidden_layers=2, **sizes)
+    return scope, hs.atlas(scope, PAIRS, distances=False, progress=False)
+
+
+def test_the_text_of_an_example_is_read_again_token_for_token(atlas, tiny_bert, tiny_t5_atlas):
+    turned = atlas.frame("documents").assign(ids=lambda rows: [ids[::-1] for ids in rows["ids"]])
+    odd = hs.Atlas(atlas.description, atlas._tables | {"documents": turned[:2]})  # nobody's text
+    for scope, one in ((tiny_bert, atlas), (tiny_bert, odd), tiny_t5_atlas):
+        for row in one.frame("documents").itertuples():
+            ids = one.read(scope, row.document).part(row.kind).query.ids
+            assert ids.tolist() == list(row.ids)
+    with pytest.raises(BadInput, match="keeps no text 999"):
+        atlas.read(tiny_bert, 999)
+
+
+def test_a_place_of_the_decoder_asks_for_the_text_that_was_read(tiny_t5_atlas):
+    scope, atlas = tiny_t5_atlas
+    texts = atlas.frame("documents")
+    alone = hs.Atlas(atlas.description, atlas._tables | {"documents": texts[:0]})
+    with pytest.raises(BadInput, match="keeps no text that cross attention"):
+        alone.nearest(scope, *OWN[:1], 0, 0, 0, kind="cross")
+    one = texts[(texts["kind"] == "decoder") | (texts["document"] == 2)]
+    partly = hs.Atlas(atlas.description, atlas._tables | {"documents": one})
+    found = partly.nearest(scope, OWN[0], 0, 0, 0, text_pair=OWN[1], kind="decoder")
+    assert set(found["document"]) == {2}
 
 
 def test_another_model_is_refused(atlas, tiny_gpt2):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
 import headscope as hs
@@ -137,4 +139,22 @@ def test_the_atlas_of_two_stacks_shows_each_kind_and_opens_both_texts(new_page, 
         page.locator(".app-atlas").wait_for(state="hidden")
         page.wait_for_url("**kind=cross**")
         page.locator('[data-side="query"][data-token="2"]').first.wait_for()
+        # and from there to the places where this head does most alike
+        panel = page.locator("[data-panel=nearest]")
+        panel.locator("[data-control=nearest]").click()
+        panel.locator("[data-near-place]").nth(5).wait_for()
+        asked = parse_qs(urlsplit(page.url).query)
+        layer, head, query = (int(asked[name][0]) for name in ("layer", "head", "query"))
+        source = atlas.examples(layer, head, 1, kind="cross")["document"].iloc[0]
+        expected = atlas.nearest(
+            tiny_t5, tiny_t5.read(*pairs[source % 2]), query, layer, head, kind="cross", n=6
+        )
+        shown = [
+            each.get_attribute("data-near-place")
+            for each in panel.locator("[data-near-place]").all()
+        ]
+        # every text is in the corpus twice, and either may come first
+        assert [(int(place[0]) % 2, place[2:]) for place in shown] == [
+            (row.document % 2, str(row.query)) for row in expected.itertuples()
+        ]
         assert errors == []

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
-from playwright.sync_api import Page
+from playwright.sync_api import FrameLocator, Locator, Page
 
 from tests.browser.hosts import READ, VIEW, needed, served
 
 pytestmark = pytest.mark.browser
 
 WIDGET = f"widget = {VIEW}.widget(); widget"
+ATLAS = "from headscope.atlas.bundled import bundled_atlas; atlas = bundled_atlas(); atlas"
+ATLAS_WIDGET = "live = hs.atlas_view(atlas).widget(); live"
+SCATTER_WIDGET = "hs.head_scatter(atlas).widget()"
+CHOSEN = """state = live.state
+print(f"atlas now {state['layer']}-{state['head']}", len(state["chosen"]))"""
 ASK = 'print("heads now", widget.state["heads"])'
 
 
@@ -81,21 +86,73 @@ def test_a_cell_in_notebook_7_shows_the_head_view_and_reacts_to_a_click(new_page
 
 
 @pytest.mark.slow
-def test_a_notebook_that_is_not_trusted_shows_a_static_picture(new_page, tmp_path):
+def test_a_notebook_that_is_not_trusted_shows_static_pictures_and_once_run_is_alive(
+    new_page, tmp_path
+):
     from nbclient import NotebookClient
 
-    made = notebook(READ, VIEW)
+    made = notebook(READ, VIEW, ATLAS)
     NotebookClient(made, timeout=120, kernel_name="python3").execute()
+    made.cells += notebook(ATLAS_WIDGET, SCATTER_WIDGET, CHOSEN).cells
     with jupyter("jupyterlab", tmp_path, made) as address:
         page = patient(new_page)
         page.goto(f"{address}/lab/tree/look.ipynb?reset")
         picture = page.locator(".jp-OutputArea-output img")
         picture.first.wait_for()
         page.screenshot(path=tmp_path / "seen.png")
-        assert picture.count() == 1
+        assert picture.count() == 2
         assert page.locator(".jp-OutputArea-output iframe").count() == 0
-        wide = picture.evaluate("(image) => image.complete && image.naturalWidth")
-        assert wide > 200
+        for one in picture.all():
+            assert one.evaluate("(image) => image.complete && image.naturalWidth") > 200
+        page.get_by_text("| Idle").first.wait_for()
+        run_all(page)
+        frame = page.frame_locator(".jp-OutputArea-output iframe").nth(1)
+        walk_the_atlas(page, frame)
+        widget = page.locator(".jp-CodeCell").nth(3)
+        walk_the_atlas(page, widget)
+        scatter = page.locator(".jp-CodeCell").nth(4)
+        assert scatter.locator("[role=tab]").all_inner_texts() == ["head map", "scatter"]
+        last = page.locator(".jp-Notebook .jp-CodeCell").last
+        last.locator(".jp-Editor").click()
+        page.keyboard.press("Control+Enter")
+        in_hand = widget.locator(".at-page h2").inner_text().split()[1]
+        chosen = widget.locator("circle.in").count()
+        last.get_by_text(f"atlas now {in_hand} {chosen}").wait_for()
+        page.screenshot(path=tmp_path / "alive.png")
+
+
+def walk_the_atlas(page: Page, shown: FrameLocator | Locator) -> None:
+    """Hover, draw round heads, choose on the map, open a head, and one that is most like it."""
+    shown.locator(".sc-plot").scroll_into_view_if_needed()
+    shown.locator(".sc-plot circle").nth(20).hover(force=True)
+    shown.locator(".tooltip", has_text="entropy").wait_for()
+    shown.locator("[data-control=lasso]").click()
+    box = shown.locator(".sc-plot").bounding_box()
+    assert box is not None
+    corners = [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.9)]
+    places = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
+    drag(page, places)
+    shown.locator("circle.in").first.wait_for()
+    assert shown.locator("circle.in").count() == shown.locator("[data-map].in").count()
+    cells = [shown.locator("[data-map]").nth(place).bounding_box() for place in (9, 26)]
+    drag(page, [(cell["x"] + 4, cell["y"] + 4) for cell in cells if cell])
+    shown.locator(".at-table tbody tr").nth(2).wait_for()
+    assert shown.locator("circle.in").count() == shown.locator(".at-table tbody tr").count() == 6
+    shown.locator(".at-table tbody tr").nth(2).click()
+    heading = shown.locator(".at-page h2")
+    like = shown.locator("[data-near]").first
+    other = like.get_attribute("data-near")
+    like.click()
+    shown.locator(".at-page h2", has_text=f"Head {other}").wait_for()
+    assert heading.evaluate("(heading) => heading.getRootNode().activeElement === heading")
+
+
+def drag(page: Page, places: Sequence[tuple[float, float]]) -> None:
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=5)
+    page.mouse.up()
 
 
 def patient(new_page) -> Page:
@@ -104,11 +161,15 @@ def patient(new_page) -> Page:
     return page
 
 
-def shows_and_reacts(page: Page, folder: Path) -> None:
-    """All cells run; the view and the widget answer to clicks, and Python hears of the latter."""
+def run_all(page: Page) -> None:
     page.locator(".jp-Notebook .jp-CodeCell .jp-Editor").first.click()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def shows_and_reacts(page: Page, folder: Path) -> None:
+    """All cells run; the view and the widget answer to clicks, and Python hears of the latter."""
+    run_all(page)
     frame = page.frame_locator(".jp-OutputArea-output iframe")
     frame.locator("[data-headscope].hs-ready").wait_for()
     chip = frame.locator('button.chip[data-head="3"]')

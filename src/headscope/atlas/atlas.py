@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from headscope.arguments import need_scope
 from headscope.atlas import file
 from headscope.atlas.excerpt import NOWHERE, DocumentTokens, excerpt
 from headscope.capture import Kind
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.atlas.compare import AtlasComparison
-    from headscope.reading import Scope
+    from headscope.reading import Reading, Scope
     from headscope.text.tokenise import Text
 
 PROFILES = (
@@ -181,6 +182,30 @@ class Atlas(HeadResult):
         of = "decoder" if of == "cross" else of  # its queries stand in what is written
         return self._documents.get((of, int(number)))
 
+    def text(self, scope: Scope, number: int) -> tuple[str, str | None]:
+        """A text that examples come from as people type it, and its second sentence.
+
+        Of a model with two stacks the text that was read, and as the second what was written.
+        """
+        from headscope.atlas.place_texts import typed
+
+        return typed(scope.tokenizer, self._kept(number))
+
+    def read(self, scope: Scope, number: int) -> Reading:
+        """The text that an example comes from, read again: from a place to its reading."""
+        from headscope.atlas.place_texts import read_again
+
+        need_scope(scope)
+        self.check(scope)
+        return read_again(scope, self._kept(number))
+
+    def _kept(self, number: int) -> pd.DataFrame:
+        rows: Any = self.frame("documents")
+        rows = rows[rows["document"] == number]
+        if not self.has_text or rows.empty:
+            raise BadInput(f"This atlas keeps no text {number}.")
+        return rows
+
     @cached_property
     def _documents(self) -> dict[tuple[str, int], DocumentTokens]:
         rows: Any = self.frame("documents")
@@ -236,7 +261,7 @@ class Atlas(HeadResult):
         return self._search.find(n, **wanted)
 
     def nearest(
-        self, scope: Scope, text: Text, query: int, layer: int, head: int, **options: Any
+        self, scope: Scope, text: Text | Reading, query: int, layer: int, head: int, **options: Any
     ) -> pd.DataFrame:
         """Places of the corpus where a head does most alike: see `headscope.atlas.nearest`."""
         from headscope.atlas.nearest import nearest
@@ -247,6 +272,8 @@ class Atlas(HeadResult):
         """Heads of two atlases matched by likeness, and what changed."""
         from headscope.atlas.compare import compare_atlases
 
+        if not isinstance(other, Atlas):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadInput("An atlas is compared with another atlas; open it with hs.Atlas.load.")
         return compare_atlases(self, other)
 
     # on screen
@@ -264,6 +291,10 @@ class Atlas(HeadResult):
 
     def _repr_html_(self) -> str:
         return self._view()._repr_html_()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """With a picture for readers that show no page, as notebooks that are not trusted."""
+        return self._view()._repr_mimebundle_(include, exclude)
 
     # on disk
 

@@ -62,6 +62,11 @@ class AtlasComparison(HeadResult):
         """The largest changes, measured by their error."""
         rows: Any = self.table
         finite = rows[np.isfinite(rows["z"])]
+        if finite.empty and len(rows):
+            raise BadInput(
+                "No change has an error to be measured by, as of an atlas of one text; .table has "
+                "the changes themselves."
+            )
         order = finite["z"].abs().sort_values(ascending=False, kind="stable").index
         return finite.loc[order].head(n).reset_index(drop=True)
 

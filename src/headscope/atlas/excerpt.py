@@ -49,15 +49,34 @@ def excerpt(
     return lead + " … ".join(parts) + trail
 
 
+def surrounded(document: DocumentTokens | None, query: int, around: int) -> tuple[str, str, str]:
+    """What stands before a token, the token, and what stands after it."""
+    if document is None:
+        return "", "", ""
+    low, high = max(0, query - around), min(len(document), query + around + 1)
+    said = [_spelled(document, place, low) for place in range(low, high)]
+    at = query - low
+    before, after = ("".join(map("".join, some)) for some in (said[:at], said[at + 1 :]))
+    gap, token = said[at]
+    lead, trail = "… " if low > 0 else "", " …" if high < len(document) else ""
+    return lead + before + gap, token, after + trail
+
+
 def _stretch(document: DocumentTokens, low: int, high: int, query: int, keys: Sequence[int]) -> str:
     text = ""
     for place in range(low, high):
-        token = document.tokens[place]
-        joined = bool(document.continues[place]) and place > low
-        shown = token.removeprefix("##") if joined else token
+        gap, shown = _spelled(document, place, low)
         if place == query:
             shown = f"{QUERY[0]}{shown}{QUERY[1]}"
         if place in keys:
             shown = f"{KEY[0]}{shown}{KEY[1]}"
-        text += shown if joined or not text else f" {shown}"
+        text += gap + shown
     return text
+
+
+def _spelled(document: DocumentTokens, place: int, first: int) -> tuple[str, str]:
+    """The space before a token of a stretch, if there is one, and the token."""
+    token = document.tokens[place]
+    if place == first:
+        return "", token
+    return ("", token.removeprefix("##")) if document.continues[place] else (" ", token)

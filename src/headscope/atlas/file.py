@@ -70,7 +70,10 @@ class Store:
             raise BadInput(f"{self.path} is no atlas: it has no {DESCRIPTION}.") from error
         if not isinstance(found, dict) or found.get("format") != "headscope atlas":
             raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} says something else.")
-        if int(found.get("version", 0)) > FORMAT:
+        version = found.get("version")
+        if not isinstance(version, int):
+            raise BadInput(f"{self.path} is damaged: its {DESCRIPTION} names no version.")
+        if version > FORMAT:
             raise BadInput(f"{self.path} was made by a newer headscope; upgrade to open it.")
         return found
 

@@ -6,11 +6,10 @@ where `place_index` looks a query up.
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -21,6 +20,14 @@ from headscope.arguments import need_scope
 from headscope.atlas.bundled import FILE as BUNDLED_FILE
 from headscope.atlas.excerpt import excerpt
 from headscope.atlas.place_index import PlaceIndex, Vectors
+from headscope.atlas.place_texts import (
+    PlaceText,
+    batched,
+    inputs_of,
+    kept_texts,
+    stamp_of,
+    text_in_hand,
+)
 from headscope.capture import Call, Kind
 from headscope.errors import BadInput
 
@@ -28,17 +35,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.atlas.atlas import Atlas
-    from headscope.reading import Scope
+    from headscope.reading import Reading, Scope
     from headscope.text.tokenise import Text
 
 Of = Literal["output", "query"]
-MOST_TOKENS = 2048  # of a batch
 
 
 def nearest(
     atlas: Atlas,
     scope: Scope,
-    text: Text,
+    text: Text | Reading,
     query: int,
     layer: int,
     head: int,
@@ -52,6 +58,8 @@ def nearest(
 ) -> pd.DataFrame:
     """Places of the atlas's texts most like one query of a text: document, query, likeness, text.
 
+    `text` may be a reading that is in hand. Of a model with two stacks `text_pair` is what the
+    decoder reads, and a query of `kind` "decoder" or "cross" is one of its tokens.
     `of="output"` compares what the head takes (Σ_j α_ij v_j), `of="query"` what it looks for (q).
     Large atlases are looked up in an index where faiss is installed, which may miss a place;
     `by` says whether it was ("index") or every place was compared, as `exact=True` asks for.
@@ -64,10 +72,11 @@ def nearest(
     if n < 1:
         raise BadInput(f"n is how many places to give, at least 1, not {n}.")
     index = _index(atlas, scope, chosen, layer, head, of)
-    batch = scope.encode([text], [text_pair])
-    if not 0 <= query < len(batch.tokens[0]):
-        raise BadInput(f"There is no token {query}; the text has 0 to {len(batch.tokens[0]) - 1}.")
-    own = _unit(_vectors(scope, dict(batch.inputs), chosen, layer, head, of)[0, [query]])
+    in_hand = text_in_hand(scope, text, text_pair, chosen)
+    if not 0 <= query < in_hand.queries:
+        raise BadInput(f"There is no token {query}; the text has 0 to {in_hand.queries - 1}.")
+    inputs = inputs_of(scope, [in_hand])
+    own = _unit(_vectors(scope, inputs, chosen, layer, head, of)[0, [query]])
     best, likeness, by = index.nearest(own[0].numpy(), n, exact)
     rows = index.places[best]
     return pd.DataFrame(
@@ -87,8 +96,6 @@ def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: st
         raise BadInput(f"Places are alike by a head's 'output' or 'query', not by {of!r}.")
     if not atlas.has_text:
         raise BadInput("This atlas was made without text, so it has no places to compare with.")
-    if scope.encoder_decoder:
-        raise BadInput("Nearest places are found for models with one stack alone.")
     atlas.check(scope)
 
 
@@ -98,10 +105,11 @@ def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of
     if name in atlas.indexes:
         return atlas.indexes[name]
     beside = _beside(atlas, name)
-    stamp = _stamp(atlas, kind)
+    texts = kept_texts(atlas, scope, kind)
+    stamp = stamp_of(atlas, texts)
     found = PlaceIndex.kept(beside, stamp)
     if found is None:
-        found = PlaceIndex.made(*_made(atlas, scope, kind, layer, head, of), beside, stamp)
+        found = PlaceIndex.made(*_made(scope, texts, kind, layer, head, of), beside, stamp)
     atlas.indexes[name] = found
     return found
 
@@ -115,50 +123,18 @@ def _beside(atlas: Atlas, name: str) -> Path | None:
     return folder / name if os.access(where, os.W_OK) else None
 
 
-def _stamp(atlas: Atlas, kind: Kind) -> str:
-    """What vectors depend on: the weights, and the texts of the atlas."""
-    rows: Any = atlas.frame("documents")
-    rows = rows[rows["kind"] == kind]
-    made_of = hashlib.sha256(str(atlas.description.get("weights")).encode())
-    for row in rows.itertuples():
-        for part in ([row.document, len(row.ids)], row.ids, row.segments):
-            made_of.update(np.asarray(part, dtype="<i8").tobytes())
-    return made_of.hexdigest()
-
-
 def _made(
-    atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of
+    scope: Scope, texts: Sequence[PlaceText], kind: Kind, layer: int, head: int, of: Of
 ) -> tuple[Vectors, NDArray[np.int64]]:
     vectors: list[Vectors] = []
     places: list[NDArray[np.int64]] = []
-    for numbers, lengths, inputs in _batches(atlas, scope, kind):
+    for some, inputs in batched(scope, texts):
         made = _vectors(scope, inputs, kind, layer, head, of)
-        for row, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
+        for row, text in enumerate(some):
+            length = text.queries
             vectors.append(_unit(made[row, :length]).numpy())
-            places.append(np.stack([np.full(length, number), np.arange(length)], axis=1))
+            places.append(np.stack([np.full(length, text.document), np.arange(length)], axis=1))
     return np.concatenate(vectors), np.concatenate(places).astype(np.int64)
-
-
-def _batches(
-    atlas: Atlas, scope: Scope, kind: Kind
-) -> Iterator[tuple[list[int], list[int], dict[str, Tensor]]]:
-    rows: Any = atlas.frame("documents")
-    rows = rows[rows["kind"] == kind]
-    texts = sorted(
-        (len(row.ids), int(row.document), row.ids, row.segments) for row in rows.itertuples()
-    )[::-1]
-    while texts:
-        count = max(1, MOST_TOKENS // texts[0][0])
-        some, texts = texts[:count], texts[count:]
-        ids = torch.zeros(len(some), some[0][0], dtype=torch.long)
-        kinds, seen = torch.zeros_like(ids), torch.zeros_like(ids)
-        for row, (length, _, of_row, segments) in enumerate(some):
-            ids[row, :length] = torch.from_numpy(np.array(of_row, dtype=np.int64))
-            kinds[row, :length] = torch.from_numpy(np.array(segments, dtype=np.int64))
-            seen[row, :length] = 1
-        inputs = {"input_ids": ids, "attention_mask": seen, "token_type_ids": kinds}
-        moved = {name: tensor.to(scope.device) for name, tensor in inputs.items()}
-        yield [one[1] for one in some], [one[0] for one in some], moved
 
 
 def _vectors(

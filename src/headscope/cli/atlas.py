@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headscope.atlas import Atlas
 
 COMPARED = 0.125  # share of the queries by which heads are compared
+MUCH_UNKNOWN = 0.1  # of all tokens, from where on it is told
 
 
 def register(app: typer.Typer) -> None:
@@ -84,21 +85,45 @@ def atlas(
         distances=COMPARED if distances else 0.0,
         limit=limit, output=output, restart=restart, **asked,
     )  # fmt: skip
-    _summary(found)
+    _summary(found, scope.tokenizer)
     say_written(output)
 
 
-def _summary(found: Atlas) -> None:
+def _summary(found: Atlas, tokenizer: Any) -> None:
     about = found.description
     labelled = found.labels.groupby(["kind", "layer", "head"]).ngroups
+    segments = about["segments"]
     out.print(
-        f"{about['segments']:,} segments, {about['tokens']:,} tokens, "
+        f"{segments:,} {'segment' if segments == 1 else 'segments'}, {about['tokens']:,} tokens, "
         f"{len(found.frame('examples')):,} places; "
         f"{labelled} {'head' if labelled == 1 else 'heads'} labelled.",
         highlight=False,
     )
+    cut = about["truncated"]
+    if cut:
+        err.print(
+            f"{cut:,} {'text was' if cut == 1 else 'texts were'} longer than "
+            f"{about['settings']['max_tokens']} tokens and cut; --segments windows reads the rest.",
+            highlight=False,
+        )
+    unknown = _unknown(found, tokenizer)
+    if unknown > MUCH_UNKNOWN:
+        err.print(
+            f"The model does not know {unknown:.0%} of the tokens; what heads do on those says "
+            "little: is it a model of this language?",
+            highlight=False,
+        )
     if found.has_text:
         err.print(
             "The atlas holds excerpts of the corpus; make it with --no-text to keep none.",
             highlight=False,
         )
+
+
+def _unknown(found: Atlas, tokenizer: Any) -> float:
+    """The share of tokens of the kept texts that the vocabulary has no name for."""
+    texts: list[Any] = list(found.frame("documents")["ids"])
+    number = getattr(tokenizer, "unk_token_id", None)
+    if not texts or number is None:
+        return 0.0
+    return sum(int((ids == number).sum()) for ids in texts) / sum(map(len, texts))

@@ -1,15 +1,18 @@
-"""`headscope compare`: two models of one shape, head by head."""
+"""`headscope compare`: two models of one shape, head by head; or two atlases."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_data, check_figure, check_numbers, check_output
-from headscope.cli.console import draw, open_scope, out, say_written
+from headscope.cli.console import draw, err, open_scope, out, say_written
+from headscope.errors import BadInput
+
+SHOWN = 5  # changes of two atlases that are told
 
 
 def register(app: typer.Typer) -> None:
@@ -17,10 +20,15 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    model_a: Annotated[str, typer.Argument(help="The model before: a hub name or a folder.")],
-    model_b: Annotated[str, typer.Argument(help="The model after.")],
-    corpus: Annotated[str, options.corpus(" A GLUE folder is read as its sentences.")],
+    model_a: Annotated[
+        str, typer.Argument(help="The model before: a hub name or a folder; or its atlas.")
+    ],
+    model_b: Annotated[str, typer.Argument(help="The model after, or its atlas.")],
     output: Annotated[Path, options.output("The table: .csv or .parquet")],
+    corpus: Annotated[
+        str | None,
+        options.corpus(" A GLUE folder is read as its sentences. Two atlases need none."),
+    ] = None,
     padded: Annotated[
         bool, typer.Option("--padded", help="Compare whole padded maps, as the paper's code does.")
     ] = False,
@@ -43,10 +51,17 @@ def compare(
     Examples:
 
       headscope compare bert-base-uncased my-model reviews.txt -o change.csv --map change.svg
+
+      headscope compare before.atlas after.atlas -o change.csv
     """
     check_output(output, (".csv", ".parquet"), "A comparison")
     check_figure(map_file)
     check_numbers(limit=limit, max_tokens=max_tokens)
+    if corpus is None:
+        if not all(name.endswith((".atlas", ".zip")) for name in (model_a, model_b)):
+            raise BadInput("Two models are compared on a corpus; give one as the third argument.")
+        _two_atlases(model_a, model_b, output, map_file)
+        return
     check_data(corpus)
     a, b = (open_scope(name, device, dtype, trust_remote_code) for name in (model_a, model_b))
     from headscope.finetuning.compare import compare as run
@@ -64,3 +79,31 @@ def compare(
         )
     for path in found.files(output) if output.suffix == ".csv" else [output]:
         say_written(path)
+
+
+def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -> None:
+    """Heads matched by likeness, and the changes that stand out most from their errors."""
+    from headscope.atlas import Atlas
+
+    if map_file is not None:
+        raise BadInput("Two atlases are compared in a table; a map is drawn of two models.")
+    found = Atlas.load(first).compared_with(Atlas.load(second))
+    moved = int((~found.matches["same_place"]).sum())
+    out.print(
+        f"{len(found.matches)} heads matched by likeness, {moved} of them with a head of another "
+        "place.",
+        highlight=False,
+    )
+    try:
+        changed: Any = found.changed(SHOWN).itertuples()
+    except BadInput as why:  # the table is written all the same
+        err.print(str(why), highlight=False)
+        changed = ()
+    for row in changed:
+        out.print(
+            f"  {row.layer}-{row.head} → {row.other_layer}-{row.other_head}   {row.measure} "
+            f"{row.value:+.3f} ± {row.error:.3f}",
+            highlight=False,
+        )
+    found.save(output)
+    say_written(output)

@@ -15,7 +15,7 @@ from headscope.cli.checks import (
     check_output,
     check_reading,
 )
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.console import err, open_scope, out, say_written
 from headscope.files import write_table
 
 
@@ -80,6 +80,10 @@ def find(
             + f"   {row.score:.3f}{error}   lift {row.lift:.1f}"
             + ("" if row.clear else "   not clear"),
             highlight=False,
+        )
+    if found["documents"].max() == 1:
+        err.print(
+            "Only one text has such a place, so chance cannot be told from more; look in more text."
         )
     if output is not None:
         write_table(found, output)

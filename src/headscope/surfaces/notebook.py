@@ -44,7 +44,7 @@ def height_for(view: ViewData) -> int:
     """Pixels that show the view whole where that is reasonable; longer ones scroll inside."""
     parts = view.header["parts"]
     if not parts:
-        return 520
+        return getattr(discover()[view.header["view"]], "HEIGHT", 520)
     rows_of = getattr(discover()[view.header["view"]], "rows", None)
     rows = longest(view) if rows_of is None else rows_of(parts)
     return min(_MOST, max(_LEAST, 230 + 24 * rows))

@@ -3,7 +3,8 @@
 A view is a module of this package with a `NAME` (the page's name for it too), `SHOWS` (what is to
 be seen, in a line), a `build` function (the data for the page) and a `draw` function (the figure
 for paper). It may have `OPTIONS` of its own (name: the values allowed, or a type), a `FUNCTION`
-where `hs.NAME_view` would be no good name, and a `BUNDLE` where its script is in web/src/more.
+where `hs.NAME_view` would be no good name, a `BUNDLE` where its script is in web/src/more, and a
+`HEIGHT` (pixels in a notebook) where it shows no text by which it could be told.
 `discover` finds them: public function, command, app, page and documentation follow from the file.
 Other packages add such modules through the entry point group `headscope.views`; what they send is
 shown by a view that the page knows, or drawn.

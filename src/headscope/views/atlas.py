@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 NAME = "atlas"
 NEEDS = "atlas"
 BUNDLE = "heads"  # its script travels with pages that show it, not with all
+HEIGHT = 720  # of a notebook's frame
 SHOWS = "every head over a corpus: as points, as a table, and with the texts behind its numbers"
 OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
 

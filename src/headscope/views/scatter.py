@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAME = "scatter"
 FUNCTION = "head_scatter"
 BUNDLE = "heads"  # its script travels with pages that show it, not with all
+HEIGHT = 600  # of a notebook's frame
 SHOWS = "every head as a point: any measure on x, y, colour and size; brush to choose heads"
 OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
 

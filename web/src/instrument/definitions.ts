@@ -13,10 +13,12 @@ declare global {
 export const definitions: ViewDefinition[] = [];
 let sheet: CSSStyleSheet | null = null;
 
-/** Takes in the views that have arrived; those already here stay as they are. */
+/** Takes in the views that have arrived; those already here stay as they are. In a notebook every widget's script
+ * leaves its views, so that one may be there many times. */
 export function takeIn(): void {
   const known = new Set(definitions.map((view) => view.name));
-  const found = [...views, ...(globalThis.headscopeViews ?? [])].filter((view) => !known.has(view.name));
+  const all = new Map([...views, ...(globalThis.headscopeViews ?? [])].map((view) => [view.name, view]));
+  const found = [...all.values()].filter((view) => !known.has(view.name));
   if (!found.length) return;
   for (const { choices, keeps } of found) {
     for (const { name, entries } of choices ?? []) addOwn(name, entries[0][0], entries.map(([value]) => value));

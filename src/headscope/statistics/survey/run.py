@@ -108,6 +108,9 @@ def over_corpus(
     """
     if scope.tokenizer is None:
         raise BadInput(f"{scope.name} has no tokenizer, so it cannot read a corpus of text.")
+    first = getattr(scope.model, "main_input_name", "input_ids")
+    if first != "input_ids" and not scope.accepts("input_ids"):
+        raise BadInput(f"{scope.name} reads pictures or sounds, not a corpus of text.")
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least 1, not {limit}.")
     check_weights(scope.model, scope.name)

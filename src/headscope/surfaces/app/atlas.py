@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.atlas.atlas import Atlas
-from headscope.atlas.excerpt import QUERY
+from headscope.atlas.excerpt import surrounded
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.surfaces.app.models import Models
@@ -35,58 +35,26 @@ class OpenedAtlas:
         return self._pages[kind]
 
     def text(self, document: int) -> dict[str, Any]:
-        """A text of the corpus as people type it: what is read when an example is clicked.
-
-        Of a model with two stacks the text that was read, and as the second what was written.
-        """
-        frame: Any = self._atlas.frame("documents")
-        rows = frame[frame["document"] == document]
-        if not self._atlas.has_text or rows.empty:
-            raise BadInput(f"This atlas keeps no text {document}.")
-        stacks = {str(row["kind"]): self._sentences(row) for _, row in rows.iterrows()}
-        if "encoder" in stacks and "decoder" in stacks:
-            return {"text": stacks["encoder"][0], "text_pair": stacks["decoder"][0]}
-        first, second = next(iter(stacks.values()))
-        return {"text": first, "text_pair": second or None}
+        """A text of the corpus as people type it: what is read when an example is clicked."""
+        first, second = self._atlas.text(self._models.scope(self.model), document)
+        return {"text": first, "text_pair": second}
 
     def nearest(self, kept: KeptReading, kind: Kind, head: tuple[int, int], query: int) -> Any:
         """Places of the corpus where a head does most like at a query of a text on screen."""
         if kept.model != self.model:
             raise BadInput(f"The atlas is one of {self.model}; choose that model.")
-        if kept.has_media:
-            raise BadInput("Texts are compared with the texts of an atlas, nothing else.")
         scope = self._models.scope(self.model)
-        found: Any = self._atlas.nearest(
-            scope, kept.text, query, *head, text_pair=kept.text_pair, n=NEAREST, kind=kind
-        )
+        found: Any = self._atlas.nearest(scope, kept.reading, query, *head, n=NEAREST, kind=kind)
         places = [
             {
                 "document": int(row.document),
                 "query": int(row.query),
                 "likeness": float(row.likeness),
-                "text": self._about(kind, int(row.document), int(row.query)),
+                "text": surrounded(self._atlas.document(row.document, kind), row.query, AROUND),
             }
             for row in found.itertuples()
         ]
         return {"places": places, "by": str(found["by"].iloc[0])}
-
-    def _about(self, kind: Kind, document: int, query: int) -> list[str]:
-        """What stands before a token, the token, and what stands after it."""
-        line = self._atlas.excerpt(kind, document, query, (), AROUND)
-        before, _, rest = line.partition(QUERY[0])
-        token, _, after = rest.partition(QUERY[1])
-        return [before, token, after]
-
-    def _sentences(self, row: Any) -> tuple[str, str]:
-        parts: tuple[list[int], list[int]] = ([], [])
-        for token, segment, its_class in zip(
-            row["ids"], row["segments"], row["classes"], strict=True
-        ):
-            if its_class > 2:  # special tokens are the tokenizer's own to add
-                parts[int(segment)].append(int(token))
-        decode = self._models.scope(self.model).tokenizer.decode
-        first, second = (str(decode(ids)).strip() for ids in parts)
-        return first, second
 
 
 def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:

@@ -19,6 +19,8 @@ export class AtlasView implements View {
   private asked: Asked & { place: number } = { measure: "", decile: -1, view: "head", place: -1 };
   private loaded: Promise<unknown> | null = null;
   private gone = false;
+  /** A head was asked for at the foot of another's page: its own is read from the top. */
+  private followed = false;
 
   constructor(private readonly context: Context) {
     const { reading } = context;
@@ -85,7 +87,10 @@ export class AtlasView implements View {
     this.right.replaceChildren(
       headPage(this.data, this.asked.place, [layer, head], this.asked, {
         label: (...at) => this.plane.label(...at),
-        open: (...at) => this.open(...at),
+        open: (...at) => {
+          this.followed = true;
+          this.open(...at);
+        },
         ask: (asked) => {
           this.asked = { ...this.asked, ...asked };
           this.turn();
@@ -95,5 +100,7 @@ export class AtlasView implements View {
       }),
     );
     if (focus) this.right.querySelector<HTMLElement>(`[data-control="${focus}"]`)?.focus();
+    if (this.followed) this.right.querySelector("h2")!.focus();
+    this.followed = false;
   }
 }
