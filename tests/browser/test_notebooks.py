@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
-from playwright.sync_api import FrameLocator, Locator, Page
+from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from tests.browser.hosts import READ, VIEW, needed, served
 
@@ -116,8 +116,10 @@ def test_a_notebook_that_is_not_trusted_shows_static_pictures_and_once_run_is_al
         last.locator(".jp-Editor").click()
         page.keyboard.press("Control+Enter")
         in_hand = widget.locator(".at-page h2").inner_text().split()[1]
-        chosen = widget.locator("circle.in").count()
-        last.get_by_text(f"atlas now {in_hand} {chosen}").wait_for()
+        last.get_by_text(f"atlas now {in_hand} 6").wait_for()
+        # a widget goes with the notebook's theme
+        page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+        widget.locator("[data-shade=dark]").first.wait_for()
         page.screenshot(path=tmp_path / "alive.png")
 
 
@@ -132,19 +134,22 @@ def walk_the_atlas(page: Page, shown: FrameLocator | Locator) -> None:
     corners = [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.9)]
     places = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
     drag(page, places)
-    shown.locator("circle.in").first.wait_for()
-    assert shown.locator("circle.in").count() == shown.locator("[data-map].in").count()
+    expect(shown.locator(".at-table tbody tr")).not_to_have_count(96)
+    chosen = shown.locator(".at-table tbody tr").count()
+    expect(shown.locator("circle.in")).to_have_count(chosen)
+    expect(shown.locator("[data-map].in")).to_have_count(chosen)
     cells = [shown.locator("[data-map]").nth(place).bounding_box() for place in (9, 26)]
     drag(page, [(cell["x"] + 4, cell["y"] + 4) for cell in cells if cell])
-    shown.locator(".at-table tbody tr").nth(2).wait_for()
-    assert shown.locator("circle.in").count() == shown.locator(".at-table tbody tr").count() == 6
+    expect(shown.locator(".at-table tbody tr")).to_have_count(6)
+    expect(shown.locator("circle.in")).to_have_count(6)
     shown.locator(".at-table tbody tr").nth(2).click()
     heading = shown.locator(".at-page h2")
     like = shown.locator("[data-near]").first
     other = like.get_attribute("data-near")
     like.click()
     shown.locator(".at-page h2", has_text=f"Head {other}").wait_for()
-    assert heading.evaluate("(heading) => heading.getRootNode().activeElement === heading")
+    expect(heading).to_be_focused()
+    expect(heading).to_be_in_viewport()
 
 
 def drag(page: Page, places: Sequence[tuple[float, float]]) -> None:

@@ -315,6 +315,8 @@ class Atlas(HeadResult):
         chosen = kind or self.kinds[0]
         heads: Any = self.table
         heads = heads[heads["kind"] == chosen]
+        if heads.empty:
+            raise BadInput(f"There is no {chosen} attention here, but {' and '.join(self.kinds)}.")
         if not ((heads["layer"] == layer) & (heads["head"] == head)).any():
             raise BadInput(
                 f"There is no {chosen} head {layer}-{head} here; layers are 0 to "

@@ -13,6 +13,7 @@ import { definitions } from "./definitions";
 import { listenToKeys } from "./keys";
 import { Painting } from "./painting";
 import { prefetch } from "./prefetch";
+import { shadeAround, watchShade } from "./shade";
 
 export interface Notice {
   status: string;
@@ -165,8 +166,7 @@ export class Instrument implements Mounted {
 
   shade(): Shade {
     const { theme } = this.state;
-    if (theme !== "auto") return theme;
-    return globalThis.matchMedia?.("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    return theme === "auto" ? shadeAround() : theme;
   }
 
   colours(): Rgb[] {
@@ -239,14 +239,11 @@ export class Instrument implements Mounted {
   }
 
   private watchTheme(): () => void {
-    const query = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
-    const onChange = () => {
+    return watchShade(() => {
       this.applyTheme();
       this.view?.redraw();
       this.say({});
-    };
-    query?.addEventListener("change", onChange);
-    return () => query?.removeEventListener("change", onChange);
+    });
   }
 
   private size(): string {
