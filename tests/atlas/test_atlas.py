@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from headscope.atlas.compare import _likeness
 from headscope.cli import run
 from headscope.errors import BadInput
 from headscope.statistics.survey import engines
+from headscope.statistics.survey import run as survey_run
 from headscope.statistics.survey.tally import Tally
 from tests.tiny import tiny_model, tiny_tokenizer
 
@@ -106,7 +108,7 @@ class _Task(tuple):
 
 @pytest.mark.usefixtures("one_thread")  # as many as a worker has: sums round alike
 def test_portions_in_any_order_give_the_same_bytes(tiny_bert, corpus, tmp_path, monkeypatch):
-    """Done backwards by two workers, and merged backwards."""
+    """Done backwards by two workers, merged backwards, and late as those of a GPU."""
     whole, spread = tmp_path / "whole.atlas", tmp_path / "spread.atlas"
     hs.atlas(tiny_bert, corpus, output=whole, chunk=4, progress=False)
     monkeypatch.setattr(engines, "Processes", Backwards)
@@ -126,6 +128,10 @@ def test_portions_in_any_order_give_the_same_bytes(tiny_bert, corpus, tmp_path, 
     monkeypatch.setattr(Tally, "merge", last_first)
     hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
     assert waiting and same_bytes(whole, spread)
+    monkeypatch.setattr(Tally, "merge", merge)
+    monkeypatch.setattr(survey_run, "Local", partial(engines.Local, is_ahead=True))
+    hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
+    assert same_bytes(whole, spread)
 
 
 def test_with_one_text_a_batch_portions_of_any_size_give_the_same_bytes(

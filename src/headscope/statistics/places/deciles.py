@@ -29,7 +29,7 @@ def count_values(
         if isinstance(into, Tensor):
             step = (torch.arange(heads, device=found.device) * len(every) + place) * (BINS + 1)
             found = (found + step[:, None]).flatten()
-            into.view(-1).scatter_add_(0, found, torch.ones_like(found))
+            into.view(-1).scatter_add_(0, found, found.new_ones(1).expand_as(found))
         else:
             found += (torch.arange(heads) * (BINS + 1))[:, None]
             counted = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))

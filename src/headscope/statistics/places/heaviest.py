@@ -55,7 +55,7 @@ class Heaviest:
             return np.zeros((0, self._count), np.int32), np.zeros((0, self._count), np.float32)
         ends = np.cumsum([call.heads for call, _ in self._kept])
         layer = np.searchsorted(ends, codes % self._heads, side="right")
-        order = np.argsort(layer, kind="stable")  # layer by layer
+        order = np.argsort(layer.astype(np.uint16), kind="stable")  # layer by layer
         place_in_text, head = np.divmod(codes[order], self._heads)
         row, query = np.divmod(place_in_text, self._queries)
         at = torch.from_numpy(np.stack([row, head, query])).to(self._grid.key.ids.device)
@@ -71,7 +71,8 @@ class Heaviest:
                 )
         keys, weights = heaviest(torch.cat(found), self._count)
         wide = ((0, 0), (0, self._count - keys.shape[1]))
-        back = np.argsort(order)
+        back = np.empty_like(order)
+        back[order] = np.arange(len(order))
         keys = np.pad(keys, wide, constant_values=-1)
         return keys[back], np.pad(weights, wide)[back]
 
@@ -112,7 +113,7 @@ def heaviest(rows: Tensor, count: int) -> tuple[NDArray[np.int32], NDArray[np.fl
     count = min(count, rows.shape[1])
     if rows.is_cuda:
         value, index = rows.sort(dim=1, descending=True, stable=True)
-        weights, keys = value[:, :count].cpu().numpy(), index[:, :count].cpu().numpy()
+        weights, keys = value[:, :count].cpu().numpy(), index[:, :count].int().cpu().numpy()
     else:
         # the bits of a weight, which is never negative, are in its order; its place below them
         # goes down, so that one plain sort puts the first of equal weights last

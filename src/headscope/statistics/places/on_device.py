@@ -54,7 +54,7 @@ class DeviceCounts:
         """How far each query's key is (H n), from 0 up."""
         heads = torch.arange(len(offsets), device=offsets.device)
         at = (heads[:, None] * OFFSETS + offsets).flatten()
-        self._offsets.scatter_add_(0, at, torch.ones_like(at))
+        self._offsets.scatter_add_(0, at, at.new_ones(1).expand_as(at))
 
     def add_pairs(self, query: Tensor, key: Tensor, largest: Tensor) -> None:
         """Queries' tokens (n), and the token and weight that each head (H n) gives most to."""

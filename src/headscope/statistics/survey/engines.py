@@ -15,6 +15,7 @@ from headscope.statistics.survey.portion import (
     Settings,
     measure_batches,
     measure_chunk,
+    measured_late,
     text_batches,
 )
 from headscope.statistics.survey.workers import Spread, Worker
@@ -40,8 +41,12 @@ class Local:
                 yield Done.of(portion, measure_chunk(self._scope, portion, self._settings))
             return
         prepared = ((p, list(text_batches(self._scope, p, self._settings))) for p in portions)
-        for portion, texts in ahead(prepared):
-            yield Done.of(portion, measure_batches(self._scope, texts, self._settings))
+        if self._settings.of("gradient"):
+            for portion, texts in ahead(prepared):
+                yield Done.of(portion, measure_batches(self._scope, texts, self._settings))
+            return
+        for portion, tally in measured_late(self._scope, ahead(prepared), self._settings):
+            yield Done.of(portion, tally)
 
 
 def on_processes(scope: Scope, settings: Settings, cutter: Cutter, workers: int) -> Spread:

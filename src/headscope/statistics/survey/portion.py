@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 from torch import Tensor
 
@@ -28,6 +29,8 @@ from headscope.statistics.survey.beside import beside
 from headscope.statistics.survey.feeding.laid_out import laid_out
 from headscope.statistics.survey.feeding.packed import Packed, Read
 from headscope.statistics.survey.tally import Tally
+
+Portion = TypeVar("Portion")
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,32 @@ def measure_batches(scope: Scope, texts: Iterable[TextBatch | Packed], settings:
     for batch in texts if gradients else ():
         assert isinstance(batch, TextBatch)
         _differentiate(scope, batch, settings, tally)
-    if settings.places is not None:
-        for kind, places in tally.places.items():
-            places.settle()
-            settings.places.horizon.learn(kind, places)
     return tally
+
+
+def measured_late(
+    scope: Scope,
+    portions: Iterable[tuple[Portion, Sequence[TextBatch | Packed]]],
+    settings: Settings,
+) -> Iterator[tuple[Portion, Tally]]:
+    """All that each portion adds to a survey, without gradients.
+
+    A portion is given when the next one has been read: a GPU is never without work while this
+    process adds up a portion's last batch and its caller takes the portion in.
+    """
+    late = Late()
+    before: tuple[Portion, Tally] | None = None
+    for portion, texts in portions:
+        tally = new_tally(settings)
+        if not texts:
+            late.add_up()
+        read_batches(scope, texts, settings, tally, late)
+        if before is not None:
+            yield before
+        before = (portion, tally)
+    late.add_up()
+    if before is not None:
+        yield before
 
 
 def measure_repeats(scope: Scope, settings: Settings) -> Tally:
@@ -105,15 +129,23 @@ class Late:
 
     def __init__(self) -> None:
         self._waiting: Waiting | None = None
+        self._then: list[Callable[[], None]] = []
 
     def put(self, waiting: Waiting) -> None:
         self.add_up()
         self._waiting = waiting
 
+    def then(self, work: Callable[[], None]) -> None:
+        """Do something when all that was put has been added up."""
+        self._then.append(work)
+
     def add_up(self) -> None:
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             waiting.add_up()
+        works, self._then = self._then, []
+        for work in works:
+            work()
 
 
 @dataclass(frozen=True)
@@ -176,7 +208,16 @@ def read_batches(
                 if keeper is not None and scope.device.type == "cpu":
                     late.add_up()  # nothing is gained by waiting, and maps take memory
             tally.add_read(batch.read if isinstance(batch, Packed) else Read.of(batch.tokens))
+    late.then(partial(_settle, tally, settings))
     relay.sink = _nobody  # a door may be remembered for long; what a batch left behind is not
+
+
+def _settle(tally: Tally, settings: Settings) -> None:
+    """A portion's places are complete."""
+    if settings.places is not None:
+        for kind, places in tally.places.items():
+            places.settle()
+            settings.places.horizon.learn(kind, places)
 
 
 def _from_maps(

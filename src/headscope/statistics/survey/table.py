@@ -171,25 +171,34 @@ class Survey(HeadResult):
 
 def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> Survey:
     """The table of what has been counted; heads for which nothing is defined are left out."""
-    parts: list[pd.DataFrame] = []
+    parts: dict[str, list[Any]] = {}  # by column: one table made at once, not of a hundred
     for (kind, name), part in tally.parts.items():
         value, error, count = part.result()
-        heads = np.array(tally.heads[kind])
+        there = np.flatnonzero(count > 0)
+        heads = np.array(tally.heads[kind])[there]
         columns: dict[str, Any] = {
-            "kind": kind,
+            "kind": [kind] * len(there),
             "layer": heads[:, 0],
             "head": heads[:, 1],
-            "measure": name,
-            "value": value,
-            "error": error,
-            "count": count,
+            "measure": [name] * len(there),
+            "value": value[there],
+            "error": error[there],
+            "count": count[there],
         }
-        if level is not None and isinstance(part, BootstrapAccumulator):
-            columns["low"], columns["high"] = part.interval(level)
-        frame: Any = pd.DataFrame(columns)
-        parts.append(frame[frame["count"] > 0])
-    kept = [part for part in parts if len(part)]
-    table = pd.concat(kept, ignore_index=True) if kept else pd.DataFrame(columns=COLUMNS)
+        if level is not None:
+            low, high = np.full((2, len(value)), np.nan)
+            if isinstance(part, BootstrapAccumulator):
+                low, high = part.interval(level)
+            columns["low"], columns["high"] = low[there], high[there]
+        for column, values in columns.items():
+            parts.setdefault(column, []).append(values)
+    found = {
+        column: [one for part in of for one in part]
+        if isinstance(of[0], list)
+        else np.concatenate(of)
+        for column, of in parts.items()
+    }
+    table = pd.DataFrame(found) if found and len(found["kind"]) else pd.DataFrame(columns=COLUMNS)
     pairs: dict[Kind, HeadPairs] = {
         kind: HeadPairs(tally.heads[kind], distances.sums / max(distances.rows, 1))
         for kind, distances in tally.distances.items()

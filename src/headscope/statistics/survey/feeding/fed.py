@@ -18,7 +18,13 @@ from headscope.statistics.survey.cutting import Cutter, Done
 from headscope.statistics.survey.feeding.desk import Desk, Prepared
 from headscope.statistics.survey.feeding.helpers import Helpers
 from headscope.statistics.survey.in_order import Rules, in_order
-from headscope.statistics.survey.portion import Late, Settings, new_tally, read_batches
+from headscope.statistics.survey.portion import (
+    Late,
+    Settings,
+    measured_late,
+    new_tally,
+    read_batches,
+)
 
 MOST = 6  # processes; each prepares about half as much as an H200 reads of BERT-base
 HELD = 8  # portions of a shard that wait for an earlier shard
@@ -42,22 +48,12 @@ class Fed:
 
     def run_shards(self, shards: list[Shard], first: int) -> Iterator[Done]:
         """Every portion measured; one is added up when the next was given to the device."""
-        late = Late()
-        before: Done | None = None
-        for shard, prepared in self._prepared(shards, first):
-            tally = new_tally(self._settings)
-            if not prepared.batches:
-                late.add_up()
-            read_batches(self._scope, prepared.batches, self._settings, tally, late)
-            if before is not None:
-                yield before
-            before = Done(
+        read = (((shard, one), one.batches) for shard, one in self._prepared(shards, first))
+        for (shard, prepared), tally in measured_late(self._scope, read, self._settings):
+            yield Done(
                 tally, prepared.segments, prepared.digest, shard.number, prepared.documents,
                 prepared.faults,
             )  # fmt: skip
-        late.add_up()
-        if before is not None:
-            yield before
 
     def _prepared(self, shards: list[Shard], first: int) -> Iterator[tuple[Shard, Prepared]]:
         """Text in the order of the corpus."""
