@@ -18,7 +18,8 @@ from headscope.patterns.labels import quick_table
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.reading.collecting import pinned
 from headscope.statistics import of_reading
-from headscope.statistics.kernels import of_layers
+from headscope.statistics.kernels import of_layers, usable
+from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.surfaces.app.heads.looks import strongest_pairs
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
@@ -107,6 +108,37 @@ def test_the_fused_kernel_in_a_survey(family):
         scope.model.to(device)
         tables.append(hs.survey(scope, TEXTS * 5, progress=False).table)
     np.testing.assert_allclose(tables[0]["value"], tables[1]["value"], atol=1e-4, rtol=1e-4)
+
+
+def test_the_kernel_takes_more_heads_of_short_texts_than_a_grid_has_rows():
+    """A batch of one-word texts has more heads than the 65,535 of a device's second axis."""
+    tables = []
+    for device in DEVICES:
+        scope = tiny_scope("BertForPreTraining", hidden_size=64)
+        scope.model.to(device)
+        tables.append(
+            hs.survey(scope, ["cat"] * 20_000, batch_tokens=100_000, progress=False).table
+        )
+    np.testing.assert_allclose(tables[0]["value"], tables[1]["value"], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 4, 9, 12, 16, 32, 144, 288, 1024])
+@pytest.mark.parametrize("keys", [7, 64, 127])
+def test_divergences_of_heads(heads, keys):
+    """By the kernel, and by the processor's own way; rows of every length, the last whole."""
+    chance = torch.Generator().manual_seed(heads)
+    lengths = torch.arange(9) % keys + 1
+    lengths[-1] = keys
+    there = torch.arange(keys) < lengths[:, None]
+    scores = torch.randn(heads, 9, keys, generator=chance) * 3
+    maps = scores.masked_fill(~there, -torch.inf).softmax(-1)
+    plain = divergences(maps, lengths)
+    np.testing.assert_allclose(divergences(maps.cuda(), lengths.cuda()), plain, atol=1e-4)
+
+
+def test_kernels_compile_here():
+    """No run has had to do without one."""
+    assert not usable._failed
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.kernels import blocks
+from headscope.statistics.kernels import blocks, fused, usable
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.plan import blocks as cut
+from headscope.statistics.kernels.recorder import Recorder
 from tests.statistics.calls import CASES, make, truth
 
 HERE = Path(__file__).parent
@@ -57,6 +59,37 @@ def test_blocks_cover_every_query_once_and_stay_small():
         size = (documents.stop - documents.start) * (queries.stop - queries.start) * 3 * 11
         assert size <= 400
     assert (seen == 1).all()
+
+
+def test_a_kernel_that_fails_is_said_once_and_the_plain_one_takes_its_place(monkeypatch):
+    """As on a machine without a C compiler, or a GPU with too little memory for a tile."""
+    monkeypatch.setattr(usable, "_failed", set())
+    monkeypatch.setattr(usable, "installed", lambda: True)
+    monkeypatch.setenv("TRITON_INTERPRET", "1")  # so that a kernel is tried on a processor
+    asked = []
+
+    def fail(*given):
+        asked.append(given)
+        raise RuntimeError("Failed to find C compiler.\nMore.")
+
+    monkeypatch.setattr(fused, "from_scores", fail)
+    call, grid, features = make(CASES[1])
+    recorder = Recorder({grid.kind: grid}, {grid.kind: features}, lambda call: True)
+    with pytest.warns(RuntimeWarning, match=r"one pass.*C compiler\.\); the slower plain one"):
+        recorder(call)
+    recorder(call)
+    assert len(asked) == 1
+    plan = Plan(grid, features)
+    expected = blocks.from_scores(call, plan)[0].values[:, :, 0]
+    assert torch.equal(recorder.rows(grid.kind)[plan.names[0]], expected.repeat(1, 2, 1))
+
+
+def test_texts_too_long_for_32_bits_are_left_to_the_plain_kernel():
+    call, grid, features = make(CASES[0])
+    plan = Plan(grid, features)
+    assert fused.fits(call, plan)
+    wide = torch.empty(2, 1, 40, 16, device="meta").as_strided((2, 1, 40, 16), (0, 0, 2**26, 1))
+    assert not fused.fits(replace(call, q=wide), plan)
 
 
 @pytest.mark.parametrize(("dtype", "parts"), [("float32", 2), ("float16", 1)])

@@ -1,4 +1,4 @@
-"""The GPU kernels of an atlas, in Triton's interpreter."""
+"""The GPU kernels in Triton's interpreter, and which versions of them a GPU would compile."""
 
 from __future__ import annotations
 
@@ -13,16 +13,37 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
-def test_whole_rows_ranks_and_divergences_equal_the_plain_ones():
-    """Every feature of an atlas against the block kernel, rank correlations against scipy,
-    divergences of heads against float64; in a process of its own."""
+def run(script: str, *arguments: str, interpreted: bool = True) -> str:
+    """What a script says, in a process of its own: Triton decides at its import how it runs."""
     pytest.importorskip("triton")
     done = subprocess.run(
-        [sys.executable, str(HERE / "interpreted_rows.py")],
-        env={**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
+        [sys.executable, str(HERE / script), *arguments],
+        env={
+            **os.environ,
+            "TRITON_INTERPRET": str(int(interpreted)),
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        },
         capture_output=True,
         text=True,
         timeout=280,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert done.stdout.count("equal") == 4
+    return done.stdout
+
+
+def test_whole_rows_and_ranks_equal_the_plain_ones():
+    """Every feature of an atlas against the block kernel, rank correlations against scipy."""
+    assert run("interpreted_rows.py").count("equal") == 3
+
+
+@pytest.mark.slow
+def test_so_do_the_fewest_and_the_most_keys_and_a_text_of_one_token():
+    assert run("interpreted_rows.py", "edges").count("equal") == 2
+
+
+def test_divergences_of_any_number_of_heads_equal_float64():
+    assert run("interpreted_pairs.py").count("equal") == 9
+
+
+def test_a_kernel_is_compiled_once_for_batches_of_any_size_and_as_it_was_begun_ahead():
+    assert run("compiled_once.py", interpreted=False).count("once") == 4

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -15,8 +14,10 @@ from headscope.capture import Call
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.usable import usable
 
 DIMS = (16, 32, 64, 128)
+SHORT = 128  # tokens: up to here a tile of its own
 KEY_FEATURES = 14  # columns the kernel has for them
 ROWS = ("entropy", "largest", "self", "previous", "next")
 PAIRS = ("distance", "distance_squared", "same_token", "same_token_other")
@@ -33,22 +34,18 @@ class Tile:
     registers: int | None = None  # a thread's most; fewer let more tiles share a processor
 
 
-@cache
-def installed() -> bool:
-    try:
-        importlib.import_module("triton")
-    except ImportError:
-        return False
-    return True
-
-
 def suits(call: Call, plan: Plan) -> bool:
-    """Whether the kernel can compute all that is wanted of this call."""
+    """Whether the kernel can compute all that is wanted of this call, here."""
+    assert call.q is not None
+    return fits(call, plan) and usable("one pass", call.q)
+
+
+def fits(call: Call, plan: Plan) -> bool:
+    """Whether the kernel is made for such calls."""
     assert call.q is not None and call.v is not None
-    if not (call.q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1") or not installed():
-        return False
     return (
-        call.scaling is not None
+        _within_reach(call)
+        and call.scaling is not None
         and call.scaling > 0
         and call.bias is None
         and call.softcap is None
@@ -65,14 +62,37 @@ def suits(call: Call, plan: Plan) -> bool:
     )
 
 
+def _within_reach(call: Call) -> bool:
+    """The kernel counts a text's places in 32 bits; 131,072 tokens of 128 heads of 128 are more."""
+    assert call.q is not None and call.k is not None and call.v is not None
+    _, heads, queries, dim = call.q.shape
+    ends = [tensor.shape[2] * tensor.stride(2) for tensor in (call.q, call.k, call.v)]
+    return max(*ends, queries * heads * dim) < 2**31
+
+
 def tile_for(call: Call) -> Tile:
     assert call.q is not None
+    dim = call.q.shape[-1]
     if call.q.dtype == torch.float32:
-        return Tile(queries=64, keys=32, warps=4, stages=2)
-    if call.q.shape[-1] >= 128:
+        # not measured, but chosen so that a thread's numbers stay in its registers
+        if dim >= 128:
+            return Tile(queries=32, keys=16, warps=8, stages=2)
+        return Tile(queries=64 if dim < 64 else 32, keys=32, warps=4, stages=2)
+    if dim >= 128:
+        if _shared_memory(call.q.device) < 140_000:  # small GPUs have no room for the larger tile
+            return Tile(queries=64, keys=32, warps=4, stages=2)
         return Tile(queries=128, keys=64, warps=8, stages=3)
-    stages = 2 if call.q.shape[2] <= 128 else 3
+    stages = 2 if call.q.shape[2] <= SHORT else 3
     return Tile(queries=64, keys=64, warps=4, stages=stages, registers=168)
+
+
+@cache
+def _shared_memory(device: torch.device) -> int:
+    """Bytes that one tile may take."""
+    if device.type != "cuda":
+        return 2**20
+    about = torch.cuda.get_device_properties(device)
+    return getattr(about, "shared_memory_per_block_optin", 2**20)
 
 
 def from_scores(
@@ -81,17 +101,41 @@ def from_scores(
     """Row features and output (b t h d); `parts` are the terms a weight is split into."""
     from headscope.statistics.kernels.one_pass import attend
 
+    work = _work(call, plan, tile or tile_for(call), parts)
+    attend[(work.programs,)](*work.arguments, **work.constants)
+    return work.reduced, work.output
+
+
+def compiled(call: Call, plan: Plan) -> Any:
+    """Have the kernel compiled for calls like this one, and launch nothing."""
+    from headscope.statistics.kernels.one_pass import attend
+
+    work = _work(call, plan, tile_for(call), None)
+    return attend.warmup(*work.arguments, grid=(1,), **work.constants)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What the kernel is given, and where it writes."""
+
+    programs: int
+    arguments: tuple[Any, ...]
+    constants: dict[str, Any]
+    reduced: Reduced
+    output: Tensor
+
+
+def _work(call: Call, plan: Plan, tile: Tile, parts: int | None) -> _Work:
     q, k, v = (_unit_stride(tensor) for tensor in (call.q, call.k, call.v))
     batch, heads, queries, dim = q.shape
     groups, keys = k.shape[1], k.shape[2]
-    tile = tile or tile_for(call)
     layout = _layout(plan, tile.keys)
     output = torch.empty(batch, queries, heads, dim, dtype=v.dtype, device=v.device)
     reduced = Reduced(plan, batch, heads, queries)
     rows = reduced.values
     place = {name: number for number, name in enumerate(plan.names)}
     assert call.scaling is not None
-    attend[((queries + tile.queries - 1) // tile.queries, batch * heads)](
+    arguments = (
         q, k, v, layout.columns, layout.query_ids, layout.key_ids, layout.first, layout.end,
         output, rows,
         q.stride(0), q.stride(1), q.stride(2),
@@ -101,21 +145,26 @@ def from_scores(
         rows.stride(0), rows.stride(1), rows.stride(2),
         heads, heads // groups, queries, keys, plan.grid.offset,
         call.scaling * 1.4426950408889634, call.window or 0,
-        FEATURES=len(plan.keys),
-        ENTROPY=place.get("entropy", -1), LARGEST=place.get("largest", -1),
-        SELF=place.get("self", -1), PREVIOUS=place.get("previous", -1),
-        NEXT=place.get("next", -1),
-        DISTANCE=place.get("distance", -1), DISTANCE_SQUARED=place.get("distance_squared", -1),
-        SAME=place.get("same_token", -1), SAME_OTHER=place.get("same_token_other", -1),
-        CAUSAL=call.causal and call.kind != "cross", WINDOW=call.window is not None,
-        LEADING=call.window is not None or plan.grid.left_padded,
-        DIM=dim, BLOCK_M=tile.queries, BLOCK_N=tile.keys,
-        PRECISION="ieee" if q.dtype == torch.float32 else "tf32",
-        PARTS=parts or (1 if q.dtype == torch.bfloat16 else 2),
-        num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
-        maxnreg=tile.registers,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
-    return reduced, output
+    constants = {
+        "FEATURES": len(plan.keys),
+        "ENTROPY": place.get("entropy", -1), "LARGEST": place.get("largest", -1),
+        "SELF": place.get("self", -1), "PREVIOUS": place.get("previous", -1),
+        "NEXT": place.get("next", -1),
+        "DISTANCE": place.get("distance", -1),
+        "DISTANCE_SQUARED": place.get("distance_squared", -1),
+        "SAME": place.get("same_token", -1), "SAME_OTHER": place.get("same_token_other", -1),
+        "CAUSAL": call.causal and call.kind != "cross", "WINDOW": call.window is not None,
+        "LEADING": call.window is not None or plan.grid.left_padded,
+        "DIM": dim, "BLOCK_M": tile.queries, "BLOCK_N": tile.keys,
+        "PRECISION": "ieee" if q.dtype == torch.float32 else "tf32",
+        "PARTS": parts or (1 if q.dtype == torch.bfloat16 else 2),
+        "num_warps": tile.warps, "num_stages": tile.stages, "maxnreg": tile.registers,
+        "enable_fp_fusion": True,
+    }  # fmt: skip
+    # one axis: of the others a device has 65,535, fewer than the heads of a batch of short texts
+    programs = -(-queries // tile.queries) * batch * heads
+    return _Work(programs, arguments, constants, reduced, output)
 
 
 @dataclass(frozen=True)

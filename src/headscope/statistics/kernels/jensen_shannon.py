@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.statistics.kernels.fused import installed
+from headscope.statistics.kernels.usable import attempt, usable
 
 SMOOTHING = 0.001  # share of a row spread over all its keys, as the published code does
 TOLERANCE = 5e-6  # of a divergence, per unit of a + b
@@ -47,15 +47,27 @@ def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
         there = torch.arange(length, device=maps.device) < lengths[:, None]  # rows length
         smooth = maps.float() * (1 - SMOOTHING) + there * (SMOOTHING / lengths)[:, None]
     smooth = smooth.reshape(len(maps), -1)
-    if maps.is_cuda and installed():
-        from headscope.statistics.kernels.pair_divergence import mean_information
-
-        return _from_information(mean_information(smooth)).cpu().numpy()
+    information = _information(smooth)
+    if information is not None:
+        return _from_information(information).cpu().numpy()
     mass = smooth.sum(1, dtype=torch.float64)
     likeness = _likeness(smooth, length)
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
     return result.clamp_min(0).cpu().numpy()
+
+
+def _information(smooth: Tensor) -> Tensor | None:
+    """heads × heads: Σ m ln m of the mean of two heads, where the GPU kernel makes it."""
+    if not usable("pairs of heads", smooth):
+        return None
+
+    def summed() -> Tensor:
+        from headscope.statistics.kernels.pair_divergence import mean_information
+
+        return mean_information(smooth)
+
+    return attempt("pairs of heads", summed)
 
 
 def _from_information(information: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ is the head: the diagonal gives Σ a ln a, with the same rounding.
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportAssignmentType=false
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -18,22 +20,24 @@ WEIGHTS = 64  # of every head, looked at together
 STRETCH = 8192  # weights of every head that one program sums in single precision
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["heads", "count"])  # not compiled for each batch again
 def _information(
-    maps_ptr, sums_ptr, heads, count, stretch,
-    HEADS: tl.constexpr, WEIGHTS: tl.constexpr,
+    maps_ptr, sums_ptr, heads, count,
+    HEADS: tl.constexpr, WEIGHTS: tl.constexpr, STRETCH: tl.constexpr,
 ):  # fmt: skip
     """Σ m log2 m of a tile of heads with another, over one stretch of weights."""
-    one = tl.program_id(0)
-    other = tl.program_id(1)
-    part = tl.program_id(2)
+    tiles = tl.cdiv(heads, HEADS)
+    one = tl.program_id(0) % tiles
+    other = tl.program_id(0) // tiles % tiles
+    part = tl.program_id(0) // (tiles * tiles)
     if other < one:  # the same pairs the other way round
         return
     first = one * HEADS + tl.arange(0, HEADS)
     second = other * HEADS + tl.arange(0, HEADS)
-    start = part.to(tl.int64) * stretch
+    start = part.to(tl.int64) * STRETCH
+    length = tl.minimum(count - start, STRETCH).to(tl.int32)
     summed = tl.zeros([HEADS, HEADS, WEIGHTS], tl.float32)
-    for step in range(0, stretch, WEIGHTS):
+    for step in range(0, length, WEIGHTS):
         at = start + step + tl.arange(0, WEIGHTS)
         inside = at < count
         a = tl.load(
@@ -54,13 +58,22 @@ def _information(
 
 def mean_information(maps: Tensor) -> Tensor:
     """heads × heads float64: Σ m ln m over weights heads × n, m the mean of two heads' weights."""
+    maps = maps.contiguous()
     heads, count = maps.shape
     parts = -(-count // STRETCH)
     tiles = -(-heads // HEADS)
     sums = torch.zeros(parts, heads, heads, device=maps.device)
-    _information[(tiles, tiles, parts)](
-        maps, sums, heads, count, STRETCH,
-        HEADS=HEADS, WEIGHTS=WEIGHTS, num_warps=4,  # pyright: ignore[reportCallIssue]
-    )  # fmt: skip
+    _information[(tiles * tiles * parts,)](maps, sums, heads, count, **_constants())
     upper = sums.sum(0, dtype=torch.float64).triu() * 0.6931471805599453
     return upper + upper.triu(1).T
+
+
+def compiled(device: torch.device) -> Any:
+    """Have the kernel compiled for any number of heads and weights, and launch nothing."""
+    some = torch.empty(1, 1, device=device)
+    return _information.warmup(some, some, 1, 1, grid=(1,), **_constants())
+
+
+def _constants() -> dict[str, int]:
+    tile = {"HEADS": HEADS, "WEIGHTS": WEIGHTS, "STRETCH": STRETCH}
+    return {**tile, "num_warps": 4, "enable_fp_fusion": True}

@@ -15,6 +15,7 @@ from headscope.statistics.features.rows import Rows
 from headscope.statistics.kernels import blocks
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.scores import can_rebuild
+from headscope.statistics.kernels.usable import attempt
 
 if TYPE_CHECKING:
     from headscope.statistics.kernels.row_tiles import Slots
@@ -93,18 +94,25 @@ class Recorder:
         return tuple(kind for kind, heads in self._heads.items() if heads)
 
     def _compute(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
-        if self._fused is not False:
-            from headscope.statistics.kernels import fused, row_tiles
+        from headscope.statistics.kernels import fused, row_tiles
 
-            if self._fused or fused.suits(call, plan):
-                return fused.from_scores(call, plan)
-            if row_tiles.suits(call, plan):
-                slots = self._slots.get(call.kind)
-                reduced, output, kept = row_tiles.from_scores(call, plan, slots)
-                if kept is not None:
-                    self._keep_weights(call.kind, kept)
-                return reduced, output
-        return blocks.from_scores(call, plan)
+        if self._fused:
+            return fused.from_scores(call, plan)
+        made = None
+        if self._fused is None and fused.suits(call, plan):
+            made = attempt("one pass", lambda: fused.from_scores(call, plan))
+        elif self._fused is None and row_tiles.suits(call, plan):
+            made = attempt("whole rows", lambda: self._whole_rows(call, plan))
+        return blocks.from_scores(call, plan) if made is None else made
+
+    def _whole_rows(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
+        from headscope.statistics.kernels import row_tiles
+
+        slots = self._slots.get(call.kind)
+        reduced, output, kept = row_tiles.from_scores(call, plan, slots)
+        if kept is not None:
+            self._keep_weights(call.kind, kept)
+        return reduced, output
 
     @property
     def lost(self) -> tuple[list[int], Tensor]:

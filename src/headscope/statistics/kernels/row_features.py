@@ -88,7 +88,12 @@ def _evenness(weights, surprised, own, seen, wide_base, row, real):
     tl.store(wide_base + row * 3 + 2, factor * bend / (norm * norm), mask=real)
 
 
-@triton.jit
+# numbers that change from batch to batch: the kernel is not compiled again for each of them. Of the
+# number of keys it is told whether 16 divides it, for then rows are read four weights at a time
+OF_BATCH = ["stride_rb", "stride_rh", "stride_rf", "queries", "slots"]
+
+
+@triton.jit(do_not_specialize=OF_BATCH)
 def reduce_rows(
     whole_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
     rows_ptr, wide_ptr, kept_ptr,
@@ -102,10 +107,11 @@ def reduce_rows(
     KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Some queries of one head and all keys. Constants name a feature's row, or are -1."""
-    pair = tl.program_id(1)
+    tiles = tl.cdiv(queries, BLOCK_M)
+    pair = tl.program_id(0) // tiles
     b = (pair // heads).to(tl.int64)
     h = (pair % heads).to(tl.int64)
-    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    row = tl.program_id(0) % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
     real = row < queries
     key = tl.arange(0, BLOCK_N)
     there = real[:, None] & (key < keys)[None, :]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -13,9 +13,9 @@ from headscope.capture import Call
 from headscope.statistics.features.feature import EvennessFeature, RankFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.blocks import Reduced
-from headscope.statistics.kernels.fused import installed
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.scores import block_output, block_weights
+from headscope.statistics.kernels.usable import usable
 
 BITS = 30  # features of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
@@ -35,16 +35,21 @@ class RowTile:
 
 
 def suits(call: Call, plan: Plan) -> bool:
-    """Whether the kernel can compute all that is wanted of this call."""
+    """Whether the kernel can compute all that is wanted of this call, here."""
+    assert call.q is not None
+    return fits(call, plan) and usable("whole rows", call.q)
+
+
+def fits(call: Call, plan: Plan) -> bool:
+    """Whether the kernel is made for such calls."""
     assert call.q is not None and call.k is not None and call.v is not None
-    if not (call.q.is_cuda or os.environ.get("TRITON_INTERPRET") == "1") or not installed():
-        return False
     makes = {feature.make for feature in plan.pairs}
     return (
         call.window is None
         and call.kind == "encoder"
         and not plan.grid.causal
         and plan.grid.offset == 0
+        and call.q.shape[2] == call.k.shape[2]
         and FEWEST_KEYS <= call.k.shape[2] <= MOST_KEYS
         and not plan.values
         and len(plan.pairs) <= BITS
@@ -89,7 +94,8 @@ def from_scores(
     output = call.v.new_empty(batch, queries, heads, call.v.shape[-1])
     reduced = Reduced(plan, batch, heads, queries)
     kept = None if slots is None else output.new_empty(heads, slots.count, keys, dtype=torch.float)
-    span = min(batch, max(1, MOST_HELD // (heads * queries * keys)))
+    span = max(1, MOST_HELD // (heads * queries * keys))
+    span = span // 4 * 4 or span  # parts begin at places alike, or the kernel is compiled for each
     for start in range(0, batch, span):
         some = slice(start, start + span)
         weights = block_weights(call, plan.grid, some, slice(0, queries))
@@ -116,35 +122,61 @@ class _Into:
     kept: Tensor | None  # h n s
 
 
+def compiled(call: Call, plan: Plan, keeps: bool) -> Any:
+    """Have the kernel compiled for calls like this one, and launch nothing; `keeps`: rows, too."""
+    from headscope.statistics.kernels.row_features import reduce_rows
+
+    assert call.q is not None
+    batch, heads, queries, _ = call.q.shape
+    keys = plan.grid.key.ids.shape[1]
+    reduced = Reduced(plan, batch, heads, queries)
+    weights = reduced.values.new_empty(batch, heads, queries, keys)
+    wide = next(iter(reduced.wide.values()), reduced.values)
+    into = _Into(reduced.values, wide, weights[0] if keeps else None)
+    arguments, constants = _given(plan, weights, _layout(plan), into, tile_for(keys))
+    return reduce_rows.warmup(*arguments, grid=(1,), **constants)
+
+
 def _reduce(plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile) -> None:
     from headscope.statistics.kernels.row_features import reduce_rows
 
+    batch, heads, queries, _ = weights.shape
+    arguments, constants = _given(plan, weights, layout, into, tile)
+    reduce_rows[(-(-queries // tile.queries) * batch * heads,)](*arguments, **constants)
+
+
+def _given(
+    plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the kernel is given: arguments and constants."""
     rows, kept = into.rows, into.kept
-    batch, heads, _, queries = rows.shape
-    keys = weights.shape[3]
+    _, heads, queries, keys = weights.shape
     place = {name: number for number, name in enumerate(plan.names)}
     bit_of = {feature.make: number for number, feature in enumerate(plan.pairs)}
     ranked = [place[f.name] for f in plan.rows if isinstance(f, RankFeature)]
-    reduce_rows[((queries + tile.queries - 1) // tile.queries, batch * heads)](
+    arguments = (
         weights, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
         rows, into.wide, rows if kept is None else kept,
         rows.stride(0), rows.stride(1), rows.stride(2),
         heads, queries, keys, 0 if kept is None else kept.shape[1],
-        FEATURES=len(plan.keys), PAIRS=len(plan.pairs),
-        NOT_BITS=sum(1 << n for n, feature in enumerate(plan.pairs) if not feature.is_share),
-        SQUARES=len(plan.squares),
-        SQUARE_BITS=sum(bit_of[f.make] << (5 * n) for n, f in enumerate(plan.squares)),
-        ENTROPY=place.get("entropy", -1), LARGEST=place.get("largest", -1),
-        STRONGEST=place.get("strongest_key", -1),
-        SELF=place.get("self", -1), PREVIOUS=place.get("previous", -1),
-        NEXT=place.get("next", -1),
-        DISTANCE=place.get("distance", -1),
-        EVENNESS=bool(plan.wide),
-        RANK=ranked[0] if ranked else -1, SECOND_RANK=ranked[1] if ranked[1:] else -1,
-        KEPT=kept is not None,
-        BLOCK_M=tile.queries, BLOCK_N=_power_of_two(keys),
-        num_warps=tile.warps, num_stages=tile.stages,  # pyright: ignore[reportCallIssue]
     )  # fmt: skip
+    constants = {
+        "FEATURES": len(plan.keys), "PAIRS": len(plan.pairs),
+        "NOT_BITS": sum(1 << n for n, feature in enumerate(plan.pairs) if not feature.is_share),
+        "SQUARES": len(plan.squares),
+        "SQUARE_BITS": sum(bit_of[f.make] << (5 * n) for n, f in enumerate(plan.squares)),
+        "ENTROPY": place.get("entropy", -1), "LARGEST": place.get("largest", -1),
+        "STRONGEST": place.get("strongest_key", -1),
+        "SELF": place.get("self", -1), "PREVIOUS": place.get("previous", -1),
+        "NEXT": place.get("next", -1),
+        "DISTANCE": place.get("distance", -1),
+        "EVENNESS": bool(plan.wide),
+        "RANK": ranked[0] if ranked else -1, "SECOND_RANK": ranked[1] if ranked[1:] else -1,
+        "KEPT": kept is not None,
+        "BLOCK_M": tile.queries, "BLOCK_N": _power_of_two(keys),
+        "num_warps": tile.warps, "num_stages": tile.stages, "enable_fp_fusion": True,
+    }  # fmt: skip
+    return arguments, constants
 
 
 @dataclass(frozen=True)
