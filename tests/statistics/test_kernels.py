@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 import torch
 
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.kernels import blocks, fused, usable
+from headscope.statistics.kernels import ahead, blocks, fused, usable
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.plan import blocks as cut
 from headscope.statistics.kernels.recorder import Recorder
@@ -82,6 +84,26 @@ def test_a_kernel_that_fails_is_said_once_and_the_plain_one_takes_its_place(monk
     plan = Plan(grid, features)
     expected = blocks.from_scores(call, plan)[0].values[:, :, 0]
     assert torch.equal(recorder.rows(grid.kind)[plan.names[0]], expected.repeat(1, 2, 1))
+
+
+def test_a_kernel_begun_ahead_is_waited_for_and_may_fail(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(ahead, "_awake", lambda: None)
+    begun, later, done = threading.Event(), threading.Event(), []
+
+    def first():
+        begun.wait(10)
+        done.append("first")
+
+    def second():
+        later.wait(10)
+        raise RuntimeError("no compiler")
+
+    ahead.ahead("whole rows", torch.device("cpu"), [first, second])
+    assert not done
+    begun.set()
+    assert usable.attempt("whole rows", lambda: list(done)) == ["first"]  # and not for the second
+    later.set()
 
 
 def test_texts_too_long_for_32_bits_are_left_to_the_plain_kernel():

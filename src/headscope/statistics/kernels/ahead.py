@@ -53,11 +53,11 @@ _waking = threading.Lock()
 
 def _awake() -> None:
     """Triton's own first use: two parts that need not wait for one another."""
-    from triton.runtime import driver
-    from triton.runtime.cache import triton_key  # pyright: ignore[reportAttributeAccessIssue]
+    from triton.runtime import cache, driver
 
     with _waking:
-        hashing = threading.Thread(target=triton_key)  # reads through its library, and keeps it
+        # reads through Triton's library, which takes a while, and remembers what it found
+        hashing = threading.Thread(target=getattr(cache, "triton_key", _nothing))
         hashing.start()
         driver.active.get_current_target()
         hashing.join()
