@@ -96,7 +96,7 @@ batches = [of_texts(scope, settings, [" ".join(t) for t in texts]) for texts in 
 batches += [of_texts(scope, settings, ["cat " * n] * n) for n in (77, 78, 94)]
 works = []
 for number, (call, plan) in enumerate(batches):
-    if row_tiles.fits(call, plan):
+    if row_tiles.fits(call, plan) and row_tiles.width(plan.grid.key.ids.shape[1]) == 128:
         slots = row_tiles.Slots(torch.zeros(plan.grid.key.ids.shape, dtype=torch.int32), number + 1)
         works.append(lambda one=(call, plan, slots): row_tiles.from_scores(*one))
 assert len(works) >= 5

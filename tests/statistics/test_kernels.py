@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.kernels import ahead, blocks, fused, usable
+from headscope.statistics.kernels import ahead, blocks, first_use, fused, row_tiles, usable
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.plan import blocks as cut
 from headscope.statistics.kernels.recorder import Recorder
@@ -104,6 +104,20 @@ def test_a_kernel_begun_ahead_is_waited_for_and_may_fail(monkeypatch):
     begun.set()
     assert usable.attempt("whole rows", lambda: list(done)) == ["first"]  # and not for the second
     later.set()
+
+
+def test_a_kernel_that_was_never_tried_is_compared_with_the_plain_one(monkeypatch):
+    call, grid, features = make(CASES[0])
+    plan = Plan(grid, [f for f in features if f.name not in ("distance_squared", "same_token")])
+    plain, output = blocks.from_scores(call, plan)
+    monkeypatch.setattr(first_use, "_compared", set())
+    monkeypatch.setattr(row_tiles, "from_scores", lambda *given: (plain, output, None))
+    plain.values[:, :, :, 30:] += torch.where(grid.query.valid[:, None, None, 30:], 0.0, torch.nan)
+    first_use.compared(call, plan)  # what stands in a padded row is no disagreement
+    first_use._compared.clear()
+    plain.values[0, 0, 3, 7] += 0.01
+    with pytest.raises(first_use.Disagreement, match=f"{plan.names[3]} of rows of 40 keys"):
+        first_use.compared(call, plan)
 
 
 def test_texts_too_long_for_32_bits_are_left_to_the_plain_kernel():

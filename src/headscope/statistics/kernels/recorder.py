@@ -107,7 +107,9 @@ class Recorder:
 
     def _whole_rows(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
         from headscope.statistics.kernels import row_tiles
+        from headscope.statistics.kernels.first_use import compared
 
+        compared(call, plan)
         slots = self._slots.get(call.kind)
         reduced, output, kept = row_tiles.from_scores(call, plan, slots)
         if kept is not None:

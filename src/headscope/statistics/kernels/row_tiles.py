@@ -20,7 +20,8 @@ from headscope.statistics.kernels.usable import usable
 BITS = 30  # features of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
 NO_RANK = -32768  # of a key outside a relation's pool
-FEWEST_KEYS, MOST_KEYS = 65, 128  # of a row: for these the kernel was tried on a GPU
+FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are taken for so many keys
+TRIED = (65, 128)  # keys of rows that look both ways: for these the kernel was tried on a GPU
 MOST_HELD = 2**28  # weights held to be ranked: 1 GB
 ROWS = ("entropy", "largest", "strongest_key", "self", "previous", "next")
 
@@ -45,12 +46,11 @@ def fits(call: Call, plan: Plan) -> bool:
     assert call.q is not None and call.k is not None and call.v is not None
     makes = {feature.make for feature in plan.pairs}
     return (
-        call.window is None
-        and call.kind == "encoder"
-        and not plan.grid.causal
+        call.kind != "cross"
+        and not (plan.grid.causal and plan.wide)
         and plan.grid.offset == 0
         and call.q.shape[2] == call.k.shape[2]
-        and FEWEST_KEYS <= call.k.shape[2] <= MOST_KEYS
+        and call.k.shape[2] <= MOST_KEYS
         and not plan.values
         and len(plan.pairs) <= BITS
         and all(feature.is_share or feature.name == "distance" for feature in plan.pairs)
@@ -64,7 +64,7 @@ def fits(call: Call, plan: Plan) -> bool:
 
 def tile_for(keys: int) -> RowTile:
     """A thread sorts few weights with its neighbours'; an H200 chose the numbers."""
-    return RowTile(queries=max(1, 512 // _power_of_two(keys)), warps=4)
+    return RowTile(queries=512 // width(keys), warps=4)
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _given(
         "EVENNESS": bool(plan.wide),
         "RANK": ranked[0] if ranked else -1, "SECOND_RANK": ranked[1] if ranked[1:] else -1,
         "KEPT": kept is not None,
-        "BLOCK_M": tile.queries, "BLOCK_N": _power_of_two(keys),
+        "BLOCK_M": tile.queries, "BLOCK_N": width(keys),
         "num_warps": tile.warps, "num_stages": tile.stages, "enable_fp_fusion": True,
     }  # fmt: skip
     return arguments, constants
@@ -240,5 +240,6 @@ def _ranks(plan: Plan) -> Tensor:
     return (found[0] & 0xFFFF) | (second << 16)
 
 
-def _power_of_two(number: int) -> int:
-    return 1 << (number - 1).bit_length()
+def width(keys: int) -> int:
+    """Of a tile: a power of two; few of them, because each is compiled."""
+    return max(FEWEST_WIDE, 1 << (keys - 1).bit_length())

@@ -1,0 +1,66 @@
+"""The kernel of whole rows beside the plain one, where it was never tried on a GPU.
+
+Rows of other widths than those it was tried with, and rows that only look back, take versions of
+the kernel that only Triton's interpreter has run. The first time a process uses one, two texts go
+through both kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.statistics.features.feature import RankFeature
+from headscope.statistics.kernels import blocks, row_tiles
+from headscope.statistics.kernels.plan import Plan
+
+TEXTS = 2
+APART = 1e-3  # of the largest value: far above rounding, far below a wrong mask or place
+FLIPPED = 0.02  # of rows, where two keys of all but equal weight may change places
+
+_compared: set[tuple[object, ...]] = set()
+
+
+class Disagreement(RuntimeError):
+    """A kernel gives other numbers than the plain one."""
+
+
+def compared(call: Call, plan: Plan) -> None:
+    """Raise where the kernel's numbers are not the plain ones; asked once for each version."""
+    assert call.q is not None and call.k is not None and call.v is not None
+    keys = call.k.shape[2]
+    if not plan.grid.causal and row_tiles.TRIED[0] <= keys <= row_tiles.TRIED[1]:
+        return
+    version = (row_tiles.width(keys), keys % 16 == 0, plan.grid.causal, call.q.device, *plan.names)
+    if version in _compared:
+        return
+    some = slice(0, TEXTS)
+    bias = call.bias if call.bias is None or call.bias.shape[0] == 1 else call.bias[some]
+    few = replace(call, q=call.q[some], k=call.k[some], v=call.v[some], bias=bias)
+    own = Plan(plan.grid.of_documents(some), plan.features)
+    mine, _, _ = row_tiles.from_scores(few, own)
+    plain, _ = blocks.from_scores(few, own)
+    valid = own.grid.query.valid[:, None]
+    places = {name: place for place, name in enumerate(own.names)}
+    loose = [f.name for f in own.rows if isinstance(f, RankFeature) or f.name == "strongest_key"]
+    for name, place in places.items():
+        wrong = _wrong(mine.values[:, :, place], plain.values[:, :, place], valid)
+        _judge(name, keys, wrong, name in loose)
+    for name, values in mine.wide.items():
+        wrong = _wrong(values, plain.wide[name], valid[..., None])
+        _judge(name, keys, wrong, loose=False)
+    _compared.add(version)
+
+
+def _wrong(mine: Tensor, plain: Tensor, valid: Tensor) -> Tensor:
+    """Which values of real queries are; padded ones may be anything."""
+    mine, plain = (of.masked_fill(~valid, 0.0) for of in (mine, plain))
+    return ~((mine - plain).abs() <= APART * plain.abs().max().clamp_min(1.0))
+
+
+def _judge(name: str, keys: int, wrong: Tensor, loose: bool) -> None:
+    share = float(wrong.float().mean())
+    if share > (FLIPPED if loose else 0.0):
+        raise Disagreement(f"{name} of rows of {keys} keys is not what the plain kernel gives")
