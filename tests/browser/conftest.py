@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from headscope.surfaces.app import Models
 from tests.browser.looking import Seen
 
+PATIENCE = 40_000  # milliseconds: what a page does at once may take long on a busy machine
+expect.set_options(timeout=PATIENCE)
 SLOW = os.environ.get("HEADSCOPE_SLOW_BROWSER")
 LATE = os.environ.get("HEADSCOPE_LATE_BROWSER")
 # The same delays in every run. A frame that was called off stays called off.
@@ -86,7 +88,7 @@ def new_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
     def make(**options: object) -> Page:
         settings = {"viewport": {"width": 1280, "height": 800}, **options}
         context = chromium.new_context(**settings)  # pyright: ignore[reportArgumentType]
-        context.set_default_timeout(40_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         return slowed(context.new_page())
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import io
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Locator, Page
+
+
+def until(page: Page, holds: Callable[[], Any], patience: float = 40.0) -> Any:
+    """What holds in the end: asked again and again while the page goes on with its work."""
+    end = time.monotonic() + patience
+    while not (found := holds()) and time.monotonic() < end:
+        page.wait_for_timeout(20)
+    return found
 
 
 class Seen:
@@ -66,6 +76,27 @@ class Seen:
         """Take the pointer off everything."""
         self.page.mouse.move(2, 2)
         self.painted()
+
+    def tooltip(self, number: int = 0) -> Locator:
+        """What is said beside the pointer, once it is said."""
+        shown = self.view(number).locator('[role="tooltip"]')
+        shown.wait_for()
+        return shown
+
+    def processor_time(self) -> Callable[[], float]:
+        """Asked again: the seconds of the page's main thread since it was asked last."""
+        session = self.page.context.new_cdp_session(self.page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        last = 0.0
+
+        def since() -> float:
+            nonlocal last
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            before, last = last, next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+            return last - before
+
+        since()
+        return since
 
     def pixels(self) -> np.ndarray:
         """The whole window as h w 3."""

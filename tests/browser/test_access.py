@@ -11,6 +11,7 @@ import headscope as hs
 from headscope.figures import layer_head_map
 from headscope.studies.report import Report
 from headscope.views import discover
+from tests.browser.looking import until
 from tests.browser.test_app import address
 
 __all__ = ["address"]
@@ -37,7 +38,8 @@ def violations(page) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_in_any_view_of_a_page(show, tiny_bert, scheme):
     reading = tiny_bert.read(*PAIR)
-    seen = show(hs.head_view(reading, layer=1, heads=[0, 2]), color_scheme=scheme)
+    view = hs.head_view(reading, layer=1, heads=[0, 2])
+    seen = show(view, color_scheme=scheme, reduced_motion="reduce")
     found = {}
     for view in (
         seen.view().locator("[role=tab]").evaluate_all("tabs => tabs.map(t => t.dataset.view)")
@@ -49,12 +51,13 @@ def test_axe_finds_nothing_in_any_view_of_a_page(show, tiny_bert, scheme):
 
 
 def test_axe_finds_nothing_in_the_app_and_its_list_of_keys(new_page, address):
-    page = new_page()
+    page = new_page(reduced_motion="reduce")  # half faded in, a text has too little contrast
     page.goto(f"{address}/?model=tiny&text=the+cat+sat&pair=a+dog+ran")
     page.locator(".app-view.hs-ready").wait_for()
     page.locator('[data-panel="facts"][aria-busy="false"]').wait_for()
     assert violations(page) == []
     page.locator('[data-control="help"]').click()
+    page.locator("[data-help]").wait_for()
     assert violations(page) == []
 
 
@@ -159,8 +162,13 @@ def test_the_keyboard_stays_on_the_open_head_and_in_sight(show, make_scope, name
         seen.painted()
     opened = seen.view().locator('[data-cell="12-0"], [data-map="12-0"]')
     assert opened.evaluate("cell => cell.getRootNode().activeElement === cell")
-    stage, box = seen.view().locator(".stage").bounding_box(), opened.bounding_box()
-    assert stage["y"] <= box["y"] and box["y"] + box["height"] <= stage["y"] + stage["height"] + 1
+
+    def in_sight() -> bool:
+        stage, box = seen.view().locator(".stage").bounding_box(), opened.bounding_box()
+        top, bottom = stage["y"], stage["y"] + stage["height"] + 1
+        return top <= box["y"] and box["y"] + box["height"] <= bottom
+
+    assert until(seen.page, in_sight)
 
 
 def test_c_copies_the_whole_row_of_the_token_in_hand(show, tiny_bert):
@@ -168,7 +176,8 @@ def test_c_copies_the_whole_row_of_the_token_in_hand(show, tiny_bert):
     seen = show(hs.head_view(reading, layer=1, heads=[0], query=4, labels=()))
     seen.page.evaluate("navigator.clipboard.writeText = async text => { globalThis.copied = text }")
     seen.page.keyboard.press("c")
-    lines = seen.page.evaluate("globalThis.copied").split("\n")
+    copied = until(seen.page, lambda: seen.page.evaluate("globalThis.copied"))
+    lines = copied.split("\n")
     assert len(lines) == 1 + len(reading.tokens)
     weights = [float(line.split("\t")[1]) for line in lines[1:]]
     assert weights == pytest.approx(reading.part().weights(1)[0, 4].tolist(), abs=1e-3)
@@ -182,12 +191,12 @@ def test_a_token_found_in_a_zoomed_matrix_is_brought_into_sight(show, tiny_bert)
         seen.page.keyboard.press("+")
     before = seen.view().locator(".xv canvas").screenshot()
     seen.view().locator(".xv canvas").hover()
-    assert seen.view().locator(".tooltip").is_visible()
+    seen.tooltip()
     seen.page.keyboard.press("+")
-    assert not seen.view().locator(".tooltip").is_visible(), "what it was about has moved away"
+    seen.view().locator(".tooltip").wait_for(state="hidden")  # what it was about has moved away
     seen.page.keyboard.press("-")
     seen.set(query=len(reading.tokens) - 2)
-    assert seen.view().locator(".xv canvas").screenshot() != before
+    assert until(seen.page, lambda: seen.view().locator(".xv canvas").screenshot() != before)
 
 
 def test_numbers_under_the_weights_are_left_out_not_cut(show, make_scope):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.browser.test_app import address
 
 __all__ = ["address"]
+pytestmark = pytest.mark.browser
 
 STATE = "element => ({...element.headscope.state})"
 
@@ -20,7 +22,9 @@ def open_against(new_page, address: str, against: str, more: str = "") -> Page:
     page.on("pageerror", lambda error: errors.append(str(error)))
     errors: list[str] = []
     page.goto(f"{address}/?model=tiny&text=the+cat+sat&against={against}{more}")
-    page.locator(".app-other.hs-ready").wait_for()
+    for view in (".app-view", ".app-other"):
+        page.locator(f"{view}.hs-ready").wait_for()
+        page.locator(view).evaluate("view => view.headscope.painted()")
     assert errors == []
     return page
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from headscope.surfaces.app import Models, create_app
+from tests.browser.looking import until
 from tests.browser.serving import served
 
 pytestmark = pytest.mark.browser
@@ -37,6 +38,8 @@ class App:
             self.foreign.append(asked)
 
     def wait(self) -> None:
+        """Until what was asked for last is on screen."""
+        self.page.locator('.app-main[data-state="ready"] .app-view.hs-ready').wait_for()
         self.page.locator(
             '[data-side="query"][data-token="1"], [data-cell], [data-row]'
         ).first.wait_for()
@@ -51,7 +54,6 @@ class App:
         boxes.nth(1).fill(pair)
         with self.page.expect_response(lambda reply: "/api/read" in reply.url):
             self.page.get_by_role("button", name="read", exact=True).click()
-        self.page.wait_for_timeout(150)
         self.wait()
 
 
@@ -82,16 +84,7 @@ def test_a_link_reopens_the_same_picture(app, new_page):
     assert "layer=1" in app.page.url
     assert again.tokens() == app.tokens()
     assert again.page.locator('button.chip[aria-pressed="true"]').count() == 1
-    assert settled(again.page) == settled(app.page)
-
-
-def settled(page) -> str:
-    """The state in the address once it no longer changes."""
-    before = ""
-    while page.url != before:
-        before = page.url
-        page.wait_for_timeout(250)
-    return before.split("?")[1]
+    assert until(app.page, lambda: again.page.url == app.page.url), (again.page.url, app.page.url)
 
 
 def test_two_windows_keep_their_own_readings(app, new_page, address):
@@ -99,7 +92,7 @@ def test_two_windows_keep_their_own_readings(app, new_page, address):
     app.read("the cat sat")
     other.read("a dog ran")
     app.page.keyboard.press("ArrowDown")  # fetches a layer of its own reading
-    app.page.wait_for_timeout(300)
+    app.page.locator(".app-view").evaluate("view => view.headscope.painted()")
     assert "cat" in app.tokens() and "dog" in other.tokens()
     assert app.errors == [] and other.errors == []
 
@@ -117,7 +110,6 @@ def test_another_model_can_be_chosen_and_a_head_switched_off(app):
     menu = app.page.locator("select").filter(has=app.page.locator('option[value="writer"]')).first
     with app.page.expect_response(lambda reply: "/api/read" in reply.url):
         menu.select_option("writer")
-    app.page.wait_for_timeout(200)
     app.wait()
     switch = app.page.locator('[data-control="off"]')
     with app.page.expect_response(lambda reply: "/api/read" in reply.url) as answered:
@@ -133,11 +125,11 @@ def test_a_reading_that_waits_shows_its_place_and_can_be_cancelled(app, models: 
     def other_reader() -> None:
         with models.lock(models.default):
             waiting.set()
-            go.wait(30)
+            go.wait(200)
 
     others = [threading.Thread(target=other_reader) for _ in range(2)]
     others[0].start()
-    waiting.wait(10)
+    assert waiting.wait(60)
     others[1].start()
     try:
         boxes = app.page.locator("input[type=text], textarea").filter(visible=True)
@@ -153,7 +145,7 @@ def test_a_reading_that_waits_shows_its_place_and_can_be_cancelled(app, models: 
     finally:
         go.set()
         for other in others:
-            other.join(30)
+            other.join(60)
     assert app.tokens() == before  # what was on screen stays
     app.read("a dog ran to the house")  # and the model is free again
     assert "dog" in app.tokens() and app.errors == []

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from tests.browser.looking import until
 
 pytestmark = pytest.mark.browser
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
 
 
 def tip(seen) -> str:
-    return seen.view().locator('[role="tooltip"]').inner_text()
+    return seen.tooltip().inner_text()
 
 
 def middle_of(seen, selector: str) -> tuple[float, float, float, float]:
@@ -71,9 +72,7 @@ def test_neurons_move_by_contribution_and_the_marked_ones_stay_marked(show, tiny
     seen = show(hs.neuron_view(tiny_bert.read(*PAIR), layer=1, head=2, token=4))
     before = seen.pixels()
     seen.control("sort").select_option("contribution")
-    seen.page.wait_for_timeout(250)
-    seen.painted()
-    assert np.abs(seen.pixels() - before).max() > 50
+    assert until(seen.page, lambda: np.abs(seen.pixels() - before).max() > 50)  # they move there
     seen.set(marked=[0, 1])
     seen.set(layer=0)
     assert seen.state()["marked"] == [0, 1], "set by hand, kept; the keys clear it"
@@ -136,12 +135,12 @@ def test_right_to_left_text_puts_its_queries_on_the_right(show, tiny_bert):
 def test_the_keys_are_listed_on_request_and_numbers_can_be_copied(show, tiny_bert):
     seen = show(hs.head_view(tiny_bert.read(*PAIR), layer=0, heads=[0], labels=()))
     seen.page.keyboard.press("?")
-    assert "find a token" in seen.view().locator("[data-help]").inner_text()
+    seen.view().locator("[data-help]", has_text="find a token").wait_for()
     seen.page.keyboard.press("Escape")
     seen.view().locator("[data-help]").wait_for(state="detached")
     seen.token("query", 2).click()
     seen.page.keyboard.press("c")
-    assert "Copied" in seen.status()
+    seen.view().locator("[data-status]", has_text="Copied").wait_for()
 
 
 def test_keys_pressed_right_after_the_help_or_the_finder_are_not_lost(show, tiny_bert):

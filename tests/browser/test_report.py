@@ -12,6 +12,7 @@ import pytest
 from headscope.figures.of_heads.by_layer import scatter_by_layer
 from headscope.studies.clark.drawing import heads_in_plane, lines_by_layer
 from headscope.studies.report import Report
+from tests.browser.looking import until
 
 pytestmark = pytest.mark.browser
 LAYERS, HEADS = 3, 4
@@ -50,9 +51,12 @@ def test_a_wide_table_is_scrolled_by_keyboard_to_its_last_column(new_page, repor
     region = page.locator('.wide[aria-label="A table of many columns"]')
     assert region.evaluate("e => e.scrollWidth > e.clientWidth"), "there is something to scroll"
     region.focus()
-    for _ in range(60):
+    arrived = "e => e.scrollLeft + e.clientWidth >= e.scrollWidth - 1"
+    for _ in range(300):  # scrolling is smoothed: how far a key has brought it is seen later
         page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(600)  # scrolling is smoothed
+        if region.evaluate(arrived):
+            break
+    assert until(page, lambda: region.evaluate(arrived))
     last = region.locator("thead th").last.bounding_box()
     frame = region.bounding_box()
     assert last["x"] + last["width"] <= frame["x"] + frame["width"] + 1

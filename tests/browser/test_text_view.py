@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import headscope as hs
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
 from headscope.views.shading import shade
+from tests.browser.looking import until
 
 pytestmark = pytest.mark.browser
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
@@ -70,7 +74,7 @@ def test_a_hover_looks_a_click_pins_and_control_click_adds(show, tiny_bert):
     seen.painted()
     weights = reading.part().weights(0)[1, 5]
     assert cards(seen)[0] == pytest.approx(float(weights.max()), abs=1e-3)
-    assert "store attends to" in seen.view().locator('[role="tooltip"]').inner_text()
+    seen.view().locator('[role="tooltip"]', has_text="store attends to").wait_for()
     word(seen, "store").click()
     word(seen, "went").click(modifiers=["Control"])
     seen.painted()
@@ -78,7 +82,7 @@ def test_a_hover_looks_a_click_pins_and_control_click_adds(show, tiny_bert):
     word(seen, "bought").hover()
     seen.painted()
     mean = reading.part().weights(0)[1, [2, 5], 13].mean()
-    tip = float(seen.view().locator('[role="tooltip"]').get_attribute("data-weight"))
+    tip = float(seen.tooltip().get_attribute("data-weight"))
     assert tip == pytest.approx(float(mean), abs=1e-3)
     word(seen, "fresh").click(modifiers=["Shift"])
     assert (seen.state()["query"], len(seen.state()["also"])) == (5, 9)
@@ -96,8 +100,9 @@ def test_the_text_is_walked_and_words_are_pinned_by_keyboard(show, tiny_bert):
         seen.painted()
     pinned = seen.state()["query"]
     assert reading.part().query.segments[pinned] == 1
-    spoken = seen.view().locator('[aria-live="polite"]').first.inner_text()
-    assert reading.part().query.labels[pinned].removeprefix("##") in spoken.lower()
+    spoken = seen.view().locator('[aria-live="polite"]').first
+    said = re.compile(re.escape(reading.part().query.labels[pinned].removeprefix("##")), re.I)
+    expect(spoken).to_contain_text(said)
 
 
 def test_hebrew_runs_from_the_right_and_code_keeps_its_lines(show, tiny_bert):
@@ -114,37 +119,33 @@ def test_hebrew_runs_from_the_right_and_code_keeps_its_lines(show, tiny_bert):
 
 
 def test_ten_thousand_tokens_open_within_a_second_and_are_looked_at_in_a_tenth(show):
+    """Seconds of the page's own thread: the clock also counts what others do on the machine."""
     reading = long_reading(10_000, heads=2)
-    page = hs.text_view(reading, layer=0, heads=[1], query=9_990, labels=()).html()
-    opened = []
-    while len(opened) < 6 and min(opened, default=2_000) > 1_000:  # others may use the machine too
-        seen = show(page)
-        painted = "performance.getEntriesByName('headscope painted')[0].startTime"
-        loaded = "performance.getEntriesByType('navigation')[0].responseEnd"
-        opened.append(seen.page.evaluate(f"{painted} - {loaded}"))
+    seen = show(hs.text_view(reading, layer=0, heads=[1], query=9_990, labels=()))
+    spent = seen.processor_time()
+    seen.page.reload()
+    seen.ready()
+    opened = spent()
     assert seen.view().locator(".tx-word").count() < 3_000
     assert cards(seen) == pytest.approx(strongest(reading, seen.state()), abs=1e-3)
     seen.page.keyboard.press("Escape")
     seen.painted()
     times = []
     for at in range(40, 44):
-        seen.page.evaluate("performance.mark('asked')")
-        word(seen, "t", at).dispatch_event("pointermove")
+        asked = word(seen, "t", at)
+        asked.wait_for(state="attached")
+        spent()
+        asked.dispatch_event("pointermove")
         seen.painted()
-        times.append(
-            seen.page.evaluate(
-                "performance.now() - performance.getEntriesByName('asked').at(-1).startTime"
-            )
-        )
-    print(f"10,000 tokens: painted in {min(opened):.0f} ms, a hover in {min(times):.0f} ms")
-    assert min(opened) < 1_000, opened
-    assert min(times) < 100, times
+        times.append(spent())
+    print(f"10,000 tokens: painted in {opened:.2f} s, a hover in {min(times):.3f} s")
+    assert opened < 1 and min(times) < 0.1, (opened, times)
 
 
 def test_a_far_key_is_shown_beside_its_query_and_is_a_click_away(show):
     reading = long_reading(3_000, heads=1, dim=8)
     seen = show(hs.text_view(reading, layer=0, heads=[0], query=2_900, labels=()))
-    assert seen.view().locator(".tx-map").is_visible()
+    seen.view().locator(".tx-map").wait_for()
     far = seen.view().locator(".strong-list .strong.far").first
     piece = far.get_attribute("data-jump")
     assert not seen.view().locator(f'[data-piece="{piece}"]').is_visible()
@@ -153,7 +154,8 @@ def test_a_far_key_is_shown_beside_its_query_and_is_a_click_away(show):
     top = seen.view().locator(".tx-scroll").evaluate("e => e.scrollTop")
     box = seen.view().locator(".tx-map").bounding_box()
     seen.page.mouse.click(box["x"] + 20, box["y"] + 4)
-    assert seen.view().locator(".tx-scroll").evaluate("e => e.scrollTop") < top
+    scroller = seen.view().locator(".tx-scroll")
+    assert until(seen.page, lambda: scroller.evaluate("e => e.scrollTop") < top)
 
 
 def test_a_long_head_view_has_an_overview_and_brings_a_far_key_beside_its_query(show):
@@ -166,10 +168,12 @@ def test_a_long_head_view_has_an_overview_and_brings_a_far_key_beside_its_query(
     key = int(far.get_attribute("data-jump"))
     far.click()
     seen.painted()
-    boxes = [
-        seen.token(side, at).bounding_box()["y"] for side, at in (("query", 590), ("key", key))
-    ]
-    assert boxes[0] == pytest.approx(boxes[1], abs=1)
+    held, brought = seen.token("query", 590), seen.token("key", key)
+
+    def apart() -> float:
+        return abs(held.bounding_box()["y"] - brought.bounding_box()["y"])
+
+    assert until(seen.page, lambda: apart() <= 1), apart()
     seen.page.keyboard.press("Escape")
     seen.away()
     seen.token("key", 590).wait_for(state="visible")  # together again

@@ -104,7 +104,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(place, monkeypatc
     whole = made(place)
     for name in whole:
         (place / name).unlink()
-    command = [sys.executable, str(HERE / "killed.py"), *words]
+    command = [sys.executable, str(HERE / "killed.py"), seen, *words]
     root = {**os.environ, "PYTHONPATH": f"{HERE.parents[1]}/src:{HERE.parents[1]}"}
     process = subprocess.Popen(command, env=root)
     deadline = time.monotonic() + 200

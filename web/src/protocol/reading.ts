@@ -115,8 +115,8 @@ export class Reading {
   }
 
   /** What weights are drawn times, one number a key; null: as they are. */
-  async factor(kind: Kind, layer: number, head: number): Promise<Float32Array | null> {
-    const { weighting: by, by: name, target } = this;
+  async factor(kind: Kind, layer: number, head: number, drawn: Pick<Reading, "weighting" | "by" | "target"> = this): Promise<Float32Array | null> {
+    const { weighting: by, by: name, target } = drawn;
     if (by === "weight") return null;
     const { title, factors } = await this.weighings.get(name, async () => {
       const here = this.header.weightings?.[by];
@@ -146,8 +146,10 @@ export class Reading {
   }
 
   map(kind: Kind, layer: number, head: number): Promise<Float32Array> {
-    return this.maps.get(`${this.by} ${kind} ${layer} ${head}`, async () => {
-      const factor = await this.factor(kind, layer, head);
+    // What is drawn now, by whose name the map is kept: it may be something else when the map is made.
+    const { weighting, by, target } = this;
+    return this.maps.get(`${by} ${kind} ${layer} ${head}`, async () => {
+      const factor = await this.factor(kind, layer, head, { weighting, by, target });
       const map = headMap(await this.layer(kind, layer, head), head);
       return factor ? (await map).map((weight, i) => weight * factor[i % factor.length]) : map;
     });

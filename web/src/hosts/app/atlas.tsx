@@ -7,9 +7,14 @@ import { mountInto } from "../mount";
 import { getBytes, getJson, postFile } from "./api";
 import type { Session } from "./session";
 
+/** Texts that were asked for: only the last is opened. */
+let opening = 0;
+
 /** A text of the corpus read and opened on a head and a query. */
 export async function openText(session: Session, { document, query, kind, layer, head, view }: TextPlace): Promise<void> {
+  const mine = ++opening;
   const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
+  if (mine !== opening) return;
   await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
 }
 
@@ -42,7 +47,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
     setMessage(`Opening ${file.name}…`);
     postFile<{ atlas: string }>("api/atlas", file).then(({ atlas }) => {
       session.models!.atlas = atlas;
-      setOpened(opened + 1);
+      setOpened((count) => count + 1);
     }, fail);
   };
   useLayoutEffect(() => {
@@ -63,7 +68,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       stop = () => instrument.unmount();
       setMessage("");
     };
-    show().catch(fail);
+    show().catch((error: unknown) => gone || fail(error));
     return () => {
       gone = true;
       stop();

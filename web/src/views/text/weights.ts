@@ -59,7 +59,7 @@ export class Weights {
     const known = this.known;
     const found: Float32Array[] = [];
     for (const head of heads) {
-      const rows = known.get(head) ?? new HeadRows(await this.reading.layer(state.kind, state.layer, head), head, await this.reading.factor(state.kind, state.layer, head));
+      const rows = known.get(head) ?? (await this.rows(state, head));
       known.set(head, rows);
       const chosen = hand.units.length ? hand.units : spread(units.query.length, heads.length);
       const whole = hand.side === "query" || !hand.units.length ? this.fromQueries(rows, state, units, chosen) : await this.toKeys(rows, state, units, chosen);
@@ -67,6 +67,11 @@ export class Weights {
       found.push(whole.map((value) => value * share));
     }
     return found;
+  }
+
+  private async rows({ kind, layer }: TextState, head: number): Promise<HeadRows> {
+    const [data, factor] = await Promise.all([this.reading.layer(kind, layer, head), this.reading.factor(kind, layer, head)]);
+    return new HeadRows(data, head, factor);
   }
 
   private fromQueries(rows: HeadRows, state: TextState, units: Units, chosen: number[]): Float32Array {
