@@ -106,11 +106,9 @@ def test_a_notebook_that_is_not_trusted_shows_static_pictures_and_once_run_is_al
             assert one.evaluate("(image) => image.complete && image.naturalWidth") > 200
         page.get_by_text("| Idle").first.wait_for()
         run_all(page)
-        frame = page.frame_locator(".jp-OutputArea-output iframe").nth(1)
-        walk_the_atlas(page, frame)
-        widget = page.locator(".jp-CodeCell").nth(3)
-        walk_the_atlas(page, widget)
-        scatter = page.locator(".jp-CodeCell").nth(4)
+        framed, widget, scatter = (page.locator(".jp-CodeCell").nth(place) for place in (2, 3, 4))
+        walk_the_atlas(page, framed, framed.frame_locator("iframe"))
+        walk_the_atlas(page, widget, widget)
         assert scatter.locator("[role=tab]").all_inner_texts() == ["head map", "scatter"]
         last = page.locator(".jp-Notebook .jp-CodeCell").last
         last.locator(".jp-Editor").click()
@@ -123,9 +121,10 @@ def test_a_notebook_that_is_not_trusted_shows_static_pictures_and_once_run_is_al
         page.screenshot(path=tmp_path / "alive.png")
 
 
-def walk_the_atlas(page: Page, shown: FrameLocator | Locator) -> None:
+def walk_the_atlas(page: Page, cell: Locator, shown: FrameLocator | Locator) -> None:
     """Hover, draw round heads, choose on the map, open a head, and one that is most like it."""
-    shown.locator(".sc-plot").scroll_into_view_if_needed()
+    shown.locator(".at-table tbody tr").nth(95).wait_for()
+    cell.evaluate("(cell) => cell.scrollIntoView()")
     shown.locator(".sc-plot circle").nth(20).hover(force=True)
     shown.locator(".tooltip", has_text="entropy").wait_for()
     shown.locator("[data-control=lasso]").click()

@@ -6,6 +6,7 @@ where `place_index` looks a query up.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -150,12 +151,18 @@ def _vectors(
             raise BadInput(f"The values of {scope.name} cannot be read, so nothing is compared.")
         if of == "query":
             found.append(call.q[:, head].float().cpu())
-            return
-        values = call.v[:, head // (call.heads // call.groups)].float()
-        found.append((call.weights[:, head].float() @ values).cpu())
+        else:
+            values = call.v[:, head // (call.heads // call.groups)].float()
+            found.append((call.weights[:, head].float() @ values).cpu())
+        raise _Seen
 
-    scope.forward(inputs, look, lazy=True, scores=True)
+    with contextlib.suppress(_Seen):
+        scope.forward(inputs, look, lazy=True, scores=True)
     return found[0]
+
+
+class _Seen(Exception):
+    """All there is to see was seen: the layers above, and what they say, need not be computed."""
 
 
 def _unit(vectors: Tensor) -> Tensor:

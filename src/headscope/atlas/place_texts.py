@@ -135,7 +135,7 @@ def typed(tokenizer: Any, rows: Any) -> tuple[str, str | None]:
 def read_again(scope: Scope, rows: Any) -> Reading:
     """A kept text as a reading, token for token: typed again, a cut word may be another."""
     reading = scope.read(*typed(scope.tokenizer, rows), truncate=True)
-    kept = {str(row.kind): row for row in rows.itertuples()}
+    kept: dict[Kind, Any] = {row.kind: row for row in rows.itertuples()}
     if all(np.array_equal(reading.part(kind).query.ids, kept[kind].ids) for kind in kept):
         return reading
     row, written = next(iter(kept.values())), None
