@@ -5,8 +5,9 @@
 A small BERT with random weights is surveyed over a folder of files, once in this process, then by
 Ray's workers, each with one thread. Throughput is counted from the first sums that arrive to the
 last, so that starting processes is left out; that is stated apart. Then the survey is repeated with
-the most workers, and each time one of them, drawn at random, is ended (SIGKILL) at a random moment.
-Every table must be that of this process to the last bit, or the script fails.
+the most workers, and each time one of them, drawn at random, is ended (SIGKILL) at a random moment:
+once a share of the batches, drawn at random up to nine tenths, has been measured. Every table must
+be that of this process to the last bit, and somebody must have been ended, or the script fails.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SHAPE = {"hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4}
 
 
 class Witness(Statistic):
-    """The share of attention on oneself, and a note of the process that measured it."""
+    """The share of attention on oneself, and a letter for each batch that a process measured."""
 
     name = "witness"
     unit = "share"
@@ -46,7 +47,8 @@ class Witness(Statistic):
     folder = ""
 
     def measure(self, rows: Any, grid: Any) -> Any:
-        (Path(self.folder) / str(os.getpid())).touch()
+        with (Path(self.folder) / str(os.getpid())).open("a") as file:
+            file.write(".")
         return rows.mean("self")
 
 
@@ -86,10 +88,6 @@ class Watch:
     def startup(self) -> float:
         return self.seen[0][0] - self.begun
 
-    @property
-    def seconds(self) -> float:
-        return self.seen[-1][0] - self.begun
-
 
 def surveyed(scope: hs.Scope, corpus: Path, seen: Path, **options: Any) -> tuple[Any, Watch]:
     witness, watch = Witness(), Watch()
@@ -99,14 +97,20 @@ def surveyed(scope: hs.Scope, corpus: Path, seen: Path, **options: Any) -> tuple
     return hs.survey(scope, corpus, chosen, progress=watch, **options), watch
 
 
-def kill_one(folder: Path, within: float, seed: int) -> None:
-    """Once somebody works, wait for up to `within` seconds and end one who has worked."""
+def measured(folder: Path) -> int:
+    """Batches, by whomever."""
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def kill_one(folder: Path, batches: int, seed: int, ended: list[int]) -> None:
+    """Wait until some of the batches are measured and end one who has worked."""
     chance = random.Random(seed)
-    while not (working := list(folder.iterdir())):
-        time.sleep(0.01)
-    time.sleep(chance.random() * within)
-    working = list(folder.iterdir())
-    os.kill(int(chance.choice(sorted(working)).name), signal.SIGKILL)
+    moment = max(1, int(0.9 * chance.random() * batches))
+    while measured(folder) < moment:
+        time.sleep(0.002)
+    number = int(chance.choice(sorted(folder.iterdir())).name)
+    os.kill(number, signal.SIGKILL)
+    ended.append(number)
 
 
 def same(found: hs.Survey, here: hs.Survey) -> None:
@@ -143,23 +147,25 @@ def main() -> None:
         here, watch = surveyed(scope, corpus, fresh("here"))
         found |= {"tokens": here.metadata["tokens"], "local, tokens a second": watch.rate}
         told(found)
-        span = 0.0
+        batches = measured(Path(temporary) / "here")
         for workers in asked.workers:
             there, watch = surveyed(scope, corpus, fresh(f"w{workers}"), engine="ray",
                                     workers=workers)  # fmt: skip
             same(there, here)
-            span = watch.seconds - watch.startup
             found[f"{workers} workers, tokens a second"] = watch.rate
             found[f"{workers} workers, s to the first sums"] = watch.startup
             told(found)
         most = max(asked.workers)
-        started_again = 0
+        started_again, ended = 0, list[int]()
         for number in range(asked.kills):
             seen = fresh(f"killed{number}")
-            killer = threading.Thread(target=kill_one, args=(seen, span, number), daemon=True)
+            killer = threading.Thread(
+                target=kill_one, args=(seen, batches, number, ended), daemon=True
+            )
             killer.start()
             there, watch = surveyed(scope, corpus, seen, engine="ray", workers=most)
             killer.join()
+            assert len(ended) == number + 1, "nobody was there to be ended"
             same(there, here)
             started_again += len(list(seen.iterdir())) > most
             found[f"same table with one of {most} workers killed"] = number + 1

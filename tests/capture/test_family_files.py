@@ -6,12 +6,22 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
+import headscope as hs
 from headscope.capture import capture
 from tests.capture.recording import Recording, some_ids
 from tests.contracts.test_families import state
-from tests.tiny import tiny_model
+from tests.tiny import VOCABULARY, tiny_model, tiny_tokenizer
+
+SMALL = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "intermediate_size": 64,
+}
 
 
 def projected(layer: Any, name: str, hidden: Tensor, heads: int = 4) -> Tensor:
@@ -99,3 +109,22 @@ def test_asking_longformer_for_its_attentions_still_works_inside() -> None:
     assert plain.attentions is None
     for one, other in zip(own.attentions, inside.attentions, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_a_softmax_over_two_texts_is_refused_in_a_sentence() -> None:
+    text = {**SMALL, "num_key_value_heads": 2, "head_dim": 8, "query_pre_attn_scalar": 8}
+    text |= {"num_hidden_layers": 1, "layer_types": ["full_attention"]}
+    encoder = {"text_config": text, "vision_config": {**SMALL, "image_size": 8, "patch_size": 4}}
+    configuration = transformers.T5Gemma2Config(encoder=encoder, decoder=text)
+    model = transformers.T5Gemma2ForConditionalGeneration(configuration).eval()
+    with pytest.raises(hs.HeadscopeError, match=r"in one softmax.*model.get_encoder\(\)"):
+        hs.load(model, tiny_tokenizer()).read("the cat", "a dog")
+    part = hs.load(model.get_encoder(), tiny_tokenizer()).read("the cat sat").part()
+    assert part.weights(0).sum(-1) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_prompt_before_the_text_is_refused_in_a_sentence() -> None:
+    sizes = {**SMALL, "dim_head": 8, "dim_ff": 32, "prompt_length": 6, "prompt_types": 4}
+    model = transformers.CpmAntForCausalLM(transformers.CpmAntConfig(**sizes)).eval()
+    with pytest.raises(hs.HeadscopeError, match="a learnt prompt of 6 positions before every text"):
+        hs.load(model, tiny_tokenizer()).read("the cat sat")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.circuits import weightings
 from headscope.views import discover
 from tests.views.decoding import Container
 
@@ -100,3 +101,11 @@ def test_of_two_stacks_the_encoder_has_no_part_along_the_decoders_logit() -> Non
     reading = hs.circuits.with_weightings(scope, "the cat sat", "the dog")
     assert set(reading.part("cross").weightings) == {"norm", "logit"}
     assert set(reading.part("encoder").weightings) == {"norm"}
+
+
+def test_a_weighting_of_a_long_text_is_that_of_its_whole_maps(tiny_llama, monkeypatch) -> None:
+    whole = hs.circuits.with_weightings(tiny_llama, TEXT).part().weightings
+    monkeypatch.setattr(weightings, "AT_ONCE", 400)  # two queries at a time
+    found = hs.circuits.with_weightings(tiny_llama, TEXT).part().weightings
+    for name in ("norm", "logit"):
+        assert found[name].most == pytest.approx(whole[name].most, rel=1e-5)

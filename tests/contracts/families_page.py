@@ -34,6 +34,10 @@ How a family is read is found by running it, never from its name:
 Families that are not listed are read the same way when they take either of the first two ways;
 `headscope models NAME` says what it finds. Weights can be replaced wherever they are read.
 
+Two are refused with a sentence. The decoder of T5Gemma 2 looks at its own tokens and at the
+encoder's in one softmax, so that it has no map of either (its encoder is read by itself). CPM-Ant
+puts a learnt prompt before every text, which takes a share of every query's attention.
+
 Two give less than everything. Longformer and the encoder of LED give no v where some tokens look
 everywhere: those look at values of another projection. Block-sparse BigBird gives weights alone: it
 counts some keys twice in its softmax, which no q and k of a dense map would show.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.contracts.family import Family
 from tests.contracts.sizes import grouped, usual
+from tests.tiny import VOCABULARY
 
 _EXPERTS = {"num_experts": 2, "num_experts_per_tok": 1}
 _MAMBA = {"mamba_d_state": 8, "mamba_n_heads": 4, "mamba_n_groups": 1}
@@ -100,6 +101,22 @@ MIXED: tuple[Family, ...] = (
             first_k_dense_replace=1,
         ),
         "compressed keys and values; each query sees the keys it chose",
+    ),
+    Family(
+        "T5Gemma 2, its encoder",
+        "T5Gemma2Encoder",
+        {
+            "text_config": grouped(
+                vocab_size=VOCABULARY,
+                sliding_window=4,
+                query_pre_attn_scalar=8,
+                dropout_rate=0.0,
+                layer_types=["sliding_attention", "full_attention"],
+            ),
+            "vision_config": usual(image_size=8, patch_size=4),
+            "mm_tokens_per_image": 1,
+        },
+        "sliding windows on both sides; the whole model is refused",
     ),
     Family("Ernie 4.5", "Ernie4_5ForCausalLM", grouped()),
     Family("GLM-4", "Glm4ForCausalLM", grouped(partial_rotary_factor=0.5), "partly rotary"),

@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """The attention computed last: of what, and what an edit made of its weights."""
+    """The attention computed last: of what, and what an edit made of its weights or queries."""
 
     inputs: tuple[weakref.ref[Any], ...]
     replaced: Tensor | None
+    queries: Tensor | None
 
     @staticmethod
-    def of(module: nn.Module, query: Tensor, key: Tensor, replaced: Tensor | None) -> Seen:
-        return Seen(tuple(map(weakref.ref, (module, query, key))), replaced)
+    def of(
+        module: nn.Module, query: Tensor, key: Tensor, replaced: Tensor | None, queries: Tensor
+    ) -> Seen:
+        others = None if queries is query else queries  # its own must not be kept by this note
+        return Seen(tuple(map(weakref.ref, (module, query, key))), replaced, others)
 
     def is_same(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
         """Whether a module asks again with the very tensors it has just asked with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,6 +24,13 @@ class Output:
     tensor: Tensor  # b t h d
 
 
+@dataclass(frozen=True)
+class Queries:
+    """Returned by a sink that has the model attend with other queries, in its own way."""
+
+    tensor: Tensor  # b h t d
+
+
 @dataclass
 class Lazy:
     """A tensor made when first asked for; `value` stays None while nobody has asked."""
@@ -39,6 +47,15 @@ class Lazy:
     @staticmethod
     def of(value: Tensor | None) -> Lazy:
         return Lazy(make=lambda: value, value=value, made=True)
+
+
+@dataclass(frozen=True)
+class Again:
+    """The same attention with other queries: none of it made before it is asked for."""
+
+    weights: Lazy  # b h t s
+    rows: Callable[[Tensor], Tensor | None]  # of some queries: b h r s
+    output: Callable[[], Tensor]  # b t h d, as the model was found
 
 
 @dataclass(frozen=True)
@@ -71,6 +88,7 @@ class Call:
     given_mask: Tensor | None = field(default=None, repr=False)  # as it came, boolean or additive
     implied_causal: bool = False  # no mask came, and fused attention hides the future by itself
     lazy_rows: Callable[[Tensor], Tensor | None] | None = field(default=None, repr=False)
+    again: Callable[[Tensor], Again] | None = field(default=None, repr=False)
 
     @property
     def weights(self) -> Tensor:
@@ -108,16 +126,30 @@ class Call:
     def groups(self) -> int:
         return self.k.shape[1] if self.k is not None else self.heads
 
+    @property
+    def map_bytes(self) -> int:
+        """What all its weights take in float32, whether or not they are made."""
+        if self.q is None or self.k is None:
+            return 4 * self.weights.numel()
+        return 4 * math.prod(self.q.shape[:3]) * self.k.shape[2]
+
     def with_weights(self, weights: Tensor) -> Call:
         """The same call as the next sink sees it once an edit has replaced the weights."""
         return dataclasses.replace(self, lazy_weights=Lazy.of(weights), edited=True)
+
+    def with_queries(self, q: Tensor) -> Call:
+        """The same call with other queries; its weights are what the model makes of those."""
+        assert self.again is not None and not self.edited
+        made = self.again(q)
+        return dataclasses.replace(self, q=q, lazy_weights=made.weights, lazy_rows=made.rows)
 
 
 def not_placed() -> tuple[Tensor, Tensor]:
     raise AssertionError("a call knows its real tokens once a door has placed it")
 
 
-Sink = Callable[[Call], "Tensor | Output | None"]
+Answer = Tensor | Output | Queries | None  # of a sink; None leaves the model alone
+Sink = Callable[[Call], Answer]
 
 
 def allowed(mask: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from headscope.capture import active, families
-from headscope.capture.call import Call, Kind, Output, Sink
+from headscope.capture.call import Answer, Call, Kind, Sink
 from headscope.capture.interface_only import only_interface
 from headscope.capture.mixed_layers import watch_layers
 from headscope.capture.numbering import Numbering
@@ -98,7 +98,7 @@ class Door:
             lazy_valid=of_call,
         )
 
-    def show(self, call: Call) -> Tensor | Output | None:
+    def show(self, call: Call) -> Answer:
         safe_point()
         self.calls += 1
         with active.tap_closed():  # a softmax that the sink takes is its own, not another call
@@ -119,12 +119,12 @@ def capture(
     """Show every attention computation of `model` to `sink` while the block runs.
 
     The sink gets one frozen `Call` per computation. It returns None to leave the model alone,
-    a tensor (b h t s) to replace the weights, or an `Output` it computed itself. With `lazy`
-    the weights are computed only if the sink asks for them, and the model otherwise runs as
-    fast as it does without us. Doors nest: the outer sink is asked first, the inner one sees
-    what it made. The model is left as it was found, whatever happens inside. With `scores`
-    families that compute attention themselves are asked for q, k, bias and mask too, which costs
-    them another product of q and k.
+    a tensor (b h t s) to replace the weights, `Queries` to attend with, or an `Output` it computed
+    itself. With `lazy` the weights are computed only if the sink asks for them, and the model
+    otherwise runs as fast as it does without us. Doors nest: the outer sink is asked first, the
+    inner one sees what it made. The model is left as it was found, whatever happens inside. With
+    `scores` families that compute attention themselves are asked for q, k, bias and mask too, which
+    costs them another product of q and k.
 
     Ctrl-C inside the block is raised as the next call is shown, or at the end.
 

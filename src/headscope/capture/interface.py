@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import active
-from headscope.capture.call import Call, Kind, Lazy, Output, checked, not_placed
+from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_placed
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
 
@@ -87,7 +87,7 @@ def attention(
     if before is not None and before.is_same(module, query, key):
         # DiffLlama weighs two halves of its values by one softmax: one attention, shown once
         if before.replaced is None:
-            return own.as_found()
+            return own.with_queries(query if before.queries is None else before.queries).as_found()
         return apply(before.replaced, value), before.replaced
 
     ran: list[tuple[Tensor, Tensor | None]] = []
@@ -99,12 +99,15 @@ def attention(
     weights = Lazy(own_weights)
     base = own.call(weights)
     seen, output = _shown(base, doors, weights, attention_mask)
-    active.stack.last = active.Seen.of(module, query, key, None if seen is base else seen.weights)
+    assert seen.q is not None
+    active.stack.last = active.Seen.of(
+        module, query, key, seen.weights if seen.edited else None, seen.q
+    )
     if output is not None:
         return output, weights.value
-    if seen is not base:
+    if seen.edited:
         return apply(seen.weights, value), seen.weights
-    return ran[0] if ran else own.as_found()
+    return ran[0] if ran and seen is base else own.with_queries(seen.q).as_found()
 
 
 def _shown(
@@ -131,6 +134,8 @@ def _shown(
         answer = door.show(call)
         if isinstance(answer, Output):
             output = answer.tensor
+        elif isinstance(answer, Queries):
+            seen, output = seen.with_queries(answer.tensor), None
         elif answer is not None:
             replaced = checked(answer, batch, heads, queries, keys)
             seen, output = seen.with_weights(replaced), None
@@ -170,6 +175,13 @@ class _Own:
         whole = (query.shape[0], query.shape[1], rows.numel(), key.shape[2])
         return made if made is not None and tuple(made.shape) == whole else None
 
+    def with_queries(self, query: Tensor) -> _Own:
+        return self if query is self.query else dataclasses.replace(self, query=query)
+
+    def again(self, query: Tensor) -> Again:
+        other = self.with_queries(query)
+        return Again(Lazy(lambda: other.eager()[1]), other.eager_rows, lambda: other.as_found()[0])
+
     def as_found(self) -> tuple[Tensor, Tensor | None]:
         if _ran_fast(self.module, self.extras):
             return _sdpa(
@@ -200,6 +212,7 @@ class _Own:
             given_mask=self.given_mask,
             implied_causal=self.implied and self.given_mask is None,
             lazy_rows=self.eager_rows,
+            again=self.again,
         )
 
 

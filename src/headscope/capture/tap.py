@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
-from headscope.capture.call import Call, Kind, Lazy, Output, ReadAt, checked, not_placed
+from headscope.capture.call import Call, Kind, Lazy, Output, Queries, ReadAt, checked, not_placed
 from headscope.capture.products import PRODUCTS, Products, Scores
 from headscope.capture.validity import Valid, from_padding
 from headscope.capture.values import values_in
@@ -126,7 +126,7 @@ def show_weights(
         causal = door.numbering.causal_as_known(module, _looks_causal(weights))
         call = dataclasses.replace(seen, causal=causal)
         answer = door.show(door.placed(call, functools.partial(valid, door)))
-        if isinstance(answer, Output):
+        if isinstance(answer, Output | Queries):
             raise HeadscopeError(
                 f"{type(module).__name__} is read at its softmax; replace weights, not the output."
             )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 By = Literal["norm", "logit"]
 BOTH: tuple[By, ...] = ("norm", "logit")
 Factors = dict[tuple[Kind, int], NDArray[np.float32]]  # h s
+AT_ONCE = 2**28  # bytes of weights
 
 
 def with_weightings(
@@ -133,7 +134,7 @@ def _norms(scope: Scope, text: Text, text_pair: Text | None) -> tuple[Factors, f
         most = max(most, _largest(call, norms))
         factors[call.kind, call.layer] = norms.cpu().numpy().astype(np.float32)
 
-    scope.forward(one_text(scope, text, text_pair), note)
+    scope.forward(one_text(scope, text, text_pair), note, lazy=True)
     return factors, most
 
 
@@ -166,4 +167,15 @@ def _towards(
 @stopped_safely()
 @torch.no_grad()
 def _largest(call: Call, factor: Tensor) -> float:
-    return float((call.weights[0].float() * factor[:, None]).max())
+    """Some queries at a time, where the model makes their weights by themselves."""
+    if call.q is None or call.map_bytes <= AT_ONCE:
+        return float((call.weights[0].float() * factor[:, None]).max())
+    queries = torch.arange(call.q.shape[2], device=call.q.device)
+    step = max(1, AT_ONCE * len(queries) // call.map_bytes)
+    most = 0.0
+    for some in queries.split(step):
+        weights = call.weights_of(some)
+        if weights is None:
+            return float((call.weights[0].float() * factor[:, None]).max())
+        most = max(most, float((weights[0].float() * factor[:, None]).max()))
+    return most

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.capture import Call, Kind
+from headscope.capture import Call, Kind, Output
 from headscope.edits.answers import as_questions, questions_identity
-from headscope.edits.disable import chosen_kind
+from headscope.edits.disable import LARGE, chosen_kind
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
 from headscope.models.finite import check_weights
@@ -158,25 +158,30 @@ def gate_slopes(
     loss: Callable[[Any], Tensor],
     kind: Kind | None = None,
     per: Literal["example", "token"] = "example",
+    **options: Any,
 ) -> tuple[dict[tuple[Kind, int], Tensor], int]:
     """Per kind and layer b h t|1: ∂loss/∂ξ for every example (and query); of all kinds if none
-    is named. And over how many the slopes are to be averaged.
+    is named. And over how many the slopes are to be averaged. Of a long text the gate stands on
+    what heads give, so that no map is made.
     """
     gates: dict[tuple[Kind, int], Tensor] = {}
     real = 0
 
-    def gate(call: Call) -> Tensor | None:
+    def gate(call: Call) -> Tensor | Output | None:
         nonlocal real
         if kind is not None and call.kind != kind:
             return None
-        b, h, t, _ = call.weights.shape
-        queries = t if per == "token" else 1
-        one = call.weights.new_ones(b, h, queries, 1).requires_grad_()
+        like = call.weights if call.q is None else call.q
+        b, h, t, _ = like.shape
+        one = like.new_ones(b, h, t if per == "token" else 1, 1).requires_grad_()
         gates[call.kind, call.layer] = one
         real = b if per == "example" else int(call.valid_queries.sum())
+        if call.map_bytes > LARGE and call.again is not None and not call.edited:
+            assert call.q is not None
+            return Output(call.again(call.q).output() * one.transpose(1, 2))
         return call.weights * one
 
     with torch.enable_grad():
-        lost = loss(scope.forward(inputs, gate, gradients=True))
+        lost = loss(scope.forward(inputs, gate, lazy=True, gradients=True, **options))
         slopes = torch.autograd.grad(lost, list(gates.values()), materialize_grads=True)
     return {place: one[..., 0] for place, one in zip(gates, slopes, strict=True)}, real

@@ -14,6 +14,7 @@ from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
 from headscope.errors import BadInput
 from headscope.models.loading_report import check_output_layer
+from headscope.reading.collecting.run import last_word_alone
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, likeliest, word_logits
 from headscope.renamed import renamed
@@ -93,10 +94,11 @@ def effect(
     """
     edited = switched_off(scope, off, mode=mode, kind=kind)
     inputs, tokens = _read(scope, text, text_pair, truncate)
-    said = _heard(scope, scope.forward(inputs), tokens)
+    options = _options(scope, inputs)
+    said = _heard(scope, scope.forward(inputs, **options), tokens)
     if said.scores is None:
         return Effect(said.asked, (), (), (), 0.0, said.note)
-    again = said if edited is scope else _heard(edited, edited.forward(inputs), tokens)
+    again = said if edited is scope else _heard(edited, edited.forward(inputs, **options), tokens)
     assert again.scores is not None  # the same model, asked the same
     one, two = said.scores.softmax(-1), again.scores.softmax(-1)
     before, after = (
@@ -125,7 +127,7 @@ def important_heads(
             return (mean * mean.detach() / mean.detach().norm().clamp(min=1e-6)).sum()
         return said.scores.log_softmax(-1).amax(dim=-1).sum()
 
-    slopes, _ = gate_slopes(scope, inputs, certainty)
+    slopes, _ = gate_slopes(scope, inputs, certainty, **_options(scope, inputs))
     sizes = {place: slope[0, :, 0].abs().tolist() for place, slope in slopes.items()}
     total = sum(map(sum, sizes.values())) or 1.0
     found = [
@@ -157,6 +159,11 @@ def _read(
     return dict(batch.inputs), spoken[0]
 
 
+def _options(scope: Scope, inputs: dict[str, Tensor]) -> dict[str, Any]:
+    """Of a pass: a decoder is heard at its last place, and no other need be computed."""
+    return last_word_alone(scope, inputs) if scope.causal else {}
+
+
 def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
     if "SequenceClassification" in type(scope.model).__name__:
         try:
@@ -168,13 +175,14 @@ def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
         return _Said("nothing", note=f"{scope.name} answers with a number, not with a word.")
     mask = getattr(scope.tokenizer, "mask_token_id", None)
     places = tuple(at for at, token in enumerate(tokens.ids) if token == mask)
-    if scope.causal or scope.encoder_decoder:
+    last = scope.causal or scope.encoder_decoder
+    if last:
         places = (len(tokens) - 1,)
     try:
-        words = word_logits(scope, output, places)[0]
+        words = word_logits(scope, output, [-1] if last else places)[0]
     except BadInput as error:
         return _Said("nothing", note=str(error))
-    if scope.causal or scope.encoder_decoder:
+    if last:
         return _Said("next token", places, words)
     if places:
         return _Said("masked words", places, words)

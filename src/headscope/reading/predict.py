@@ -46,7 +46,10 @@ def next_token(scope: Scope, text: Text, n: int) -> list[Prediction]:
     if not scope.causal:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
     batch = scope.encode([text])
-    logits = word_logits(scope, scope.forward(batch), [len(batch.tokens[0]) - 1])[0, 0]
+    from headscope.reading.collecting.run import last_word_alone
+
+    output = scope.forward(batch, **last_word_alone(scope, batch.inputs))
+    logits = word_logits(scope, output, [-1])[0, 0]
     return likeliest(scope, logits.softmax(-1), n)
 
 

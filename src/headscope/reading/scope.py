@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headscope.capture import Call, Kind, Output, Sink, capture
+from headscope.capture import Call, Kind, Queries, Sink, capture
+from headscope.capture.call import Answer
 from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.embeddings import embedded_tokens
@@ -41,7 +42,7 @@ from headscope.text.pairs import split_pairs
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import Tokens
 
-Edit = Callable[[Call], "Tensor | None"]
+Edit = Callable[[Call], "Tensor | Queries | None"]
 Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
 
 
@@ -371,14 +372,16 @@ def _after(edits: tuple[Edit, ...], sink: Sink) -> Sink:
     if not edits:
         return sink
 
-    def edit_and_show(call: Call) -> Tensor | Output | None:
-        changed: Tensor | None = None
+    def edit_and_show(call: Call) -> Answer:
+        changed: Tensor | Queries | None = None
         for edit in edits:
             answer = edit(call)
-            if answer is not None:
+            if isinstance(answer, Queries):
+                changed, call = answer, call.with_queries(answer.tensor)
+            elif answer is not None:
                 changed, call = answer, call.with_weights(answer)
-        answer = sink(call)
-        return changed if answer is None else answer
+        shown = sink(call)
+        return changed if shown is None else shown
 
     return edit_and_show
 

@@ -1,7 +1,8 @@
 """Families whose attention needs translating: one file each, found by looking in this folder.
 
 A family file has `taps(module) -> context manager | None`: what to do, for the length of a
-capture, to one module of a model; None when the module is not of its family. Other packages add
+capture, to one module of a model; None when the module is not of its family, and an error where
+what it computes cannot be shown honestly. Other packages add
 such modules through the entry point group `headscope.families`. One with `PLAIN_TORCH` is for
 models outside transformers: those inside that use torch's own attention do so for a pooler. One
 with `withholds_values(module) -> bool` says of which modules v cannot be had whatever a trial on

@@ -2,19 +2,20 @@
 
 A mode is a module with a function `instead(call, weights) -> Tensor` that gives the weights a
 disabled head gets, broadcastable to b h t s; `weights` is what the caller passed with the mode
-(None for most). A mode that needs something of the caller says so in `check(weights)`.
+(None for most). A mode that needs something of the caller says so in `check(weights)`. One that can
+do without maps has `queries(call, off)`: the queries that make these heads attend so, or None.
 """
 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 
 from torch import Tensor
 
-from headscope.capture import Call
+from headscope.capture import Call, Queries
 from headscope.errors import BadInput
 
 Instead = Callable[[Call, object], Tensor]
@@ -33,3 +34,9 @@ def mode(name: str, weights: object = None) -> Instead:
     module = import_module(f"{__name__}.{name}")
     module.check(weights)
     return module.instead
+
+
+def queries_of(name: str, call: Call, off: Sequence[int]) -> Queries | None:
+    """What a mode has long texts attend with in place of maps, where it can."""
+    found = getattr(import_module(f"{__name__}.{name}"), "queries", None)
+    return None if found is None else found(call, off)

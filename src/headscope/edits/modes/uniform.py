@@ -1,18 +1,46 @@
-"""Uniform: every query spreads its attention evenly, 1/L over the L real keys it may look at."""
+"""Uniform: every query spreads its attention evenly, 1/L over the L real keys it may look at.
+
+A query of nothing but zeros does that by itself wherever nothing is added to the products of q and
+k; of a long text no map has to be made for it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from headscope.capture import Call
+from headscope.capture import Call, Queries
 from headscope.edits.visible import visible_keys
 from headscope.errors import BadInput
+
+UNEVEN = 1e-4  # of an even weight: rounding stays below, a bias does not
+UNEVEN_HALF = 0.02  # the same in half precision
 
 
 def check(weights: object) -> None:
     if weights is not None:
         raise BadInput("The uniform mode takes no weights; use mode='given' to pass your own.")
+
+
+def queries(call: Call, off: Sequence[int]) -> Queries | None:
+    """Zeros for these heads; None where the model would not make even attention of them."""
+    added = call.bias is not None or call.sinks is not None
+    if call.again is None or call.q is None or call.edited or added:
+        return None
+    q = call.q.clone()
+    q[:, list(off)] = 0
+    t = q.shape[2]
+    some = torch.tensor(sorted({t // 3, t // 2, t - 1}), device=q.device)
+    rows = call.again(q).rows(some)
+    if rows is None:
+        return None
+    rows = rows[:, list(off)].float()
+    # whatever else a family adds would show: even weights are 1 over the keys that are seen
+    uneven = (rows.amax(-1) * (rows > 0).sum(-1) - 1).abs().max()
+    most = UNEVEN if q.dtype in (torch.float32, torch.float64) else UNEVEN_HALF
+    return Queries(q) if bool(uneven < most) else None
 
 
 def instead(call: Call, weights: object) -> Tensor:

@@ -60,7 +60,7 @@ def run(
         proven = _proven.get(scope.model, frozenset())
         collector = Collector(*counts, keeping, layers, count, whole, proven)
         # lazily, so that layers nobody asked for never make their weights
-        asked = _attention_alone(scope, inputs)
+        asked = last_word_alone(scope, inputs)
         scope.forward(inputs, collector, lazy=True, scores=keeping.wants_scores, **asked)
         return collector
 
@@ -74,9 +74,9 @@ def run(
     return once(known | wrong)
 
 
-def _attention_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Nobody looks at what the model says: of a long text, a score for every word of the
-    vocabulary at every place is gigabytes and a good part of the pass."""
+def last_word_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Options of a pass of which nobody looks at more than the next word: of a long text, a score
+    for every word of the vocabulary at every place is gigabytes and a good part of the pass."""
     if "input_ids" not in inputs or scope.encoder_decoder:
         return {}
     asked = {"logits_to_keep": 1, "use_cache": False}

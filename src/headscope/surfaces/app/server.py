@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any
 
+import torch
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -37,6 +38,8 @@ from headscope.surfaces.app.session import Session, TooLongError
 from headscope.surfaces.app.writing import WritingGoneError
 from headscope.views import ViewData
 from headscope.views.wire.address import whole
+
+NO_MEMORY = "The GPU has not enough memory for this; give a shorter text."
 
 
 def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application:
@@ -227,6 +230,7 @@ def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
         Interrupted: answer(409),
         BadInput: answer(400),
         HeadscopeError: answer(422),
+        torch.OutOfMemoryError: answer(507, NO_MEMORY),
         404: answer(404, "There is nothing at this address."),
         405: answer(405, "This address does not take such requests."),
         Exception: answer(500, "Something went wrong in the app; its terminal says what."),
