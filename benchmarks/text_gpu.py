@@ -11,7 +11,7 @@ measuring, adding up). "Once running" begins with the first sums of text that th
 the GPU prepared. What the survey does before, and what its main process waits for, is told part by
 part (`text_timeline.py`). Each corpus is surveyed twice: as the first survey on a machine, which
 compiles the GPU kernel, and as later ones, which find it on the disk.
-`--device cpu --small` tries the script out.
+`--device cpu --small` tries the script out in half a minute, with little text.
 """
 
 from __future__ import annotations
@@ -207,6 +207,7 @@ def main() -> None:
     asked = options.parse_args()
     if asked.small:
         sharding.DOCUMENTS, byte_ranges.LEAST = 8, 10_000
+        asked.pairs, asked.megabytes = min(asked.pairs, 128), min(asked.megabytes, 0.1)
     scope = bert(asked.device, asked.small)
     found: dict[str, Any] = {"torch": torch.__version__, "processes that prepare text": helpers()}
     if asked.device == "cuda":
