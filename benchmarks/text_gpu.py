@@ -192,7 +192,7 @@ def text_file(tokenizer: Any, folder: str, given: Path | None, megabytes: float)
     file = Path(folder) / "corpus.txt"
     with file.open("w") as writing:
         while writing.tell() < megabytes * 1e6:
-            writing.write(text.rstrip("\n") + "\n\n")
+            writing.write(text.rstrip("\n")[: int(megabytes * 1e6)] + "\n\n")
     return str(file)
 
 
