@@ -137,6 +137,12 @@ class Call:
         """The same call as the next sink sees it once an edit has replaced the weights."""
         return dataclasses.replace(self, lazy_weights=Lazy.of(weights), edited=True)
 
+    def after(self, edit: Tensor | Queries) -> Call:
+        """The same call as an edit's answer leaves it."""
+        if isinstance(edit, Queries):
+            return self.with_queries(edit.tensor)
+        return self.with_weights(edit)
+
     def with_queries(self, q: Tensor) -> Call:
         """The same call with other queries; its weights are what the model makes of those."""
         assert self.again is not None and not self.edited

@@ -376,10 +376,8 @@ def _after(edits: tuple[Edit, ...], sink: Sink) -> Sink:
         changed: Tensor | Queries | None = None
         for edit in edits:
             answer = edit(call)
-            if isinstance(answer, Queries):
-                changed, call = answer, call.with_queries(answer.tensor)
-            elif answer is not None:
-                changed, call = answer, call.with_weights(answer)
+            if answer is not None:
+                changed, call = answer, call.after(answer)
         shown = sink(call)
         return changed if shown is None else shown
 

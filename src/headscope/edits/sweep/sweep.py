@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from headscope.capture import Call, Output, capture
+from headscope.capture import Call, Output, Queries, capture
+from headscope.capture.call import Answer
 from headscope.capture.interface import apply
 from headscope.edits.modes import Instead
 from headscope.edits.sweep.answer_positions import positions_read
@@ -122,16 +123,16 @@ class Sweep:
         finally:
             self._door.padding = before
 
-    def _sink(self, call: Call) -> Tensor | Output | None:
+    def _sink(self, call: Call) -> Answer:
         """The scope's own edits first, then whatever the pass now running wants."""
         place = self.stack.place(call)
         if place is not None:
             call = dataclasses.replace(call, layer=place)
-        replaced: Tensor | None = None
+        replaced: Tensor | Queries | None = None
         for edit in self.scope.edits:
             answer = edit(call)
             if answer is not None:
-                replaced, call = answer, call.with_weights(answer)
+                replaced, call = answer, call.after(answer)
         if place is None or self.on_call is None or call.kind != self.stack.kind:
             return replaced
         wanted = self.on_call(call, replaced is not None)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from torch import Tensor
-
-from headscope.capture import Call, Kind, Output, Sink
+from headscope.capture import Call, Kind, Sink
 from headscope.capture.active import known_unpadded
+from headscope.capture.call import Answer
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
@@ -263,7 +262,7 @@ class _Relay:
 
     sink: Sink
 
-    def __call__(self, call: Call) -> Tensor | Output | None:
+    def __call__(self, call: Call) -> Answer:
         return self.sink(call)
 
 
