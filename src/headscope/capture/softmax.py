@@ -19,10 +19,11 @@ def attention_weights(
     bias: Tensor | None = None,  # b|1 h|1 t s
     visible: Tensor | None = None,  # b|1 h|1 t s bool
     sinks: Tensor | None = None,  # h
+    out: Tensor | None = None,  # b h t s, where they are to stand
 ) -> Tensor:
     """b h t s, in the precision of q and k: softmax of scaled, capped, biased, masked scores."""
     scores = attention_scores(q, k, scaling, softcap=softcap, bias=bias)
-    return weights_of_scores(scores, visible=visible, sinks=sinks)
+    return weights_of_scores(scores, visible=visible, sinks=sinks, out=out)
 
 
 def attention_scores(
@@ -48,12 +49,14 @@ def weights_of_scores(
     *,
     visible: Tensor | None = None,
     sinks: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     if visible is not None:
         scores = scores.masked_fill_(~visible, torch.finfo(scores.dtype).min)
     if sinks is None:
-        return scores.softmax(-1)
+        return torch.softmax(scores, -1, out=out)
     # sink logits take their share of every row and are then forgotten
     batch, heads, count, _ = scores.shape
     extra = sinks.to(scores.dtype).view(1, heads, 1, 1).expand(batch, heads, count, 1)
-    return torch.cat([scores, extra], dim=-1).softmax(-1)[..., :-1]
+    weights = torch.cat([scores, extra], dim=-1).softmax(-1)[..., :-1]
+    return weights if out is None else out.copy_(weights)

@@ -6,7 +6,7 @@ with mean 0 and variance 1/(n−1), whatever the weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -25,6 +25,8 @@ from headscope.statistics.features.rows import Rows
 LEAST = 4  # keys a query must choose from for a rank correlation to say anything
 KEPT = 2**22  # ranks of a block that are kept from one layer to the next
 MOST_KEYS = 2**15  # of a row whose ranks, doubled, still are numbers of 16 bits
+INFINITE = np.uint64(0x7F800000 << 32)  # the bits of an infinite weight, where those of one stand
+SLACK = 8  # of the keys, so small a part is sorted in vain rather than apart
 
 
 @dataclass(frozen=True)
@@ -114,41 +116,79 @@ class Relation:
 
     def correlations(self, weights: Tensor) -> Tensor:
         """b h t."""
-        met, flat = self._met(weights)
-        places = torch.arange(met.shape[3], dtype=met.dtype, device=met.device)
-        n = self._count.to(met.dtype)[:, None]  # b 1 t
-        most = n * (n * n - 1) / 12
-        return torch.where((most > 0) & ~flat, met @ places / most.clamp_min(1e-30), 0.0)
-
-    def _met(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """b h t s: the relation's rank of the keys from the lightest on, those outside the pool
-        last; b h t: whether all weights are alike."""
-        last = (self._count - 1).clamp_min(0)[:, None, :, None].expand(*weights.shape[:3], 1)
         if weights.is_cuda or weights.requires_grad or weights.shape[3] > MOST_KEYS:
-            held = torch.where(self._pool[:, None], weights, torch.inf)
-            ordered, order = held.sort(dim=-1, stable=True)
-            met = self._ranks[:, None].expand(weights.shape).gather(3, order)
-            return met, ordered[..., 0] == ordered.gather(3, last)[..., 0]
-        # a weight is never negative, so its bits are in its order; with its place and then its
-        # rank below them, one plain sort of whole numbers is stable and takes the ranks along
-        below, outside = self._packed
-        bits = np.empty((*weights.shape, 2), dtype=np.uint32)
-        bits[..., 0] = below[:, None]
-        held = bits.view(np.float32)[..., 1]
-        np.add(weights.detach().float().numpy(), outside[:, None], out=held)
-        whole = bits.view(np.uint64)[..., 0]
-        whole.sort(axis=-1)
-        doubled = whole.astype(np.int16).astype(np.float32)  # its lowest bits
-        heaviest = np.take_along_axis(held, last.numpy(), axis=3)[..., 0]
-        return torch.from_numpy(doubled).mul_(0.5), torch.from_numpy(held[..., 0] == heaviest)
+            summed, flat = self._summed(weights)
+        else:
+            summed, flat = self._summed_in_stretches(weights.detach().float())
+        n = self._count.to(summed.dtype)[:, None]  # b 1 t
+        most = n * (n * n - 1) / 12
+        return torch.where((most > 0) & ~flat, summed / most.clamp_min(1e-30), 0.0)
+
+    def _summed(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """b h t: Σ_k k·r(k), keys outside the pool last; and whether all weights are alike."""
+        held = torch.where(self._pool[:, None], weights, torch.inf)
+        ordered, order = held.sort(dim=-1, stable=True)
+        met = self._ranks[:, None].expand(weights.shape).gather(3, order)
+        last = (self._count - 1).clamp_min(0)[:, None, :, None].expand(*weights.shape[:3], 1)
+        places = torch.arange(met.shape[3], dtype=met.dtype, device=met.device)
+        return met @ places, ordered[..., 0] == ordered.gather(3, last)[..., 0]
+
+    def _summed_in_stretches(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """The same on a processor, of float32."""
+        summed = np.zeros(weights.shape[:3], dtype=np.float32)
+        flat = np.zeros(weights.shape[:3], dtype=np.bool_)
+        bits = weights.numpy().view(np.uint32)
+        for document, queries, keys, below, last in self._stretches:
+            whole = bits[document, :, queries, keys].astype(np.uint64)
+            whole <<= np.uint64(32)
+            whole |= below
+            whole.sort(axis=-1)
+            doubled = whole.astype(np.int16).astype(np.float32)  # its lowest bits
+            places = np.arange(doubled.shape[2], dtype=np.float32)
+            summed[document, :, queries] = doubled @ places * np.float32(0.5)
+            heaviest = whole[:, np.arange(len(last)), last]
+            flat[document, :, queries] = whole[..., 0] >> 32 == heaviest >> 32
+        return torch.from_numpy(summed), torch.from_numpy(flat)
 
     @cached_property
-    def _packed(self) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """b t s: place and doubled rank in one number; 0 in the pool, infinite outside it."""
+    def _stretches(self) -> list[Stretch]:
+        """Neighbouring queries of a document whose pools lie within about the same keys.
+
+        A weight is never negative, so its bits are in its order; with its place and then its rank
+        below them, one plain sort of whole numbers is stable and takes the ranks along. Keys
+        outside the pool have the bits of infinity, which put them last.
+        """
         doubled = (self._ranks * 2).to(torch.int16).numpy().view(np.uint16)
-        places = np.arange(doubled.shape[2], dtype=np.uint32) << np.uint32(16)
-        outside = np.where(self._pool.numpy(), np.float32(0), np.float32(np.inf))
-        return places | doubled, outside
+        pool, count = self._pool.numpy(), self._count.numpy()
+        below = np.arange(doubled.shape[2], dtype=np.uint64) << np.uint64(16) | doubled
+        below[~pool] |= INFINITE
+        return [
+            (document, queries, keys, below[document, queries, keys].copy(),
+             np.maximum(count[document, queries] - 1, 0))
+            for document, of_pool in enumerate(pool)
+            for queries, keys in stretches(of_pool)
+        ]  # fmt: skip
+
+
+Stretch = tuple[int, slice, slice, NDArray[np.uint64], NDArray[np.int64]]
+"""Document, queries, keys, what stands below their weights, and the place of the heaviest key."""
+
+
+def stretches(pool: NDArray[np.bool_]) -> Iterator[tuple[slice, slice]]:
+    """Queries and keys of a map (t s) that cover the pool, with few keys more than it needs."""
+    asking = np.flatnonzero(pool.any(1)).tolist()
+    first, stop = pool.argmax(1).tolist(), (pool.shape[1] - pool[:, ::-1].argmax(1)).tolist()
+    while asking:
+        low, high = first[asking[0]], stop[asking[0]]
+        narrowest, taken = high - low, 0
+        for query in asking:
+            both = min(low, first[query]), max(high, stop[query])
+            narrowest = min(narrowest, stop[query] - first[query])
+            if both[1] - both[0] > narrowest + pool.shape[1] // SLACK:
+                break
+            (low, high), taken = both, taken + 1
+        yield slice(asking[0], asking[taken - 1] + 1), slice(low, high)
+        asking = asking[taken:]
 
 
 def centred_ranks(values: Tensor, pool: Tensor) -> Tensor:

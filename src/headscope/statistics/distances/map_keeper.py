@@ -24,7 +24,8 @@ Heads = tuple[tuple[int, int], ...]
 
 
 class MapKeeper:
-    """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot.
+    """Keeps q and k of calls that can be rebuilt, and the weights of those that cannot or whose
+    weights take no more room.
 
     With a `share` below 1 so many of the rows, drawn by the seed, stand for all.
     """
@@ -49,12 +50,15 @@ class MapKeeper:
                 recorder.keep_rows(kind, *self._rows[kind])
 
     def __call__(self, call: Call) -> Output | None:
-        rebuilds = self._recorder.rebuilds(call)
-        weights = None if rebuilds else call.weights.detach().float()
-        kept = self._room.of(call, self._count) if rebuilds else call
+        room = None
+        if not self._recorder.rebuilds(call):
+            kept, weights = call, call.weights.detach().float()
+        else:
+            room = self._room.for_weights(call, self._count)
+            kept, weights = self._room.of(call, self._count, room), room
         self.kept.setdefault(call.kind, []).append((kept, weights))
         self._count += 1
-        return self._recorder(call)
+        return self._recorder(call, room)
 
     def distances(self) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
         """For each kind: its heads, the sums of divergences between them, the rows compared."""

@@ -39,8 +39,11 @@ class Reduced:
         return some
 
 
-def from_scores(call: Call, plan: Plan) -> tuple[Reduced, Tensor]:
-    """Row features and output (b t h d) of a call, its weights made one block at a time."""
+def from_scores(call: Call, plan: Plan, kept: Tensor | None = None) -> tuple[Reduced, Tensor]:
+    """Row features and output (b t h d) of a call, its weights made one block at a time.
+
+    With `kept` (b h t s float32) they all stand there when it is done.
+    """
     assert call.q is not None and call.v is not None
     batch, heads, queries, _ = call.q.shape
     output = torch.empty(
@@ -48,7 +51,8 @@ def from_scores(call: Call, plan: Plan) -> tuple[Reduced, Tensor]:
     )
 
     def make(documents: slice, part: slice) -> Tensor:
-        weights = block_weights(call, plan.grid, documents, part)
+        place = None if kept is None else kept[documents, :, part]
+        weights = block_weights(call, plan.grid, documents, part, place)
         output[documents, part] = block_output(call, weights, documents)
         return weights
 

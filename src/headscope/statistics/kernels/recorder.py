@@ -44,13 +44,17 @@ class Recorder:
         self._slots: dict[Kind, Slots] = {}  # rows whose weights a kernel is asked to keep
         self.kept_rows: dict[Kind, list[Tensor]] = {}  # h n s of every call where it did
 
-    def __call__(self, call: Call) -> Output | None:
+    def __call__(self, call: Call, kept: Tensor | None = None) -> Output | None:
+        """With `kept` (b h t s, on a processor) the weights of a call it rebuilds stand there."""
         plan = self._plans.get(call.kind)
         if plan is None:
             return None
         output = None
         if self.rebuilds(call):
-            reduced, tensor = self._compute(call, plan)
+            if kept is None:
+                reduced, tensor = self._compute(call, plan)
+            else:
+                reduced, tensor = blocks.from_scores(call, plan, kept)
             output = Output(tensor)
         else:
             reduced = blocks.from_weights(call, plan, call.weights)

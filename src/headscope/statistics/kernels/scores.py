@@ -25,7 +25,9 @@ def can_rebuild(call: Call) -> bool:
     return call.window is None or call.causal
 
 
-def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> Tensor:
+def block_weights(
+    call: Call, grid: Grid, documents: slice, queries: slice, out: Tensor | None = None
+) -> Tensor:
     """b h tq s in float32: the weights of some queries of some documents of a call."""
     assert call.q is not None and call.k is not None and call.scaling is not None
     seen = visible(call, grid, documents, queries)
@@ -37,6 +39,7 @@ def block_weights(call: Call, grid: Grid, documents: slice, queries: slice) -> T
         bias=None if call.bias is None else _part(call.bias, documents, queries),
         visible=None if seen is None else seen[:, None],
         sinks=call.sinks,
+        out=out,
     )
 
 

@@ -14,6 +14,7 @@ from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.scores import block_weights, rows_of_heads
 
 BLOCK = 128  # queries made together on a processor
+SPAN = 512  # rows looked up together where their weights were kept
 MOST = 2**26  # keys' numbers held at once on a GPU: 256 MB
 KeptCalls = Sequence[tuple[Call, Tensor | None]]  # calls, and their weights where not rebuilt
 
@@ -85,6 +86,12 @@ class Heaviest:
         query: NDArray[np.int64],
     ) -> Iterator[tuple[slice, Tensor]]:
         """Some of the rows asked for, and their weights, n s."""
+        if own is not None:
+            for start in range(0, len(row), SPAN):
+                some = slice(start, start + SPAN)
+                at = (torch.from_numpy(of[some]) for of in (row, head, query))
+                yield some, own[tuple(at)].float()
+            return
         # whole blocks of queries, whoever is asked for: a product's last bit depends on its shape,
         # and what is asked for on what came before, which is not the same for every worker
         blocks = -(-self._queries // BLOCK)
@@ -95,8 +102,7 @@ class Heaviest:
             some, first = slice(int(start), int(end)), block * BLOCK
             queries = slice(first, min(first + BLOCK, self._queries))
             one = slice(document, document + 1)
-            made = own[one, :, queries] if own is not None else None
-            made = block_weights(call, self._grid, one, queries) if made is None else made.float()
+            made = block_weights(call, self._grid, one, queries)
             yield some, made[0, torch.from_numpy(head[some]), torch.from_numpy(query[some] - first)]
 
 
