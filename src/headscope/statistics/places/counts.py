@@ -60,17 +60,20 @@ class CountTable:
     def add_counted(self, codes: Ints, count: Ints, weight: Ints, square: Ints) -> None:
         if not len(codes):
             return
-        if not len(self.codes) and (codes[1:] > codes[:-1]).all():
+        if len(self.codes):
+            new = CountTable()
+            new.add_counted(codes, count, weight, square)
+            self.merge(new)
+            return
+        if (codes[1:] > codes[:-1]).all():
             self.codes, self.count, self.weight, self.square = codes, count, weight, square
             return
-        codes = np.concatenate([self.codes, codes])
-        order = np.argsort(codes, kind="stable")
-        ordered = codes[order]
+        ordered, order = _sorted(codes)
         starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         self.codes = ordered[starts]
-        self.count = np.add.reduceat(np.concatenate([self.count, count])[order], starts)
-        self.weight = np.add.reduceat(np.concatenate([self.weight, weight])[order], starts)
-        self.square = np.add.reduceat(np.concatenate([self.square, square])[order], starts)
+        self.count = np.add.reduceat(count[order], starts)
+        self.weight = np.add.reduceat(weight[order], starts)
+        self.square = np.add.reduceat(square[order], starts)
 
     @property
     def mean(self) -> Floats:
@@ -224,8 +227,21 @@ _TABLES = ("queries", "keys", "pairs", "chance", "together")
 
 def _most_frequent(count: Ints, most: int) -> NDArray[np.bool_]:
     """Which are the `most` largest counts, fewer than all; of equal ones the first."""
-    least = np.partition(count, len(count) - most)[len(count) - most]
+    # most counts are alike, which makes a partition slower than sorting
+    least = np.sort(count)[len(count) - most]
     kept = count > least
     level = np.flatnonzero(count == least)
     kept[level[: most - int(kept.sum())]] = True
     return kept
+
+
+def _sorted(codes: Ints) -> tuple[Ints, Ints]:
+    """Codes in their order, equal ones as they came, and where each stood."""
+    bits = len(codes).bit_length()
+    if int(codes.min()) < 0 or int(codes.max()) >> (63 - bits):
+        order = np.argsort(codes, kind="stable")
+        return codes[order], order
+    # with its place below it every code is one of a kind: numbers sort faster than their places
+    placed = codes << bits | np.arange(len(codes))
+    placed.sort()
+    return placed >> bits, placed & ((1 << bits) - 1)
