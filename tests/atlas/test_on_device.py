@@ -11,12 +11,14 @@ from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch,
 from headscope.statistics.features.grid import grid_of, grids
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
+from headscope.statistics.kernels.scores import block_weights
 from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.places import counting, counts, deciles
 from headscope.statistics.places.device_tables import most_frequent
 from headscope.statistics.places.heaviest import Heaviest
 from headscope.statistics.places.on_device import DeviceCounts
 from headscope.statistics.survey.portion import Settings, text_batches
+from tests.statistics.plain import eager_copy
 
 
 @pytest.fixture(params=["tiny_bert", "tiny_llama", "tiny_deberta"])
@@ -118,3 +120,26 @@ def test_values_are_counted_in_the_same_bins_on_a_device():
         deciles.count_values(into, values, [(0.0, 1.0), (0.0, 1.0)])
     np.testing.assert_array_equal(there[..., : deciles.BINS].numpy(), here)
     assert here.sum() == 55
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
+def test_the_weights_of_short_texts_are_kept_and_those_of_long_ones_made_again(name, request):
+    scope = request.getfixturevalue(name)
+    for text, is_kept in (("the cat sat", True), ("the cat sat on " * 8, False)):
+        segments = [Segment(0, 0, text), Segment(1, 1, "one two")]
+        batch = next(text_batches(scope, segments, Settings(())))
+        on = grids(scope, batch)
+        keeper = MapKeeper(on, Recorder(on, {}, rebuildable(scope)))
+        scope.forward(batch.inputs.inputs, keeper, lazy=True)
+        ((kind, kept),) = keeper.kept.items()
+        assert [own is not None for _, own in kept] == [is_kept] * len(kept)
+        maps = eager_copy(scope)(**batch.inputs.inputs, output_attentions=True).attentions
+        for (call, own), truth in zip(kept, maps, strict=True):
+            rows = own
+            if own is None:
+                rows = block_weights(call, on[kind], slice(0, 2), slice(0, truth.shape[2]))
+            real = on[kind].query.valid
+            torch.testing.assert_close(
+                rows.transpose(1, 2)[real], truth.detach().transpose(1, 2)[real],
+                atol=1e-6, rtol=0,
+            )  # fmt: skip

@@ -119,17 +119,36 @@ def test_bag_of_words_is_own_sentence_mass_times_evenness_there() -> None:
     assert scores.score.item() == pytest.approx(np.mean(expected), rel=1e-5)
 
 
-def test_rank_correlation_agrees_with_scipy() -> None:
+POOLS = {
+    "scattered": torch.rand(2, 20, 20, generator=torch.Generator().manual_seed(0)) < 0.8,
+    "earlier": torch.ones(2, 20, 20, dtype=torch.bool).tril(-1),
+    "other sentence": ((torch.arange(20) < 9)[:, None] != (torch.arange(20) < 9)).expand(2, -1, -1),
+}
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_rank_correlation_agrees_with_scipy(name: str) -> None:
     from scipy import stats
 
-    weights, relation = torch.rand(1, 3, 4, 9), torch.rand(1, 4, 9)
-    pool = torch.rand(1, 4, 9) < 0.8
+    weights, relation, pool = torch.rand(2, 3, 20, 20), torch.rand(2, 20, 20), POOLS[name]
     found = spearman(weights, relation, pool)
-    for h in range(3):
-        for i in range(4):
-            keys = pool[0, i]
-            expected = stats.spearmanr(weights[0, h, i, keys], relation[0, i, keys])[0]
-            assert found[0, h, i].item() == pytest.approx(expected, abs=1e-5)
+    for b, h, i in np.ndindex(2, 3, 20):
+        keys = pool[b, i]
+        if keys.sum() > 2:
+            expected = stats.spearmanr(weights[b, h, i, keys], relation[b, i, keys])[0]
+            assert found[b, h, i].item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_equal_weights_are_ranked_by_their_places_in_any_pool() -> None:
+    """Where numbers are sorted in stretches and where torch sorts them, the same comes out."""
+    weights = torch.randint(0, 4, (2, 3, 20, 20)).float()
+    weights[0, 0] = 0.5  # alike everywhere: no order
+    for pool in POOLS.values():
+        relation = torch.randint(0, 4, (2, 20, 20)).float()
+        found = spearman(weights, relation, pool)
+        by_torch = spearman(weights.clone().requires_grad_(), relation, pool)
+        torch.testing.assert_close(found, by_torch.detach(), atol=1e-6, rtol=0)
+        assert not found[0, 0].any()
 
 
 def test_padding_changes_no_score() -> None:
