@@ -125,7 +125,9 @@ def kernels() -> dict[str, Callable[[], Any]]:
         assert row_tiles.fits(*example), tokens
         work = lambda example=example: row_tiles.compiled(*example, True)  # noqa: E731
         found[f"atlas: rows of {tokens} keys"] = work
-    found["distances: pairs of heads"] = lambda: pair_divergence.compiled(torch.device("cpu"))
+    for count in (16, 17):
+        pairs = lambda count=count: pair_divergence.compiled(torch.device("cpu"), count)  # noqa: E731
+        found[f"distances: pairs of heads, {'' if count == 16 else 'not '}by 16"] = pairs
     return found
 
 

@@ -109,8 +109,10 @@ assert len(launched) == 2, launched  # rows that are whole lines of memory, and 
 assert ahead == launched, (ahead, launched)
 sys.stdout.write("whole rows: once\n")
 
-some = [torch.rand(heads, n) for heads, n in ((1, 1), (12, 31), (16, 64), (144, 80))]
+some = [torch.rand(heads, n) for heads, n in ((1, 3), (12, 31), (16, 64), (144, 80))]
 launched = versions(*(lambda maps=maps: pair_divergence.mean_information(maps) for maps in some))
-assert launched == versions(lambda: pair_divergence.compiled(torch.device("cpu")))
-assert len(launched) == 1, launched
+cpu = torch.device("cpu")
+ahead = versions(*(partial(pair_divergence.compiled, cpu, count) for count in (16, 17)))
+assert len(launched) == 2, launched
+assert ahead == launched, (ahead, launched)
 sys.stdout.write("pairs of heads: once\n")

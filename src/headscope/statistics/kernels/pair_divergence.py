@@ -20,7 +20,8 @@ WEIGHTS = 64  # of every head, looked at together
 STRETCH = 8192  # weights of every head that one program sums in single precision
 
 
-@triton.jit(do_not_specialize=["heads", "count"])  # not compiled for each batch again
+# of the count it is told whether 16 divides it, for then weights are read four at a time
+@triton.jit(do_not_specialize=["heads"])
 def _information(
     maps_ptr, sums_ptr, heads, count,
     HEADS: tl.constexpr, WEIGHTS: tl.constexpr, STRETCH: tl.constexpr,
@@ -68,10 +69,10 @@ def mean_information(maps: Tensor) -> Tensor:
     return upper + upper.triu(1).T
 
 
-def compiled(device: torch.device) -> Any:
-    """Have the kernel compiled for any number of heads and weights, and launch nothing."""
+def compiled(device: torch.device, count: int) -> Any:
+    """Have the kernel compiled for counts that 16 divides, as it does this, or for the others."""
     some = torch.empty(1, 1, device=device)
-    return _information.warmup(some, some, 1, 1, grid=(1,), **_constants())
+    return _information.warmup(some, some, 1, count, grid=(1,), **_constants())
 
 
 def _constants() -> dict[str, int]:

@@ -32,7 +32,8 @@ def compile_ahead(scope: Scope, settings: Settings) -> None:
         if settings.of("corpus") and len(scope.kinds) == 1 and scope.description.reads_values:
             _row_features(scope, settings)
         if settings.distances:
-            ahead("pairs of heads", scope.device, [partial(_pairs, scope.device)])
+            works = [partial(_pairs, scope.device, count) for count in (16, 17)]
+            ahead("pairs of heads", scope.device, works)
 
 
 def _row_features(scope: Scope, settings: Settings) -> None:
@@ -53,10 +54,10 @@ def _row_features(scope: Scope, settings: Settings) -> None:
         ahead("whole rows", scope.device, works)
 
 
-def _pairs(device: torch.device) -> object:
+def _pairs(device: torch.device, count: int) -> object:
     from headscope.statistics.kernels import pair_divergence
 
-    return pair_divergence.compiled(device)
+    return pair_divergence.compiled(device, count)
 
 
 def _example(scope: Scope, settings: Settings, tokens: int) -> tuple[Call, Plan]:
