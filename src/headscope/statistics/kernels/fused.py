@@ -14,7 +14,7 @@ from headscope.capture import Call
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
-from headscope.statistics.kernels.usable import usable
+from headscope.statistics.kernels.usable import documents_at_once, usable
 
 DIMS = (16, 32, 64, 128)
 SHORT = 128  # tokens: up to here a tile of its own
@@ -102,7 +102,14 @@ def from_scores(
     from headscope.statistics.kernels.one_pass import attend
 
     work = _work(call, plan, tile or tile_for(call), parts)
-    attend[(work.programs,)](*work.arguments, **work.constants)
+    batch, heads, queries, _ = work.tensors[0].shape
+    span = documents_at_once(heads)
+    for start in range(0, batch, span):
+        some = work.tensors
+        if span < batch:
+            some = tuple(tensor[start : start + span] for tensor in some)
+        grid = (-(-queries // work.constants["BLOCK_M"]), len(some[0]) * heads)
+        attend[grid](*some, *work.numbers, **work.constants)
     return work.reduced, work.output
 
 
@@ -111,15 +118,15 @@ def compiled(call: Call, plan: Plan) -> Any:
     from headscope.statistics.kernels.one_pass import attend
 
     work = _work(call, plan, tile_for(call), None)
-    return attend.warmup(*work.arguments, grid=(1,), **work.constants)
+    return attend.warmup(*work.tensors, *work.numbers, grid=(1,), **work.constants)
 
 
 @dataclass(frozen=True)
 class _Work:
     """What the kernel is given, and where it writes."""
 
-    programs: int
-    arguments: tuple[Any, ...]
+    tensors: tuple[Tensor, ...]  # each of the whole batch
+    numbers: tuple[int | float, ...]
     constants: dict[str, Any]
     reduced: Reduced
     output: Tensor
@@ -135,9 +142,11 @@ def _work(call: Call, plan: Plan, tile: Tile, parts: int | None) -> _Work:
     rows = reduced.values
     place = {name: number for number, name in enumerate(plan.names)}
     assert call.scaling is not None
-    arguments = (
+    tensors = (
         q, k, v, layout.columns, layout.query_ids, layout.key_ids, layout.first, layout.end,
         output, rows,
+    )  # fmt: skip
+    numbers = (
         q.stride(0), q.stride(1), q.stride(2),
         k.stride(0), k.stride(1), k.stride(2),
         v.stride(0), v.stride(1), v.stride(2),
@@ -162,9 +171,7 @@ def _work(call: Call, plan: Plan, tile: Tile, parts: int | None) -> _Work:
         "num_warps": tile.warps, "num_stages": tile.stages, "maxnreg": tile.registers,
         "enable_fp_fusion": True,
     }  # fmt: skip
-    # one axis: of the others a device has 65,535, fewer than the heads of a batch of short texts
-    programs = -(-queries // tile.queries) * batch * heads
-    return _Work(programs, arguments, constants, reduced, output)
+    return _Work(tensors, numbers, constants, reduced, output)
 
 
 @dataclass(frozen=True)

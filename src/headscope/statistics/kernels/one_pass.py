@@ -180,11 +180,10 @@ def attend(
     PARTS: tl.constexpr,
 ):  # fmt: skip
     """One tile of queries of one head. Constants that name features are their row, or -1."""
-    tiles = tl.cdiv(queries, BLOCK_M)
-    tile = tl.program_id(0) % tiles
+    tile = tl.program_id(0)
     if CAUSAL:  # the longest walks first, so that no processor is left with one at the end
-        tile = tiles - 1 - tile
-    pair = tl.program_id(0) // tiles
+        tile = tl.num_programs(0) - 1 - tile
+    pair = tl.program_id(1)
     b = (pair // heads).to(tl.int64)
     h = (pair % heads).to(tl.int64)
     g = h // group

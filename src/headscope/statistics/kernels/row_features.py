@@ -107,11 +107,10 @@ def reduce_rows(
     KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Some queries of one head and all keys. Constants name a feature's row, or are -1."""
-    tiles = tl.cdiv(queries, BLOCK_M)
-    pair = tl.program_id(0) // tiles
+    pair = tl.program_id(1)
     b = (pair // heads).to(tl.int64)
     h = (pair % heads).to(tl.int64)
-    row = tl.program_id(0) % tiles * BLOCK_M + tl.arange(0, BLOCK_M)
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     real = row < queries
     key = tl.arange(0, BLOCK_N)
     there = real[:, None] & (key < keys)[None, :]

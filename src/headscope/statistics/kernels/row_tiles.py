@@ -15,7 +15,7 @@ from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.scores import block_output, block_weights
-from headscope.statistics.kernels.usable import usable
+from headscope.statistics.kernels.usable import documents_at_once, usable
 
 BITS = 30  # features of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
@@ -94,8 +94,9 @@ def from_scores(
     output = call.v.new_empty(batch, queries, heads, call.v.shape[-1])
     reduced = Reduced(plan, batch, heads, queries)
     kept = None if slots is None else output.new_empty(heads, slots.count, keys, dtype=torch.float)
-    span = max(1, MOST_HELD // (heads * queries * keys))
-    span = span // 4 * 4 or span  # parts begin at places alike, or the kernel is compiled for each
+    held = max(1, MOST_HELD // (heads * queries * keys))
+    # parts begin at places alike, or the kernel is compiled for each of them
+    span = min(held // 4 * 4 or held, documents_at_once(heads))
     for start in range(0, batch, span):
         some = slice(start, start + span)
         weights = block_weights(call, plan.grid, some, slice(0, queries))
@@ -142,7 +143,7 @@ def _reduce(plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: Row
 
     batch, heads, queries, _ = weights.shape
     arguments, constants = _given(plan, weights, layout, into, tile)
-    reduce_rows[(-(-queries // tile.queries) * batch * heads,)](*arguments, **constants)
+    reduce_rows[(-(-queries // tile.queries), batch * heads)](*arguments, **constants)
 
 
 def _given(

@@ -39,6 +39,13 @@ def usable(kernel: Kernel, tensor: Tensor) -> bool:
     return on and kernel not in _failed and installed()
 
 
+def documents_at_once(heads: int) -> int:
+    """Of a batch, given to a kernel together: a device has 65,535 rows for programs, and each head
+    of each text takes one. A multiple of 16, so that the next begin at an address like the first.
+    """
+    return max(1, 65_535 // heads // 16 * 16)
+
+
 def attempt(kernel: Kernel, work: Callable[[], Made]) -> Made | None:
     """What the kernel makes; None where it fails, which is said once."""
     settled(kernel)
