@@ -136,6 +136,19 @@ def test_divergences_of_heads(heads, keys):
     np.testing.assert_allclose(divergences(maps.cuda(), lengths.cuda()), plain, atol=1e-4)
 
 
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+@pytest.mark.parametrize("words", [1, 9, 60, 118])
+def test_every_pattern_at_every_width(family, words):
+    """Rows of few and of some 128 keys, padded, that look both ways or back."""
+    texts = [" ".join((TEXTS[n % 5].split() * 20)[: max(1, words - n)]) for n in range(4)]
+    tables = []
+    for device in DEVICES:
+        scope = scope_of(family, device)
+        found = hs.survey(scope, texts, patterns.measures(scope), progress=False)
+        tables.append(found.table["value"])
+    np.testing.assert_allclose(tables[0], tables[1], atol=1e-3)
+
+
 def test_kernels_compile_here():
     """No run has had to do without one."""
     assert not usable._failed
@@ -145,7 +158,7 @@ def test_kernels_compile_here():
 def test_atlases(family):
     """Measures, distances, the strongest places and profiles."""
     architecture, options = FAMILIES[family]
-    # BERT's go through the kernel, which takes rows of 65 to 128 keys
+    # BERT's take the kernel as it was measured, 65 to 128 keys both ways, Llama's as it was not
     texts = [" ".join(2 * (TEXTS[n:] + TEXTS[:n])) for n in range(len(TEXTS))] * 3
     one, two = [], []
     for device, found in zip(DEVICES, (one, two), strict=True):

@@ -86,7 +86,7 @@ for case, dtype in EDGES if sys.argv[1:] == ["edges"] else CASES:
     every = torch.arange(case.batch * case.tokens, dtype=torch.int32).view(case.batch, -1)
     tile = None if case.tokens == 21 else row_tiles.RowTile(queries=32, warps=4)
     if case.causal:
-        first_use.compared(call, plan)
+        first_use.compared(call, plan, keeps=True)
     row_tiles.MOST_HELD = 1  # document by document
     reduced, output, kept = row_tiles.from_scores(
         call, plan, row_tiles.Slots(every, every.numel()), tile

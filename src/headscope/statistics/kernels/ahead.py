@@ -48,6 +48,17 @@ def settled(kernel: Kernel) -> None:
         first.wait()
 
 
+def wake(device: str | None) -> None:
+    """Start Triton while a model is loaded to a GPU of that name, before its kernels are known."""
+
+    def woken() -> None:
+        with contextlib.suppress(Exception):
+            _awake()
+
+    if device is not None and device.startswith("cuda"):
+        threading.Thread(target=woken, name="starting Triton").start()
+
+
 _waking = threading.Lock()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from headscope.capture import Call
@@ -27,20 +28,23 @@ class Disagreement(RuntimeError):
     """A kernel gives other numbers than the plain one."""
 
 
-def compared(call: Call, plan: Plan) -> None:
-    """Raise where the kernel's numbers are not the plain ones; asked once for each version."""
+def compared(call: Call, plan: Plan, keeps: bool = False) -> None:
+    """Raise where the kernel's numbers are not the plain ones; asked once for each version, which
+    is also one that `keeps` rows or does not."""
     assert call.q is not None and call.k is not None and call.v is not None
     keys = call.k.shape[2]
     if not plan.grid.causal and row_tiles.TRIED[0] <= keys <= row_tiles.TRIED[1]:
         return
-    version = (row_tiles.width(keys), keys % 16 == 0, plan.grid.causal, call.q.device, *plan.names)
+    kind = (row_tiles.width(keys), keys % 16 == 0, plan.grid.causal, keeps)
+    version = (*kind, call.q.device, *plan.names)
     if version in _compared:
         return
     some = slice(0, TEXTS)
     bias = call.bias if call.bias is None or call.bias.shape[0] == 1 else call.bias[some]
     few = replace(call, q=call.q[some], k=call.k[some], v=call.v[some], bias=bias)
     own = Plan(plan.grid.of_documents(some), plan.features)
-    mine, _, _ = row_tiles.from_scores(few, own)
+    none = row_tiles.Slots(torch.full_like(own.grid.query.ids, -1, dtype=torch.int32), 1)
+    mine, _, _ = row_tiles.from_scores(few, own, none if keeps else None)
     plain, _ = blocks.from_scores(few, own)
     valid = own.grid.query.valid[:, None]
     places = {name: place for place, name in enumerate(own.names)}

@@ -113,8 +113,8 @@ class Recorder:
         from headscope.statistics.kernels import row_tiles
         from headscope.statistics.kernels.first_use import compared
 
-        compared(call, plan)
         slots = self._slots.get(call.kind)
+        compared(call, plan, keeps=slots is not None)
         reduced, output, kept = row_tiles.from_scores(call, plan, slots)
         if kept is not None:
             self._keep_weights(call.kind, kept)
