@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+import headscope as hs
 from headscope.corpus.text.segments import Segment
 from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch, drawn_rows
-from headscope.statistics.features.grid import grid_of, grids
+from headscope.statistics.features.grid import Grid, grid_of, grids
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.scores import block_weights
@@ -143,3 +145,19 @@ def test_the_weights_of_short_texts_are_kept_and_those_of_long_ones_made_again(n
                 rows.transpose(1, 2)[real], truth.detach().transpose(1, 2)[real],
                 atol=1e-6, rtol=0,
             )  # fmt: skip
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_an_atlas_counted_as_on_a_gpu_is_the_same(tiny_bert, corpus, monkeypatch):
+    """Several batches in each portion; keys' weights are made by other products there."""
+    asked = {"top": 5, "chunk": 10, "batch_tokens": 100, "progress": False}
+    here = hs.atlas(tiny_bert, corpus, **asked)
+    monkeypatch.setattr(Grid, "on_gpu", True)
+    there = hs.atlas(tiny_bert, corpus, **asked)
+    assert there.names == here.names
+    for name in here.names:
+        one, other = (of.frame(name) for of in (here, there))
+        if "weights" in one:
+            for ours, theirs in zip(one.pop("weights"), other.pop("weights"), strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=1e-6)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-6)

@@ -91,6 +91,11 @@ class Grid:
         """Queries and keys are the same tokens."""
         return self.kind != "cross"
 
+    @property
+    def on_gpu(self) -> bool:
+        """Whether batches are looked at whole, and not text by text."""
+        return self.key.ids.is_cuda
+
     @cached_property
     def all_keys_valid(self) -> bool:
         """No document is padded."""

@@ -36,7 +36,7 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
     pairs = (query_ids, of_heads(key_ids), of_heads(largest))
     places = torch.arange(key.shape[2], device=key.device)
     offsets = of_heads((key - places + REACH).clamp(0, OFFSETS - 1)) if grid.same else None
-    if key.is_cuda:
+    if grid.on_gpu:
         there = counts.on_device(key.device)
         there.add_along(positions, lengths)
         if offsets is not None:
@@ -84,7 +84,7 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
     if grid.same:
         for n, texts in zip(*np.unique(lengths, return_counts=True), strict=True):
             counts.expected_offsets += texts * _chance_of_offsets(int(n), grid.causal)
-    if grid.key.ids.is_cuda:
+    if grid.on_gpu:
         counts.on_device(grid.key.ids.device).add_together(grid)
     else:
         of_texts = np.split(found, np.cumsum(keys)[:-1])

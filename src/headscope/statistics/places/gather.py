@@ -44,7 +44,7 @@ def gather(
     chosen = applying(places.settings, grid.kind, grid.causal)
     padding = ~grid.query.valid[:, None]
     every = [s.row_values(rows, grid).masked_fill(padding, torch.nan) for s in chosen]  # b H t
-    into = places.histogram_on(padding.device)
+    into = places.binned(padding.device) if grid.on_gpu else places.histogram
     count_values(into, every, [statistic.bounds for statistic in chosen])
     _keep_strongest(places, every, grid)
     strongest, drawn = _strongest(places, grid), _drawn(places, grid)

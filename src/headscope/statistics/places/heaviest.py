@@ -33,7 +33,7 @@ class Heaviest:
 
     def __call__(self, codes: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """n × count keys and their weights, heaviest first; -1 and 0 where there are fewer."""
-        if self._grid.key.ids.is_cuda:
+        if self._grid.on_gpu:
             return self.together(codes)
         wanted, place = np.unique(codes, return_inverse=True)
         place_in_text, head = np.divmod(wanted, self._heads)

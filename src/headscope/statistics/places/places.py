@@ -36,10 +36,8 @@ class Places:
         self.texts: dict[int, KeptText] = {}
         self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
 
-    def histogram_on(self, device: torch.device) -> Array | torch.Tensor:
-        """Where values are counted; `settle` brings what is on a GPU here."""
-        if device.type != "cuda":
-            return self.histogram
+    def binned(self, device: torch.device) -> torch.Tensor:
+        """Where values are counted that are on a GPU; `settle` brings them here."""
         if self._binned is None:
             shape = (*self.histogram.shape[:2], BINS + 1)
             self._binned = torch.zeros(shape, dtype=torch.long, device=device)

@@ -58,7 +58,7 @@ class Measured:
         self._moments = {
             name: part
             for name, part in parts.items()
-            if grid.query.ids.is_cuda and name in plain and isinstance(part, Moments)
+            if grid.on_gpu and name in plain and isinstance(part, Moments)
         }
         # one copy from the device for all of them: each copy would wait for the device
         summed = [plain.pop(name) for name in self._moments]

@@ -207,16 +207,16 @@ def read_batches(
                 if keeper is not None and scope.device.type == "cpu":
                     late.add_up()  # nothing is gained by waiting, and maps take memory
             tally.add_read(batch.read if isinstance(batch, Packed) else Read.of(batch.tokens))
-    late.then(partial(_settle, tally, settings))
+    if settings.places is not None:
+        late.then(beside(scope.device, partial(_settle, tally, settings.places)))
     relay.sink = _nobody  # a door may be remembered for long; what a batch left behind is not
 
 
-def _settle(tally: Tally, settings: Settings) -> None:
+def _settle(tally: Tally, settings: PlaceSettings) -> None:
     """A portion's places are complete."""
-    if settings.places is not None:
-        for kind, places in tally.places.items():
-            places.settle()
-            settings.places.horizon.learn(kind, places)
+    for kind, places in tally.places.items():
+        places.settle()
+        settings.horizon.learn(kind, places)
 
 
 def _from_maps(
