@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -63,14 +64,14 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     last.first.wait_for()  # the text of the example is longer than the sentence
     shown = [text.strip() for text in query.all_inner_texts()]
     assert [word.removeprefix("##") for word in words] == [w.removeprefix("##") for w in shown]
-    assert "layer=1" in page.url and "head=2" in page.url
+    page.wait_for_url(re.compile("layer=1.*head=2"))
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     page.locator("[data-control=opens]").select_option("matrix")
     page.locator("[data-control=y]").select_option("focus")
     page.locator(".at-examples li").first.locator(".at-text").click()
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()
-    assert "view=matrix" in page.url and f"query={examples['query'].iloc[0]}" in page.url
+    page.wait_for_url(re.compile(f"view=matrix.*query={examples['query'].iloc[0]}"))
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     assert page.locator("[data-control=y]").input_value() == "focus"  # as it was left
@@ -114,7 +115,7 @@ def test_places_of_the_corpus_most_like_a_token_on_screen_are_found_and_opened(
     panel.locator("[data-near-place]").nth(3).click()
     words = atlas.document(int(expected["document"].iloc[3])).tokens
     page.locator(f'[data-side="query"][data-token="{len(words) - 1}"]').first.wait_for()
-    assert f"query={expected['query'].iloc[3]}" in page.url
+    page.wait_for_url(f"**query={expected['query'].iloc[3]}**")
     assert errors == []
 
 

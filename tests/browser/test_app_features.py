@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.test_app import address
 
@@ -37,15 +37,15 @@ def test_an_example_opens_its_own_head_and_says_what_to_see(new_page, address):
     page.locator('[data-lesson]:has-text("a repeated phrase")').wait_for()
     assert (state(page)["layer"], state(page)["head"]) != (first["layer"], first["head"])
     page.locator('[data-control="close-lesson"]').click()
-    assert lesson.count() == 0
+    lesson.wait_for(state="detached")
 
 
 def test_the_first_hint_has_three_steps_and_never_returns(new_page, address):
     page = opened(new_page, address, "model=tiny&text=the+cat+sat")
     for step in ("1 of 3", "2 of 3", "3 of 3"):
-        assert step in page.locator("[data-hint]").inner_text()
+        page.locator("[data-hint]", has_text=step).wait_for()
         page.locator('[data-control="hint-next"]').click()
-    assert page.locator("[data-hint]").count() == 0
+    page.locator("[data-hint]").wait_for(state="detached")
     page.reload()
     page.locator(".app-view.hs-ready").wait_for()
     assert page.locator("[data-hint]").count() == 0
@@ -75,12 +75,12 @@ def test_terms_are_explained_to_keyboard_and_touch_in_every_panel(new_page, addr
     assert not tip.is_visible()
     entropy = page.locator('[data-panel="numbers"] .term', has_text="entropy").first
     entropy.focus()
-    assert "how widely a query spreads its attention" in tip.inner_text()
+    expect(tip).to_contain_text("how widely a query spreads its attention")
     assert entropy.get_attribute("aria-describedby") == tip.get_attribute("id")
     page.keyboard.press("Escape")
-    assert not tip.is_visible()
+    tip.wait_for(state="hidden")
     page.locator('[data-panel="predictions"] .term', has_text="probability").first.click()
-    assert "share of certainty" in tip.inner_text()
+    expect(tip).to_contain_text("share of certainty")
     box = tip.bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 1280 and box["y"] + box["height"] <= 800
     for panel in ("facts", "numbers", "why", "predictions", "writes"):
@@ -93,7 +93,7 @@ def test_the_app_says_what_may_be_wrong_with_a_reading(new_page, address):
     page.locator("textarea").first.fill("the cat sat")
     page.get_by_role("button", name="read", exact=True).click()
     page.locator('.app-view [data-side="query"] .text', has_text="cat").first.wait_for()
-    assert page.locator(".app-view .warning").count() == 0
+    page.locator(".app-view .warning").wait_for(state="detached")
 
 
 def test_the_model_writes_and_is_stepped_through(new_page, address):
@@ -105,10 +105,10 @@ def test_the_model_writes_and_is_stepped_through(new_page, address):
     assert now["view"] == "text"
     assert "the model wrote:" in page.locator(".app-view").evaluate("e => e.shadowRoot.textContent")
     written = page.locator('[data-panel="written"]')
-    assert "step 1 of 24" in written.inner_text()
+    expect(written).to_contain_text("step 1 of 24")
     assert written.locator(".meters li").count() == 5
     page.locator('[data-control="next-step"]').click()
-    assert "step 2 of 24" in written.inner_text()
+    expect(written).to_contain_text("step 2 of 24")
     assert state(page)["query"] == now["query"] + 1
     page.locator('[data-control="write"]').click()
     page.locator('[data-panel="written"]:has-text("of 48")').wait_for()
@@ -130,7 +130,7 @@ def test_heads_are_paired_by_likeness_and_steered_by_one_set_of_controls(new_pag
     text = page.locator('[data-panel="match"] p').first.inner_text()
     other = state(page, ".app-other")
     assert f"head {other['layer']}-{other['head']}" in text.replace("\n", " ")
-    assert "pairing=likeness" in page.url or page.wait_for_timeout(300) is None
+    page.wait_for_url("**pairing=likeness**")
 
 
 def test_the_first_token_is_hidden_with_one_control(new_page, address):

@@ -45,6 +45,7 @@ def _give(page, how: str, path: Path, kind: str) -> None:
             data = base64.b64encode(path.read_bytes()).decode()
             page.evaluate(GIVE, [how, path.name, kind, data])
     assert answered.value.ok
+    page.locator('.app-main[data-state="ready"] .app-view.hs-ready').wait_for()
     page.locator(".im-panel canvas").first.wait_for()
 
 

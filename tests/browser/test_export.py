@@ -32,11 +32,16 @@ LOOK = """async state => {
   const host = app.querySelector('.app-view').headscope;
   host.set(state);
   await host.painted();
-  await new Promise(resolve => setTimeout(resolve, 30));
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
   await host.painted();
   const menu = app.querySelector('[data-control="export"]');
+  const opened = new Promise(done => menu.addEventListener('toggle', function heard(event) {
+    if (event.newState !== 'open') return;
+    menu.removeEventListener('toggle', heard);
+    done();
+  }));
   menu.open = true;
-  await new Promise(resolve => setTimeout(resolve, 30));
+  await opened;  // its links are written for what is on screen then
   const link = menu.querySelector('[data-format="svg"]').getAttribute('href');
   menu.open = false;
   const answer = await fetch(link);

@@ -76,8 +76,7 @@ def test_the_tooltip_shows_the_captured_weight(seen, reading):
     seen.token("query", 4).click()
     seen.token("key", 7).hover()
     seen.painted()
-    tip = seen.view().locator('[role="tooltip"]')
-    tip.wait_for()
+    tip = seen.tooltip()
     expected = float(reading.part().weights(0)[1, 4, 7])
     assert float(tip.get_attribute("data-weight")) == pytest.approx(expected, abs=1e-3)
     assert f"{expected:.3f}"[:4] in tip.inner_text()
@@ -87,7 +86,7 @@ def test_a_key_can_be_taken_in_hand_too(seen, reading):
     seen.token("key", 7).hover()
     seen.painted()
     weights = reading.part().weights(0)[1, :, 7]
-    tip = seen.view().locator('[role="tooltip"]')
+    tip = seen.tooltip()
     assert float(tip.get_attribute("data-weight")) == pytest.approx(float(weights.max()), abs=1e-3)
 
 

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FrameLocator, Page
+from playwright.sync_api import FrameLocator, Page, expect
 
 from tests.browser.hosts import READ, VIEW, example, needed, served
 
@@ -22,7 +22,7 @@ def reacts(frame: FrameLocator) -> None:
     frame.locator("[data-headscope].hs-ready").wait_for()
     chip = frame.locator('button.chip[data-head="3"]')
     chip.click()
-    assert chip.get_attribute("aria-pressed") == "true"
+    expect(chip).to_have_attribute("aria-pressed", "true")
 
 
 def patient(new_page) -> Page:

@@ -132,9 +132,5 @@ def test_one_file_and_one_folder_make_a_view_everywhere(copied, new_page):
     page.evaluate(WALK)
     found = page.evaluate(f"headscopeWalk.walk({PAGE_HOST})")
     assert "throwaway" in found["tabs"] and found["problems"] == []
-    for _ in range(50):  # the page's policy allows no function made of text
-        if "mood=loud" in page.url:
-            break
-        page.wait_for_timeout(100)
-    assert "mood=loud" in page.url
+    page.wait_for_url("**mood=loud**")
     assert errors == []

@@ -136,7 +136,7 @@ def test_the_neuron_view_opens_from_the_others_and_adds_up(show, tiny_llama):
         assert float(row.get_attribute("data-weight")) == pytest.approx(weight, abs=1e-3)
     row = seen.view().locator('[data-row="2"]')
     row.hover(position={"x": 140, "y": 8})  # over a cell of k
-    tip = seen.view().locator('[role="tooltip"]')
+    tip = seen.tooltip()
     assert "q×k" in tip.inner_text() and "neuron" in tip.inner_text()
 
 

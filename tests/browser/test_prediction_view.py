@@ -51,7 +51,7 @@ def test_an_edge_of_the_flow_opens_the_head_it_leads_to(show, llama) -> None:
         " const p = half.matrixTransform(e.getScreenCTM()); return [p.x, p.y]; }"
     )
     seen.page.mouse.move(*box)
-    assert "from “" in seen.view().locator(".tooltip").inner_text()
+    seen.view().locator(".tooltip", has_text="from “").wait_for()
     seen.page.mouse.click(*box)
     seen.painted()
     heads = {(one.layer, one.head) for one in found.strongest(14, "head")}

@@ -64,7 +64,7 @@ def test_a_page_is_walked_and_its_address_reopens_each_picture(show, tiny_bert):
     walker.everywhere()
     for view in walker.ask(f"headscopeWalk.tabs({PAGE_HOST})"):
         walker.ask(f"headscopeWalk.go({PAGE_HOST}, '{view}')")
-        seen.page.wait_for_timeout(200)
+        seen.page.wait_for_url(f"**view={view}&**")
         before = walker.ask(f"headscopeWalk.signature({PAGE_HOST})")
         seen.page.reload()
         seen.ready()
@@ -126,7 +126,7 @@ def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, addres
     walker.everywhere()
     for view in walker.ask(f"headscopeWalk.tabs({APP_HOST})"):
         walker.ask(f"headscopeWalk.go({APP_HOST}, '{view}')")
-        page.wait_for_timeout(200)
+        page.wait_for_url(f"**view={view}&**")
         before = walker.ask(f"headscopeWalk.signature({APP_HOST})")
         page.reload()
         page.locator(".app-view.hs-ready").wait_for()

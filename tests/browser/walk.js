@@ -123,10 +123,10 @@ globalThis.headscopeWalk = (() => {
     return JSON.stringify([host.headscope.status, stage.innerText.replace(/\s+/g, " "), canvases]);
   }
 
-  /** Painted, and painted again to the same measures; a picture that still moves is given a third round. */
+  /** Painted, and painted again to the same measures; a picture that still moves is given more rounds. */
   async function settle(host) {
     let before = "";
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 30; round++) {
       await host.headscope.painted();
       await frames(1);
       const now = measures(host);

@@ -49,7 +49,7 @@ def test_the_thread_ends_when_nobody_asks_any_more():
     items = ahead(stream())
     assert next(items) == 0
     items.close()
-    for _ in range(50):
+    for _ in range(1_000):
         if not any(thread.name == "headscope-ahead" for thread in threading.enumerate()):
             return
         time.sleep(0.05)

@@ -50,7 +50,7 @@ def test_the_first_screen_is_there_before_the_model_and_says_what_the_model_says
     may_start = threading.Event()
 
     def make(stage):
-        may_start.wait(30)
+        may_start.wait(200)
         assert taken_up(session, kept)
         return routes_over(session)
 
