@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from starlette.testclient import TestClient
 
 from headscope.errors import BadInput
@@ -307,3 +308,14 @@ def test_a_request_has_a_place_in_the_queue_and_can_be_taken_back(client: TestCl
     taken = client.post("/api/cancel", json={"ticket": "none-of-ours"})
     assert taken.json() == {"cancelled": False}
     assert client.post("/api/cancel", json={"ticket": "x"}).status_code == 400
+
+
+def test_a_gpu_without_enough_memory_is_told_of_in_a_sentence(client, monkeypatch):
+    def too_much(*given, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    name = Container(read(client).content).header["id"]
+    monkeypatch.setattr("headscope.surfaces.app.session.importance", too_much)
+    reply = client.post("/api/importance", json={"id": name, "off": []})
+    assert reply.status_code == 507
+    assert reply.json() == {"error": "The GPU has not enough memory for this; give a shorter text."}

@@ -27,6 +27,7 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
+from headscope.reading.collecting.run import last_word_alone
 from headscope.reading.weighting import Weighting
 from headscope.reading.weights.layer import LayerAttention
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 By = Literal["norm", "logit"]
 BOTH: tuple[By, ...] = ("norm", "logit")
 Factors = dict[tuple[Kind, int], NDArray[np.float32]]  # h s
-AT_ONCE = 2**28  # bytes of weights
+AT_ONCE = 2**26  # bytes of weights
 
 
 def with_weightings(
@@ -134,7 +135,8 @@ def _norms(scope: Scope, text: Text, text_pair: Text | None) -> tuple[Factors, f
         most = max(most, _largest(call, norms))
         factors[call.kind, call.layer] = norms.cpu().numpy().astype(np.float32)
 
-    scope.forward(one_text(scope, text, text_pair), note, lazy=True)
+    inputs = one_text(scope, text, text_pair)
+    scope.forward(inputs, note, lazy=True, **last_word_alone(scope, inputs))
     return factors, most
 
 
