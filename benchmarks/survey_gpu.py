@@ -44,6 +44,10 @@ TILES = [
     Tile(64, 64, 4, 2), Tile(64, 64, 4, 3), Tile(64, 64, 4, 2, 168), Tile(64, 64, 4, 3, 168),
     Tile(64, 32, 4, 3), Tile(128, 32, 4, 3), Tile(128, 64, 8, 2), Tile(128, 64, 8, 3),
 ]  # fmt: skip
+SINGLE = [  # precision: the second is used for heads of 64, the last for heads of 128
+    Tile(64, 32, 4, 2), Tile(32, 32, 4, 2), Tile(64, 32, 8, 2), Tile(32, 32, 8, 2),
+    Tile(32, 16, 8, 2),
+]  # fmt: skip
 STREAM = 16  # batches in a row
 ROUNDS = 9
 results: dict[str, object] = {}
@@ -77,12 +81,13 @@ def timed_alone(run, repeats: int) -> float:
     return start.elapsed_time(end) / repeats
 
 
-def sweep(name: str, batch, heads, groups, n, dim, causal, repeats: int, tiles) -> Tile:
+def sweep(
+    name: str, batch, heads, groups, n, dim, causal, repeats: int, tiles, dtype=torch.bfloat16
+) -> Tile:
     """Kernel times by tile, beside the attention torch would run."""
     chosen = standard_statistics()
     q, k, v = (
-        torch.randn(batch, h, n, dim, device=DEVICE, dtype=torch.bfloat16)
-        for h in (heads, groups, groups)
+        torch.randn(batch, h, n, dim, device=DEVICE, dtype=dtype) for h in (heads, groups, groups)
     )
     grid = make_grid(batch, n, causal)
     call = make_call(q, k, v, grid)
@@ -320,6 +325,9 @@ def main() -> None:
             sweep("64×512 d64", 64, 12, 12, 512, 64, False, 20, TILES)
             sweep("32768 causal d64 g8", 1, 32, 8, 32_768, 64, True, 3, TILES)
             sweep("32768 causal d128 g8", 1, 32, 8, 32_768, 128, True, 3, TILES)
+            for dim in (32, 64, 128):
+                shape = (256, 12, 12, 128, dim, False, 5, SINGLE, torch.float32)
+                sweep(f"256×128 d{dim} float32", *shape)
     finally:
         results["seconds"] = time.perf_counter() - started
         target.write_text(json.dumps(results, indent=1, default=str))
