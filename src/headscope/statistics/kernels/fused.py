@@ -105,7 +105,7 @@ def from_scores(
     batch, heads, queries, _ = work.tensors[0].shape
     span = documents_at_once(heads)
     for start in range(0, batch, span):
-        some = work.tensors
+        some: tuple[Any, ...] = work.tensors
         if span < batch:
             some = tuple(tensor[start : start + span] for tensor in some)
         grid = (-(-queries // work.constants["BLOCK_M"]), len(some[0]) * heads)
@@ -126,7 +126,7 @@ class _Work:
     """What the kernel is given, and where it writes."""
 
     tensors: tuple[Tensor, ...]  # each of the whole batch
-    numbers: tuple[int | float, ...]
+    numbers: tuple[Any, ...]
     constants: dict[str, Any]
     reduced: Reduced
     output: Tensor
