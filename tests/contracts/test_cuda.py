@@ -8,6 +8,8 @@ import torch
 
 import headscope as hs
 from headscope import patterns
+from headscope.edits import disable
+from headscope.edits import importance as importances
 from headscope.edits.ablate import ablate
 from headscope.edits.importance import importance
 from headscope.edits.live import effect, important_heads
@@ -271,6 +273,25 @@ def test_measures_labels_and_why_of_one_reading(family, monkeypatch):
     np.testing.assert_array_equal(table["labelled"], its_table["labelled"])
     for one, other in zip(pairs, its_pairs, strict=True):
         assert abs(one["weight"] - other["weight"]) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_head_of_a_long_text_is_switched_off_and_weighed_without_maps(monkeypatch, dtype):
+    scope = scope_of("llama", "cuda")
+    scope.model.to(dtype)
+
+    def asked():
+        said = effect(scope, TEXTS[1], off=[(0, 1), (1, 3)]).after[0][0]
+        ranked = {(w.layer, w.head): w.importance for w in important_heads(scope, TEXTS[1]).heads}
+        return said.probability, ranked
+
+    probability, ranked = asked()
+    for module in (disable, importances):
+        monkeypatch.setattr(module, "LARGE", 0)
+    again, ranked_again = asked()
+    exact = dtype == torch.float32
+    assert again == pytest.approx(probability, rel=1e-3 if exact else 0.1)
+    assert ranked_again == pytest.approx(ranked, rel=1e-2 if exact else 0.2, abs=0.02)
 
 
 def test_training(tmp_path):
