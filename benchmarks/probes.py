@@ -50,6 +50,8 @@ def main() -> None:
         return
     size = sum(1 for _ in bank)
     print(f"{scope.name}, {Path(given.treebank).name}: {size} sentences, {given.threads} thread(s)")
+    # before this process grows: another is charged with the size of the one that starts it
+    small, whole = (peak(given, limit) for limit in (size // 8, size))
     alone(scope, Treebank(given.treebank, limit=64))  # warm
     # forward passes are timed before and after, so that a busy machine weighs on both sides
     before = alone(scope, bank)
@@ -58,7 +60,6 @@ def main() -> None:
     print(f"forward passes alone: {forward:.2f} s of processor time")
     print(f"dependency probe: {probing / forward:.2f} × (budget 1.5)")
     print(f"attention-only probe, maps and training: {training / forward:.2f} × (budget 3)")
-    small, whole = (peak(given, limit) for limit in (size // 8, size))
     print(f"peak memory: {small} MiB on {size // 8} sentences, {whole} MiB on {size}: "
           f"{whole / small:.2f} ×")  # fmt: skip
 
