@@ -62,6 +62,20 @@ def test_what_is_no_atlas_is_told(tmp_path, content, sentence):
         hs.Atlas.load(path)
 
 
+@pytest.mark.parametrize("table", ["heads", "examples", "documents", "profiles"])
+def test_a_table_that_lacks_a_column_is_told(tiny_bert, tmp_path, table):
+    folder = tmp_path / "x"
+    hs.atlas(
+        tiny_bert, ["the cat sat"] * 3, output=tmp_path / "x.atlas", text=False, progress=False
+    )
+    zipfile.ZipFile(tmp_path / "x.atlas").extractall(folder)
+    kept = pd.read_parquet(folder / f"{table}.parquet")
+    assert len(hs.Atlas.load(folder).frame(table)) == len(kept)  # as it was written it opens
+    kept.drop(columns="kind").to_parquet(folder / f"{table}.parquet")
+    with pytest.raises(BadInput, match=f"{table}.parquet has no column 'kind'; make the atlas"):
+        hs.Atlas.load(folder).frame(table)
+
+
 def test_a_stopped_run_goes_on_to_the_same_bytes(tiny_bert, corpus, tmp_path):
     whole, stopped = tmp_path / "whole.atlas", tmp_path / "stopped.atlas"
     hs.atlas(tiny_bert, corpus, output=whole, chunk=7, progress=False)

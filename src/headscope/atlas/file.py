@@ -21,7 +21,20 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 DESCRIPTION = "atlas.json"
-TABLES = ("heads", "labels", "examples", "deciles", "documents", "profiles", "distances", "groups")
+_HEAD = ("kind", "layer", "head")
+_KEYS = ("keys", "weights")
+# what each table must have to be of use; some have more
+COLUMNS = {
+    "heads": (*_HEAD, "measure", "value", "error", "count"),
+    "labels": (*_HEAD, "pattern", "label", "score", "lift", "error", "p", "documents", "labelled"),
+    "examples": (*_HEAD, "measure", "decile", "rank", "value", "document", "query", *_KEYS),
+    "deciles": (*_HEAD, "measure", "decile", "low", "high", "places"),
+    "documents": ("kind", "document", "tokens", "ids", "segments", "classes", "continues"),
+    "profiles": (*_HEAD, "profile", "name", "other", "count", "expected", "lift", "p", "weight"),
+    "distances": (*_HEAD, "other_layer", "other_head", "distance"),
+    "groups": (*_HEAD, "x", "y", "group"),
+}
+TABLES = tuple(COLUMNS)
 REQUIRED = ("heads", "examples", "documents", "profiles")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can say
 
@@ -61,6 +74,12 @@ class Store:
             found = pyarrow.parquet.read_table(io.BytesIO(self._bytes(f"{name}.parquet")))
         except (pyarrow.ArrowException, OSError, zipfile.BadZipFile) as error:
             raise BadInput(f"{self.path} is damaged: {name}.parquet cannot be read.") from error
+        lacking = [column for column in COLUMNS[name] if column not in found.column_names]
+        if lacking:
+            raise BadInput(
+                f"{self.path} is damaged: {name}.parquet has no column {lacking[0]!r}; make the "
+                "atlas again."
+            )
         return found.to_pandas()
 
     def _described(self) -> dict[str, Any]:
