@@ -60,12 +60,7 @@ def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[PlaceText]:
         of_decoder = rows[rows["kind"] == "decoder"]
         written = dict(zip(of_decoder["document"], of_decoder["ids"], strict=True))
     texts = [
-        PlaceText(
-            int(row.document),
-            _numbers(row.ids),
-            _numbers(row.segments),
-            _numbers(written[row.document]) if writes else None,
-        )
+        _kept(row, written.get(row.document))
         for row in rows[rows["kind"] == reads].itertuples()
         if not writes or row.document in written
     ]
@@ -142,14 +137,14 @@ def read_again(scope: Scope, rows: Any) -> Reading:
     if scope.encoder_decoder:
         if "encoder" not in kept:
             raise BadInput("Of this text only what was written is kept, not what was read.")
-        row, written = kept["encoder"], kept.get("decoder")
-    text = PlaceText(
-        int(row.document),
-        _numbers(row.ids),
-        _numbers(row.segments),
-        None if written is None else _numbers(written.ids),
-    )
-    return scope.read_inputs(scope.accepted(inputs_of(scope, [text])))
+        row, written = kept["encoder"], getattr(kept.get("decoder"), "ids", None)
+    return scope.read_inputs(scope.accepted(inputs_of(scope, [_kept(row, written)])))
+
+
+def _kept(row: Any, written: Any) -> PlaceText:
+    """A row of the table `documents`, and the numbers of what was written to it, if any was."""
+    of_decoder = None if written is None else _numbers(written)
+    return PlaceText(int(row.document), _numbers(row.ids), _numbers(row.segments), of_decoder)
 
 
 def _sentences(tokenizer: Any, row: Any) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
-from headscope.reading.collecting.run import last_word_alone
+from headscope.reading.predict import last_word_alone
 from headscope.reading.weighting import Weighting
 from headscope.reading.weights.layer import LayerAttention
 

@@ -14,9 +14,8 @@ from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
 from headscope.errors import BadInput
 from headscope.models.loading_report import check_output_layer
-from headscope.reading.collecting.run import last_word_alone
 from headscope.reading.decoder_text import encode_both
-from headscope.reading.predict import Prediction, likeliest, word_logits
+from headscope.reading.predict import Prediction, last_word_alone, likeliest, word_logits
 from headscope.renamed import renamed
 from headscope.statistics.kernels.jensen_shannon import row_divergence
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -46,8 +46,6 @@ def next_token(scope: Scope, text: Text, n: int) -> list[Prediction]:
     if not scope.causal:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
     batch = scope.encode([text])
-    from headscope.reading.collecting.run import last_word_alone
-
     output = scope.forward(batch, **last_word_alone(scope, batch.inputs))
     logits = word_logits(scope, output, [-1])[0, 0]
     return likeliest(scope, logits.softmax(-1), n)
@@ -63,6 +61,15 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
             f"{scope.name} was not trained to tell whether one sentence follows another."
         )
     return float(logits[0].float().softmax(-1)[0])
+
+
+def last_word_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Options of a pass of which nobody looks at more than the next word: of a long text, a score
+    for every word of the vocabulary at every place is gigabytes and a good part of the pass."""
+    if "input_ids" not in inputs or scope.encoder_decoder:
+        return {}
+    asked = {"logits_to_keep": 1, "use_cache": False}
+    return {name: value for name, value in asked.items() if scope.accepts(name)}
 
 
 def word_logits(scope: Scope, output: Any, places: Sequence[int] | None = None) -> Tensor:

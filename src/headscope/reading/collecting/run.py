@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from headscope.reading.checks import note_warnings
 from headscope.reading.collecting.collector import Collector, Way
 from headscope.reading.collecting.keeping import Keeping, Layer
 from headscope.reading.describe import Description
+from headscope.reading.predict import last_word_alone
 from headscope.reading.reading import Reading
 from headscope.text.tokens import Tokens
 
@@ -72,15 +73,6 @@ def run(
     _whole[scope.model] = known | wrong
     del collector
     return once(known | wrong)
-
-
-def last_word_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Options of a pass of which nobody looks at more than the next word: of a long text, a score
-    for every word of the vocabulary at every place is gigabytes and a good part of the pass."""
-    if "input_ids" not in inputs or scope.encoder_decoder:
-        return {}
-    asked = {"logits_to_keep": 1, "use_cache": False}
-    return {name: value for name, value in asked.items() if scope.accepts(name)}
 
 
 def _check(
