@@ -29,15 +29,21 @@ def fed_survey(
     scope: hs.Scope, monkeypatch: pytest.MonkeyPatch, corpus: Any, count: int, **options: Any
 ) -> tuple[hs.Survey, list[fed.Fed]]:
     """A survey whose text is prepared as for a GPU, on any device; and its engine."""
+    made = feed(monkeypatch, count)
+    return measured(scope, corpus, **options), made
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, count: int) -> list[fed.Fed]:
+    """Have text prepared by so many processes; the engines that are made from now on."""
     made: list[fed.Fed] = []
 
     def fed_by(scope: Any, settings: Any, options: Any, source: Any) -> fed.Fed:
         made.append(fed.Fed(scope, settings, source.cutter, len(source.shards), count))
-        return made[0]
+        return made[-1]
 
     monkeypatch.setattr(fed, "FEW", 2)
     monkeypatch.setattr(run, "_fed", fed_by)
-    return measured(scope, corpus, **options), made
+    return made
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -73,6 +79,22 @@ def test_a_survey_fed_by_processes_goes_on_where_it_stopped(
     there, (engine,) = fed_survey(*given, output=output, progress=after.append)
     same(here, there)
     assert after[0].segments > seen[-2] and engine.helping == 2
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
+def test_an_atlas_whose_text_is_prepared_beside_it_is_the_same_file(
+    request: Any, tmp_path: Path, small_parts: None, monkeypatch, name: str
+) -> None:
+    """Pairs and single texts, several batches in a portion and several portions in a shard."""
+    scope = request.getfixturevalue(name)
+    pairs = [(a, b) if n % 3 else a for n, (a, b) in enumerate(zip(texts(60), texts(60)[::-1]))]
+    asked = {"top": 4, "chunk": 8, "batch_tokens": 128, "max_tokens": 32, "progress": False}
+    monkeypatch.setattr(sys, "argv", ["headscope"])
+    hs.atlas(scope, pairs, output=tmp_path / "here.atlas", **asked)
+    engines = feed(monkeypatch, 1)
+    hs.atlas(scope, pairs, output=tmp_path / "there.atlas", **asked)
+    assert (tmp_path / "here.atlas").read_bytes() == (tmp_path / "there.atlas").read_bytes()
+    assert engines[0].helping == 1
 
 
 def test_a_model_is_told_from_others_only_where_something_is_kept(

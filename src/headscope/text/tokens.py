@@ -81,9 +81,7 @@ class Tokens:
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
         """True where a token goes on with the word of the token before it."""
-        same = np.zeros(len(self), dtype=bool)
-        same[1:] = (self.word_ids[1:] == self.word_ids[:-1]) & (self.word_ids[1:] >= 0)
-        return same
+        return continued(self.word_ids)
 
     @property
     def content(self) -> NDArray[np.bool_]:
@@ -151,6 +149,13 @@ class Tokens:
             word_ids=word_numbers(text, classes, segments),
             spans=np.full((n, 2), -1, dtype=np.int32),
         )
+
+
+def continued(word_ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """True where a word's number is that of the token before."""
+    same = np.zeros(len(word_ids), dtype=bool)
+    same[1:] = (word_ids[1:] == word_ids[:-1]) & (word_ids[1:] >= 0)
+    return same
 
 
 def _ids_by_spelling(text: Sequence[str]) -> NDArray[np.int64]:

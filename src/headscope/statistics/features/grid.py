@@ -115,6 +115,22 @@ class Grid:
         lengths = np.array([len(text) for text in self.tokens])
         return np.arange(self.query.ids.shape[1]) < lengths[:, None]
 
+    @cached_property
+    def key_ids(self) -> NDArray[np.integer[Any]]:
+        """b s, in main memory: the keys' tokens, told without waiting for a GPU where the texts
+        are at hand."""
+        at_hand = self.tokens is not None and self.same and not self.left_padded
+        if not self.key.ids.is_cuda or not at_hand:
+            return self.key.ids.cpu().numpy()
+        assert self.tokens is not None
+        return side_arrays(self.tokens, self.key.ids.shape[1])["ids"]
+
+    def known_here(self, lengths: NDArray[Any], ids: NDArray[Any]) -> Grid:
+        """Of a grid whose texts begin at the first position: what of them is in main memory."""
+        self.__dict__["real_queries"] = np.arange(ids.shape[1]) < lengths[:, None]
+        self.__dict__["key_ids"] = ids
+        return self
+
     def padded_right(self, full: bool) -> Grid:
         """Of a grid whose texts begin at the first position: whether all are as long as it is wide.
 

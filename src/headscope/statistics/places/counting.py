@@ -73,7 +73,8 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
     """What even attention would choose."""
     lengths = grid.real_queries.sum(1)
     keys = lengths if grid.same else grid.key.lengths.cpu().numpy()
-    found = _ids_of_keys(grid, keys)
+    ids = grid.key_ids
+    found = ids[np.arange(ids.shape[1]) < keys[:, None]].astype(np.int64)  # text after text
     if not grid.same:
         chances = np.repeat(lengths / np.maximum(keys, 1), keys)
     elif grid.causal:
@@ -89,16 +90,6 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
     else:
         of_texts = np.split(found, np.cumsum(keys)[:-1])
         _count_together(counts, grid, lengths.tolist(), of_texts)
-
-
-def _ids_of_keys(grid: Grid, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Text after text; told without waiting for a GPU where the texts are at hand."""
-    if grid.tokens is not None and grid.same and not grid.left_padded:
-        found = np.concatenate([text.ids for text in grid.tokens])
-        if not (found == -1).any():
-            return found
-    ids = grid.key.ids.cpu().numpy()
-    return ids[np.arange(ids.shape[1]) < lengths[:, None]]
 
 
 def _count_together(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -21,8 +21,8 @@ from headscope.statistics.places.places import Places
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.places.texts import KeptText
 from headscope.statistics.statistic import Statistic
-from headscope.text.tokens import Tokens
 
+TextOf = Callable[[int], KeptText]  # what is kept of a text, by its place in the batch
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -37,10 +37,10 @@ def gather(
     rows: Rows,
     grid: Grid,
     kept: KeptCalls,
-    tokens: Sequence[Tokens],
-    key_tokens: Sequence[Tokens] | None = None,
+    text_of: TextOf,
+    key_text_of: TextOf | None = None,
 ) -> None:
-    """Take in the places of a batch; `key_tokens` where keys stand in another text."""
+    """Take in the places of a batch; `key_text_of` where keys stand in another text."""
     chosen = applying(places.settings, grid.kind, grid.causal)
     padding = ~grid.query.valid[:, None]
     every = [s.row_values(rows, grid).masked_fill(padding, torch.nan) for s in chosen]  # b H t
@@ -49,7 +49,7 @@ def gather(
     _keep_strongest(places, every, grid)
     strongest, drawn = _strongest(places, grid), _drawn(places, grid)
     _look_up(places, every, grid, Heaviest(grid, kept, places.settings.keys), strongest, drawn)
-    _keep_texts(places, grid, tokens, key_tokens)
+    _keep_texts(places, grid, text_of, key_text_of)
     count_batch(places.counts, rows, grid)
 
 
@@ -155,15 +155,12 @@ def _look_up(
 
 
 def _keep_texts(
-    places: Places,
-    grid: Grid,
-    tokens: Sequence[Tokens],
-    key_tokens: Sequence[Tokens] | None,
+    places: Places, grid: Grid, text_of: TextOf, key_text_of: TextOf | None
 ) -> None:
     wanted = places.documents()
-    for at, number in enumerate(grid.documents.tolist()):
-        if number in wanted and number not in places.texts:
-            places.texts[number] = KeptText.of(tokens[at])
-            if key_tokens is not None:
-                places.key_texts[number] = KeptText.of(key_tokens[at])
+    for at in np.flatnonzero(np.isin(grid.documents, [*(wanted - places.texts.keys())])).tolist():
+        number = int(grid.documents[at])
+        places.texts[number] = text_of(at)
+        if key_text_of is not None:
+            places.key_texts[number] = key_text_of(at)
     places.forget_texts(wanted)

@@ -27,6 +27,7 @@ from headscope.statistics.survey.batch_values import FiniteCheck, Measured, add_
 from headscope.statistics.survey.beside import beside
 from headscope.statistics.survey.feeding.laid_out import laid_out
 from headscope.statistics.survey.feeding.packed import Packed, Read
+from headscope.statistics.survey.feeding.texts import texts_of
 from headscope.statistics.survey.tally import Tally
 
 Portion = TypeVar("Portion")
@@ -233,13 +234,12 @@ def _from_maps(
         for kind, heads, sums, rows in keeper.distances():
             tally.add_distances(kind, heads, sums, rows)
     if settings.places is not None:
-        assert isinstance(batch, TextBatch)
         _gather(scope, batch, recorder, keeper, on, tally)
 
 
 def _gather(
     scope: Scope,
-    batch: TextBatch,
+    batch: TextBatch | Packed,
     recorder: Recorder,
     keeper: MapKeeper,
     on: dict[Kind, Grid],
@@ -250,11 +250,8 @@ def _gather(
     for kind, kept in keeper.kept.items():
         rows = recorder.rows(kind)
         tally.heads.setdefault(kind, rows.heads)
-        tokens = batch.tokens
-        if kind != "encoder" and batch.decoder_tokens is not None:
-            tokens = batch.decoder_tokens
-        key_tokens = batch.tokens if kind == "cross" else None
-        gather(tally.places_of(kind, vocabulary), rows, on[kind], kept, tokens, key_tokens)
+        places = tally.places_of(kind, vocabulary)
+        gather(places, rows, on[kind], kept, *texts_of(batch, kind))
 
 
 class _Relay:

@@ -72,8 +72,14 @@ class Fed:
             first = 0
 
     def _begin(self) -> None:
-        """Try the model, and compile the kernels on a text as long as others may be."""
+        """Try the model, and compile the kernels on a text as long as others may be.
+
+        Those of an atlas are compiled for the widths that come; and what it kept of this text
+        would stand in the way of others.
+        """
         rebuildable(self._scope)
+        if self._settings.places is not None:
+            return
         words = min(self._settings.longest or WARM, WARM)
         some = self._desk.packed([Segment(0, 0, "the " * words), Segment(1, 1, "the cat")])
         tally, late = new_tally(self._settings), Late()
@@ -102,11 +108,10 @@ def helpers() -> int:
 
 
 def can_feed(scope: Scope, settings: Settings) -> bool:
-    """Whether nothing but packed text is needed: no place of an atlas, no backward pass."""
+    """Whether nothing but packed text is needed: no backward pass, no text of a decoder."""
     own = all(type(one).__module__.startswith("headscope.") for one in settings.statistics)
     return (
         own
-        and settings.places is None
         and not settings.of("gradient")
         and not scope.encoder_decoder
         and len(scope.kinds) == 1

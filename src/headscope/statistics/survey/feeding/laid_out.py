@@ -31,7 +31,8 @@ def laid_out(
     side = Side(ids=ids * valid, **held)
     (kind,) = scope.kinds
     grid = Grid(kind, kind == "decoder", side, side, batch.documents, model=scope.model)
-    return inputs, {kind: grid.padded_right(batch.full)}
+    grid = grid.padded_right(batch.full)
+    return inputs, {kind: grid.known_here(batch.here("lengths"), batch.here("input_ids"))}
 
 
 def _on(batch: Packed, device: torch.device) -> dict[str, Tensor]:

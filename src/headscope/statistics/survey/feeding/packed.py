@@ -6,6 +6,7 @@ through a pipe as bytes, and the process that drives a GPU touches no text at al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,12 @@ class Packed:
     documents: NDArray[np.int64]
     full: bool  # no text is padded
     read: Read
+
+    def here(self, name: str) -> NDArray[Any]:
+        """One of the arrays, in main memory."""
+        kind, shape, start = next(rest for known, *rest in self.arrays if known == name)
+        count = math.prod(shape)
+        return np.frombuffer(self.data, kind, count, start).reshape(shape)
 
     @staticmethod
     def of(batch: TextBatch) -> Packed:
