@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -67,7 +67,8 @@ class Rules(Generic[Answer]):
     known: Callable[[Shard, Answer | None], tuple[Any, ...]]
     join: Callable[[Answer, Answer], Answer] | None = None
     most: int = 1  # answers of a later shard that are held where they cannot be joined
-    meanwhile: Callable[[], None] = lambda: None  # done once, when the first work was given
+    # done once, when the first work was given; what it makes comes before all answers
+    meanwhile: Callable[[], Iterable[tuple[Shard, Answer]]] = tuple
     arrived: Callable[[Shard, Answer], None] = lambda shard, answer: None
 
 
@@ -116,7 +117,7 @@ def in_order(
                 one.worker = idle.pop()
                 ask(one)
             if meanwhile:
-                meanwhile.pop()()
+                yield from meanwhile.pop()()
             if current.found:
                 yield current.shard, current.found.popleft()
                 if not current.ended and not current.asked:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterator
+from functools import partial
 
 from headscope.corpus.text.segments import Segment
 from headscope.corpus.text.shards import Shard
@@ -29,6 +30,7 @@ from headscope.statistics.survey.portion import (
 MOST = 6  # processes; each prepares about half as much as an H200 reads of BERT-base
 HELD = 8  # portions of a shard that wait for an earlier shard
 FEW = 4  # shards for each process, below which starting it does not pay
+SMALL = 2**22  # bytes of a file
 WARM = 512  # tokens at most of the text on which kernels are compiled
 
 
@@ -57,13 +59,23 @@ class Fed:
 
     def _prepared(self, shards: list[Shard], first: int) -> Iterator[tuple[Shard, Prepared]]:
         """Text in the order of the corpus."""
+        own = shards
         if self._pool is not None:
             self.helping = self._pool.count
-            rules = Rules[Prepared](
-                "prepare", lambda shard, last: (), most=HELD, meanwhile=self._begin
-            )
-            yield from in_order(self._pool, shards, first, rules)
+            # a GPU is busy with an atlas of a shard for longer than processes take to start
+            begins = self._settings.places is not None and _is_small(shards[0])
+            own = shards[:1] if begins else []
+        others = shards[len(own) :]
+        if self._pool is None or not others:
+            yield from self._begun(own, first)
             return
+        rules = Rules[Prepared](
+            "prepare", lambda shard, last: (), most=HELD, meanwhile=partial(self._begun, own, first)
+        )
+        yield from in_order(self._pool, others, 0 if own else first, rules)
+
+    def _begun(self, shards: list[Shard], first: int) -> Iterator[tuple[Shard, Prepared]]:
+        """Some shards prepared here, when the model has been tried."""
         self._begin()
         for shard in shards:
             # no thread prepares ahead: it would hold up the one that drives the GPU
@@ -97,6 +109,12 @@ def _helpers(desk: Desk, count: int) -> Helpers | None:
         return Helpers(desk, count)
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
+
+
+def _is_small(shard: Shard) -> bool:
+    """Whether it is quickly prepared."""
+    start, end = shard.span or (0, SMALL + 1)
+    return shard.items is not None or end - start <= SMALL
 
 
 def helpers() -> int:
