@@ -154,9 +154,7 @@ def _look_up(
     places.drawn = places.drawn.merged(new, settings.sample)
 
 
-def _keep_texts(
-    places: Places, grid: Grid, text_of: TextOf, key_text_of: TextOf | None
-) -> None:
+def _keep_texts(places: Places, grid: Grid, text_of: TextOf, key_text_of: TextOf | None) -> None:
     wanted = places.documents()
     for at in np.flatnonzero(np.isin(grid.documents, [*(wanted - places.texts.keys())])).tolist():
         number = int(grid.documents[at])

@@ -129,8 +129,5 @@ def can_feed(scope: Scope, settings: Settings) -> bool:
     """Whether nothing but packed text is needed: no backward pass, no text of a decoder."""
     own = all(type(one).__module__.startswith("headscope.") for one in settings.statistics)
     return (
-        own
-        and not settings.of("gradient")
-        and not scope.encoder_decoder
-        and len(scope.kinds) == 1
+        own and not settings.of("gradient") and not scope.encoder_decoder and len(scope.kinds) == 1
     )
