@@ -1,6 +1,7 @@
 """Long texts and large decoders on a GPU: every number of a text, and the app as its page asks it.
 
     python benchmarks/app_gpu.py [--small] [--profile] [--only numbers 1B 7B] [--out FILE]
+        [--limit SECONDS_OF_ONE_ANSWER] [--seconds OF_ALL]
 
 numbers: a grouped-query decoder of 4 layers × 8 heads reads 131,072 tokens; every measure of the
 head map, labels, and why one head does what it does, with the measures of a short text beside it.
@@ -15,36 +16,34 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
-import socket
+import shutil
+import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import urllib.error
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 import headscope as hs
+from benchmarks.app_process import App, NotAnsweringError
 from benchmarks.long import long_text, seconds
 from headscope.models.bundle import BUNDLED
 from headscope.patterns.labels import quick_table
 from headscope.statistics.of_reading import reading_values
 
-LIMIT = 240  # seconds for one answer
 SHAPES = {
     "1B": {"layers": 16, "hidden": 2048, "heads": 32, "inner": 8192, "words": 128_256},
     "7B": {"layers": 32, "hidden": 4096, "heads": 32, "inner": 1024, "words": 32_000},
     "numbers": {"layers": 4, "hidden": 512, "heads": 8, "inner": 1024, "words": 32_000},
     "small": {"layers": 2, "hidden": 64, "heads": 4, "inner": 64, "words": 32_000},
 }
+WORK = {"numbers": 1, "1B": 2, "7B": 3}  # by which the seconds given are divided
 Row = dict[str, Any]
 
 
@@ -69,16 +68,24 @@ def saved(folder: str, layers: int, hidden: int, heads: int, inner: int, words: 
     return folder
 
 
+class Told:
+    """What was measured, written down at every line."""
+
+    rows: ClassVar[dict[str, Row]] = {}
+    out: ClassVar[Path | None] = None
+
+
 def told(row: Row, label: str, value: Any) -> Any:
     row[label] = value
+    if Told.out is not None:
+        Told.out.write_text(json.dumps(Told.rows, indent=1) + "\n")
     shown = f"{value:,.3f}" if isinstance(value, float) else str(value)
     print(f"  {label:<58} {shown}", flush=True)
     return value
 
 
-def numbers(small: bool, profile: bool) -> Row:
+def numbers(small: bool, profile: bool, row: Row) -> None:
     """Measures, labels and why of one long text."""
-    row: Row = {}
     with tempfile.TemporaryDirectory() as folder:
         saved(folder, **SHAPES["small" if small else "numbers"])
         scope = hs.load(folder, dtype="bfloat16")
@@ -114,7 +121,6 @@ def numbers(small: bool, profile: bool) -> Row:
     took, found = seconds(lambda: hs.explain(reading, *at, str(strongest["pattern"])))
     told(row, f"why head {at[0]}-{at[1]} ({strongest['pattern']}), s", took)
     told(row, "in words", found.words)
-    return row
 
 
 def profiled(part: Any) -> None:
@@ -167,49 +173,6 @@ BY = {
 }
 
 
-class App:
-    """`headscope app` in a process of its own; notes every few seconds where its threads are."""
-
-    def __init__(self, model: str, notes: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        start = (
-            "import faulthandler; "
-            f"faulthandler.dump_traceback_later(3, repeat=True, file=open({str(notes)!r}, 'w')); "
-            "from headscope.__main__ import main; main()"
-        )
-        options = ["app", "-m", model, "--no-browser", "--port", str(self.port)]
-        command = [sys.executable, "-c", start, *options, "--dtype", "bfloat16"]
-        cache = {"XDG_CACHE_HOME": str(notes.parent)}
-        self.process = subprocess.Popen(command, env={**os.environ, **cache})
-
-    def ask(self, path: str, body: Any = None, limit: float = LIMIT) -> bytes:
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=limit) as answer:
-            return answer.read()
-
-    def ready(self) -> None:
-        for _ in range(LIMIT * 10):
-            try:
-                if json.loads(self.ask("/api/start"))["doing"] is None:
-                    return
-            except (urllib.error.URLError, ConnectionError):
-                pass
-            time.sleep(0.1)
-        raise SystemExit("The app did not start.")
-
-    @property
-    def memory(self) -> float:
-        """GB of the host at most so far."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) / 1e6
-
-
 class Watch:
     """The most GPU memory in use while something runs, of all processes."""
 
@@ -228,47 +191,69 @@ class Watch:
         return self.most
 
 
-def timed(row: Row, label: str, work: Callable[[], bytes]) -> bytes | None:
-    start = time.perf_counter()
-    try:
-        answer = work()
-    except urllib.error.HTTPError as error:
-        told(row, label, f"{error.code} after {time.perf_counter() - start:.1f} s: {error.read()}")
-        return None
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        told(row, label, f"{error} after {time.perf_counter() - start:.1f} s")
-        return None
-    told(row, f"{label}, s", time.perf_counter() - start)
-    row[f"{label}, MB"] = len(answer) / 1e6
-    return answer
+class Asking:
+    """An app asked one thing after the other, each within `limit` s, all until `until`."""
+
+    def __init__(self, running: App, row: Row, limit: float, until: float) -> None:
+        self.running, self.row, self.limit, self.until = running, row, limit, until
+
+    @property
+    def left(self) -> float:
+        return self.until - time.perf_counter()
+
+    def timed(self, label: str, path: str, body: Any = None) -> bytes | None:
+        """The answer, or None where it was a refusal; one that does not come ends the asking."""
+        limit = min(self.limit, self.left)
+        if limit < 1:
+            raise NotAnsweringError(f"no time was left for: {label}")
+        start = time.perf_counter()
+        try:
+            answer = self.running.ask(path, body, limit)
+        except urllib.error.HTTPError as error:
+            took = time.perf_counter() - start
+            told(self.row, label, f"{error.code} after {took:.1f} s: {error.read().decode()}")
+            return None
+        except (urllib.error.URLError, OSError) as error:
+            took = time.perf_counter() - start
+            told(self.row, label, f"{error} after {took:.1f} s")
+            self.running.check()
+            raise NotAnsweringError(f"{label}:\n{self.running.threads()}") from error
+        told(self.row, f"{label}, s", time.perf_counter() - start)
+        self.row[f"{label}, MB"] = len(answer) / 1e6
+        return answer
 
 
-def app(shape: str, tokens: int) -> Row:
-    row: Row = {}
+def app(shape: str, tokens: int, limit: float, until: float, row: Row) -> None:
     if importlib.util.find_spec("uvicorn") is None:
         told(row, "the app", "uvicorn is not installed here, so it was not started")
-        return row
-    with tempfile.TemporaryDirectory() as folder:
+        return
+    with tempfile.TemporaryDirectory(dir=in_memory()) as folder:
         model = Path(folder) / f"decoder-{shape}"
         start = time.perf_counter()
         saved(str(model), **SHAPES[shape])
         told(row, "made and saved, s", time.perf_counter() - start)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        notes, watch = Path(folder) / "threads.txt", Watch()
+        watch = Watch()
         start = time.perf_counter()
-        running = App(str(model), notes)
+        running = App(str(model), Path(folder) / "threads.txt")
         try:
             running.ready()
             told(row, "app started and model open, s", time.perf_counter() - start)
-            asked(running, model.name, tokens, row)
+            asked(Asking(running, row, limit, until), model.name, tokens)
             told(row, "host memory of the app, GB", running.memory)
+        except NotAnsweringError as error:
+            told(row, "the asking ended", f"{error}\n{running.threads()}")
         finally:
-            running.process.terminate()
-            running.process.wait(20)
+            running.end()
             told(row, "GPU memory, GB", watch.end())
-            print(where(notes), flush=True)
-    return row
+            print(running.where(), flush=True)
+
+
+def in_memory() -> str | None:
+    """Where files need no disk, if there is room for those of the largest shape."""
+    place = Path("/dev/shm")
+    return str(place) if place.is_dir() and shutil.disk_usage(place).free > 2e10 else None
 
 
 def read_header(answer: bytes) -> Any:
@@ -277,75 +262,54 @@ def read_header(answer: bytes) -> Any:
     return json.loads(answer[8 : 8 + length])
 
 
-def asked(running: App, model: str, tokens: int, row: Row) -> None:
-    text = long_text(hs.load(), tokens)
+def asked(of: Asking, model: str, tokens: int) -> None:
+    """What people ask first comes first; the last is as much work as the rest: if there is time."""
+    row, text = of.row, long_text(hs.load(device="cpu"), tokens)
     request = {"model": model, "text": text, "text_pair": None, "off": [], "layer": None}
-    timed(row, "tokens counted", lambda: running.ask("/api/tokens", request))
-    timed(row, "a short text read", lambda: running.ask("/api/read", request | {"text": text[:99]}))
-    answer = timed(
-        row, "long text read, every panel filled", lambda: running.ask("/api/read", request)
-    )
-    if answer is not None:
-        header = read_header(answer)
-        part, state, name = header["parts"][0], header["state"], header["id"]
-        told(row, "tokens", len(part["query"]["text"]))
-        told(row, "columns of the head map", len(header["table"]["columns"]))
-        told(row, "heads labelled", len(part["labels"]))
-        at = f"/api/reading/{name}"
-        kind, layer, head = state["kind"], state["layer"], state["head"]
-        timed(
-            row, "a head's facts and why", lambda: running.ask(f"{at}/head/{kind}/{layer}/{head}")
-        )
-        other = f"{at}/layer/{kind}/{part['layers'][-1]}?head=1"
-        timed(row, "another layer, the head looked at", lambda: running.ask(other))
-        chosen = {"id": name, "off": []}
-        timed(row, "predictions", lambda: running.ask("/api/predict", chosen))
-        off = {"id": name, "off": [[kind, layer, head]]}
-        timed(row, "predictions with a head off", lambda: running.ask("/api/predict", off))
-        timed(row, "heads ranked", lambda: running.ask("/api/importance", chosen))
-        target = {"id": name, "target": None}
-        timed(row, "prediction taken apart", lambda: running.ask("/api/attribute", target))
-        norm = target | {"by": "norm"}
-        timed(row, "attention weighted by norms", lambda: running.ask("/api/weigh", norm))
-        again = request | {"off": [[kind, layer, head]]}
-        timed(row, "long text read with a head off", lambda: running.ask("/api/read", again))
-        told(row, "host memory of the app before one is called off, GB", running.memory)
-    called_off(running, request, row)
+    of.timed("tokens counted", "/api/tokens", request)
+    of.timed("a short text read", "/api/read", request | {"text": text[:99]})
+    start = time.perf_counter()
+    answer = of.timed("long text read, every panel filled", "/api/read", request)
+    took = time.perf_counter() - start
+    if answer is None:
+        return
+    header = read_header(answer)
+    part, state, name = header["parts"][0], header["state"], header["id"]
+    told(row, "tokens", len(part["query"]["text"]))
+    told(row, "columns of the head map", len(header["table"]["columns"]))
+    told(row, "heads labelled", len(part["labels"]))
+    at, kind, layer, head = f"/api/reading/{name}", state["kind"], state["layer"], state["head"]
+    off = [[kind, layer, head]]
+    of.timed("a head's facts and why", f"{at}/head/{kind}/{layer}/{head}")
+    other = f"{at}/layer/{kind}/{part['layers'][-1]}?head=1"
+    of.timed("another layer, the head looked at", other)
+    of.timed("predictions", "/api/predict", {"id": name, "off": []})
+    of.timed("predictions with a head off", "/api/predict", {"id": name, "off": off})
+    called_off(of, request)
+    of.timed("prediction taken apart", "/api/attribute", {"id": name, "target": None})
+    norm = {"id": name, "target": None, "by": "norm"}
+    of.timed("attention weighted by norms", "/api/weigh", norm)
+    of.timed("heads ranked", "/api/importance", {"id": name, "off": []})
+    quarter = request | {"off": off, "text": text[: len(text) // 4]}
+    of.timed("a quarter of the text read with a head off", "/api/read", quarter)
+    told(row, "host memory of the app with one long text, GB", of.running.memory)
+    if of.left > 1.2 * took:
+        of.timed("long text read with a head off", "/api/read", request | {"off": off})
 
 
-def called_off(running: App, request: Any, row: Row) -> None:
+def called_off(of: Asking, request: Any) -> None:
     """A second reading of the same text, taken back while it is measured."""
     ticket, ended = "ticket-of-the-benchmark", Row()
     body = request | {"ticket": ticket}
-
-    def read() -> None:
-        timed(ended, "reading called off", lambda: running.ask("/api/read", body))
-
-    reader = threading.Thread(target=read)
+    second = Asking(of.running, ended, of.limit, of.until)
+    reader = threading.Thread(target=second.timed, args=("reading called off", "/api/read", body))
     reader.start()
-    time.sleep(0.3)
-    while json.loads(running.ask(f"/api/queue/{ticket}"))["before"] is None and reader.is_alive():
-        time.sleep(0.05)
-    time.sleep(2.0 if torch.cuda.is_available() else 0.2)
+    time.sleep(2.5 if torch.cuda.is_available() else 0.5)
     start = time.perf_counter()
-    running.ask("/api/cancel", {"ticket": ticket})
-    reader.join(LIMIT)
-    told(row, "called off: until it had ended, s", time.perf_counter() - start)
-    told(row, "called off: the answer", list(ended.items()))
-
-
-def where(notes: Path) -> str:
-    """The lines of headscope that threads were seen at most often."""
-    seen: dict[str, int] = {}
-    for thread in notes.read_text().split("Thread 0x"):
-        lines = [line.strip() for line in thread.splitlines() if "/headscope/" in line]
-        if lines and "_start" not in lines[-1]:
-            at = " < ".join(
-                line.split("/headscope/")[1].replace('", line', "") for line in lines[:3]
-            )
-            seen[at] = seen.get(at, 0) + 1
-    most = sorted(seen.items(), key=lambda item: -item[1])[:12]
-    return "\n".join(f"  {count * 3:>4} s near {at}" for at, count in most)
+    told(of.row, "called off", json.loads(of.running.ask("/api/cancel", {"ticket": ticket})))
+    reader.join(of.limit)
+    told(of.row, "called off: until it had ended, s", time.perf_counter() - start)
+    told(of.row, "called off: the answer", list(ended.items()))
 
 
 def main() -> None:
@@ -354,18 +318,24 @@ def main() -> None:
     options.add_argument("--profile", action="store_true")
     options.add_argument("--only", nargs="+", default=["numbers", "1B", "7B"])
     options.add_argument("--tokens", type=int)
+    options.add_argument("--limit", type=float, default=90, help="seconds for one answer")
+    options.add_argument("--seconds", type=float, default=600, help="for all of it")
     options.add_argument("--out", type=Path)
     given = options.parse_args()
-    rows: dict[str, Row] = {}
-    for name in given.only:
+    Told.out = given.out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Stopped."))  # what is known is still told
+    began = time.perf_counter()
+    for place, name in enumerate(given.only):
         print(name, flush=True)
+        row = Told.rows.setdefault(name, {})
+        left = given.seconds - (time.perf_counter() - began)
+        to_come = sum(WORK.get(one, 1) for one in given.only[place:])
+        until = time.perf_counter() + left * WORK.get(name, 1) / to_come
         if name == "numbers":
-            rows[name] = numbers(given.small, given.profile)
+            numbers(given.small, given.profile, row)
         else:
             tokens = given.tokens or (3_000 if given.small else 32_000)
-            rows[name] = app("small" if given.small else name, tokens)
-        if given.out is not None:
-            given.out.write_text(json.dumps(rows, indent=1) + "\n")
+            app("small" if given.small else name, tokens, given.limit, until, row)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def test_of_two_stacks_the_encoder_has_no_part_along_the_decoders_logit() -> Non
 
 def test_a_weighting_of_a_long_text_is_that_of_its_whole_maps(tiny_llama, monkeypatch) -> None:
     whole = hs.circuits.with_weightings(tiny_llama, TEXT).part().weightings
-    monkeypatch.setattr(weightings, "AT_ONCE", 400)  # two queries at a time
+    monkeypatch.setitem(weightings.AT_ONCE, "cpu", 400)  # two queries at a time
     found = hs.circuits.with_weightings(tiny_llama, TEXT).part().weightings
     for name in ("norm", "logit"):
         assert found[name].most == pytest.approx(whole[name].most, rel=1e-5)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 By = Literal["norm", "logit"]
 BOTH: tuple[By, ...] = ("norm", "logit")
 Factors = dict[tuple[Kind, int], NDArray[np.float32]]  # h s
-AT_ONCE = 2**26  # bytes of weights
+AT_ONCE = {"cpu": 2**26, "cuda": 2**30}  # bytes of weights; a GPU wants few large steps
 
 
 def with_weightings(
@@ -170,10 +170,11 @@ def _towards(
 @torch.no_grad()
 def _largest(call: Call, factor: Tensor) -> float:
     """Some queries at a time, where the model makes their weights by themselves."""
-    if call.q is None or call.map_bytes <= AT_ONCE:
+    at_once = AT_ONCE.get(factor.device.type, AT_ONCE["cpu"])
+    if call.q is None or call.map_bytes <= at_once:
         return float((call.weights[0].float() * factor[:, None]).max())
     queries = torch.arange(call.q.shape[2], device=call.q.device)
-    step = max(1, AT_ONCE * len(queries) // call.map_bytes)
+    step = max(1, at_once * len(queries) // call.map_bytes)
     most = 0.0
     for some in queries.split(step):
         weights = call.weights_of(some)

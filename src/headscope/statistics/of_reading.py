@@ -18,6 +18,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.measures import every
 from headscope.reading import LayerAttention, Part
+from headscope.reading.memory import available_on
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
@@ -94,7 +95,7 @@ def _device(part: Part, heads: int | None = None) -> torch.device:
     """A GPU that this process works on, where a reading is large enough to be sent there."""
     size = (heads or len(part.layers) * part.heads) * len(part.query) * len(part.key)
     used = size >= LARGE and torch.cuda.is_available() and torch.cuda.is_initialized()
-    return torch.device("cuda" if used and torch.cuda.mem_get_info()[0] >= FREE else "cpu")
+    return torch.device("cuda" if used and available_on() >= FREE else "cpu")
 
 
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headscope.reading import LayerAttention
 from headscope.reading.collecting import interrupting
+from headscope.reading.memory import available_on
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.named import tell
 from headscope.statistics.kernels.blocks import Reduced, fill_rows
@@ -73,7 +74,7 @@ def _at_once(layers: Sequence[LayerAttention], device: torch.device) -> Iterator
     if device.type == "cpu":
         yield range(len(layers))
         return
-    room = torch.cuda.mem_get_info(device)[0] // 4
+    room = available_on(device) // 4
     start, taken = 0, 0
     for at, layer in enumerate(layers):
         if at > start and taken + layer.nbytes > room:
