@@ -17,6 +17,7 @@ import argparse
 import gc
 import importlib.util
 import json
+import logging
 import tempfile
 import time
 from collections.abc import Callable
@@ -74,6 +75,7 @@ def ways(shape: str, disk: Path) -> dict[str, Callable[[], dict[str, Any]]]:
         need("bitsandbytes")
         from transformers import BitsAndBytesConfig
 
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # a line for every product
         return quantised(BitsAndBytesConfig(load_in_8bit=True))
 
     def four() -> dict[str, Any]:
