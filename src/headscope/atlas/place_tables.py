@@ -161,9 +161,9 @@ def documents(
     if spelled is None:
         return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
     texts: dict[tuple[Kind, int], Any] = {}
+    numbers: Any = shown["document"].to_numpy()
     for kind, of_kind in places.items():
-        rows: Any = shown
-        for number in sorted(set(rows[rows["kind"] == kind]["document"].tolist())):
+        for number in np.unique(numbers[shown["kind"] == kind]).tolist():
             texts["decoder" if kind == "cross" else kind, number] = of_kind.texts[number]
             if kind == "cross":
                 texts["encoder", number] = of_kind.key_texts[number]
@@ -172,9 +172,12 @@ def documents(
         known = words.get(kind, {}).get(number)
         return [] if known is None else known.speech_of_tokens
 
+    order = sorted(texts.items())
+    tokens = spelled(np.concatenate([np.zeros(0, np.int32), *(text.ids for _, text in order)]))
+    ends = np.cumsum([len(text.ids) for _, text in order]).tolist()
     rows = [
-        (kind, number, spelled(text.ids), text.ids, text.segments, text.classes, text.continues,
-         speech(kind, number))
-        for (kind, number), text in sorted(texts.items())
+        (kind, number, tokens[end - len(text.ids) : end], text.ids, text.segments, text.classes,
+         text.continues, speech(kind, number))
+        for ((kind, number), text), end in zip(order, ends, strict=True)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)

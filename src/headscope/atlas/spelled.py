@@ -14,12 +14,17 @@ class Spelled:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._labels: dict[int, str] = {}
+        self._labels = np.zeros(0, dtype=object)
+        self._met = np.zeros(0, dtype=bool)
 
     def __call__(self, ids: Any) -> list[str]:
-        numbers: list[int] = np.asarray(ids, dtype=np.int64).tolist()
-        new = np.array([n for n in set(numbers) if n not in self._labels], dtype=np.int64)
+        numbers = np.asarray(ids, dtype=np.int64)
+        missing = int(numbers.max(initial=-1)) + 1 - len(self._met)
+        if missing > 0:
+            self._met = np.pad(self._met, (0, missing))
+            self._labels = np.append(self._labels, np.zeros(missing, dtype=object))
+        new = np.unique(numbers[~self._met[numbers]])
         if len(new):
-            labels = vocabulary_of(self._tokenizer, new).labels(new)
-            self._labels.update(zip(new.tolist(), labels, strict=True))
-        return [self._labels[n] for n in numbers]
+            self._labels[new] = vocabulary_of(self._tokenizer, new).labels(new)
+            self._met[new] = True
+        return self._labels[numbers].tolist()

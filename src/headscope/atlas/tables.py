@@ -21,7 +21,7 @@ from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
-from headscope.runs import model_fingerprint
+from headscope.runs import model_fingerprint, uncollected
 from headscope.statistics.distances.clusters import group, scale
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.table import Survey, from_tally
@@ -44,9 +44,8 @@ def atlas_of(
     corpus: Any = None,
 ) -> Atlas:
     """The atlas of a pass; without text no token of the corpus is in it."""
-    with ThreadPoolExecutor(
-        1
-    ) as side:  # a copy and a checksum of all weights, which need no Python
+    # beside it a copy and a checksum of all weights, which need no Python
+    with uncollected(), ThreadPoolExecutor(1) as side:
         weights = side.submit(model_fingerprint, scope.model)
         tables, survey = _tables(scope, tally, about, text, corpus)
         description = _description(survey, tally, about, settings, text)

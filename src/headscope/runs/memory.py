@@ -9,10 +9,12 @@ steps goes back to the system.
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import mmap
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -42,3 +44,16 @@ def _trim() -> Callable[[int], int] | None:
         return ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError):  # musl has none
         return None
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python looks for no garbage meanwhile: where thousands of lists are made and kept, it would
+    go through everything it holds, again and again, and find none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

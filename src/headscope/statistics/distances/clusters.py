@@ -137,15 +137,19 @@ def _majorise(distances: Array, start: Array) -> tuple[Array, float]:
     """Steps that never raise the stress Σ (d − ‖x − y‖)², until they no longer lower it."""
     x, before, stress = start, np.inf, np.inf
     n = len(x)
+    apart, other = np.empty((n, n)), np.empty((n, n))  # used again by every step
     for _ in range(STEPS):
         # side by side, not as an axis of two: a sum over two numbers costs more than they do
-        apart = np.sqrt(sum(np.square(side[:, None] - side) for side in x.T))
-        lacking = (distances - apart).ravel()
+        for side, squared in zip(x.T, (apart, other), strict=True):
+            np.square(np.subtract(side[:, None], side, out=squared), out=squared)
+        np.sqrt(np.add(apart, other, out=apart), out=apart)
+        lacking = np.subtract(distances, apart, out=other).ravel()
         stress = float(lacking @ lacking / 2)
         if before - stress < 1e-10 * max(stress, 1e-300):
             break
         before = stress
-        ratio = np.divide(distances, apart, out=np.zeros_like(apart), where=apart > 1e-12)
+        apart[apart <= 1e-12] = np.inf  # heads at one place do not pull at each other
+        ratio = np.divide(distances, apart, out=apart)
         x = (ratio.sum(axis=1)[:, None] * x - ratio @ x) / n
     return x, min(stress, before)
 

@@ -81,24 +81,36 @@ class CountTable:
 
     def merge(self, other: CountTable) -> None:
         """Take in another one: both are sorted, so the places of its codes are looked up."""
+        if not len(self.codes) or not len(other.codes):
+            taken = self if len(self.codes) else other
+            for name in _COLUMNS:
+                setattr(self, name, getattr(taken, name))
+        elif np.array_equal(self.codes, other.codes):  # as of tokens that every portion holds
+            for name in _SUMS:
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+        else:
+            self._merge_sorted(other)
+
+    def _merge_sorted(self, other: CountTable) -> None:
         at = np.searchsorted(self.codes, other.codes)
-        there = np.append(self.codes, -1)[at] == other.codes
-        met, fresh = at[there], np.flatnonzero(~there)
-        places = at[fresh] + np.arange(len(fresh))
-        old = np.ones(len(self.codes) + len(fresh), dtype=bool)
-        old[places] = False
-        for name in _COLUMNS:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            joined = np.empty(len(old), dtype=np.int64)
-            if name != "codes":
-                mine = mine.copy()
-                mine[met] += theirs[there]
-            joined[old], joined[places] = mine, theirs[fresh]
+        fresh = self.codes[np.minimum(at, len(self.codes) - 1)] != other.codes
+        upto = np.cumsum(fresh)
+        theirs = at + upto - fresh
+        before = np.bincount(at[fresh], minlength=len(self.codes) + 1)[:-1]
+        mine = np.arange(len(self.codes)) + np.cumsum(before)
+        codes = np.empty(len(self.codes) + int(upto[-1]), dtype=np.int64)
+        codes[mine], codes[theirs] = self.codes, other.codes
+        for name in _SUMS:
+            joined = np.zeros(len(codes), dtype=np.int64)
+            joined[mine] = getattr(self, name)
+            joined[theirs] += getattr(other, name)
             setattr(self, name, joined)
+        self.codes = codes
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        self.codes, self.count = self.codes[kept], self.count[kept]
-        self.weight, self.square = self.weight[kept], self.square[kept]
+        at = np.flatnonzero(kept)  # looked for once, not for each column
+        self.codes, self.count = self.codes[at], self.count[at]
+        self.weight, self.square = self.weight[at], self.square[at]
 
     def arrays(self, prefix: str) -> dict[str, Array]:
         return {f"{prefix}.{name}": getattr(self, name) for name in _COLUMNS}
@@ -108,7 +120,8 @@ class CountTable:
             setattr(self, name, arrays[f"{prefix}.{name}"].astype(np.int64))
 
 
-_COLUMNS = ("codes", "count", "weight", "square")
+_SUMS = ("count", "weight", "square")
+_COLUMNS = ("codes", *_SUMS)
 
 
 class Counts:
@@ -175,12 +188,12 @@ class Counts:
 
     def prune(self) -> None:
         """Keep each head's most frequent pairs; remember how many of one may have gone."""
-        head = self.pairs.codes // self.vocabulary**2
-        starts = np.searchsorted(head, np.arange(self.heads + 1))  # codes are in order of heads
+        first = np.arange(self.heads + 1) * self.vocabulary**2  # codes are in order of heads
+        starts = np.searchsorted(self.pairs.codes, first)
         crowded = np.flatnonzero(np.diff(starts) > self.most_pairs)
         if not len(crowded):
             return
-        kept = np.ones(len(head), dtype=bool)
+        kept = np.ones(len(self.pairs.codes), dtype=bool)
         most = np.zeros(self.heads, dtype=np.int64)
         for at in crowded:
             of_head = slice(starts[at], starts[at + 1])
@@ -227,8 +240,10 @@ _TABLES = ("queries", "keys", "pairs", "chance", "together")
 
 def _most_frequent(count: Ints, most: int) -> NDArray[np.bool_]:
     """Which are the `most` largest counts, fewer than all; of equal ones the first."""
-    # most counts are alike, which makes a partition slower than sorting
-    least = np.sort(count)[len(count) - most]
+    met = np.bincount(np.minimum(count, len(count)))  # most counts are small and alike
+    least = len(met) - 1 - int(np.searchsorted(np.cumsum(met[::-1]), most))
+    if least == len(count):  # one of those that were not told apart
+        least = np.sort(count)[len(count) - most]
     kept = count > least
     level = np.flatnonzero(count == least)
     kept[level[: most - int(kept.sum())]] = True
