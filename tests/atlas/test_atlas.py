@@ -244,6 +244,23 @@ def test_atlases_are_compared_at_the_command_line_and_one_of_one_text_has_no_err
     assert "compared on a corpus" in capfd.readouterr().err
 
 
+def test_an_atlas_is_compared_at_the_command_line_whatever_its_file_or_folder_is_called(
+    atlas, tmp_path, capfd
+):
+    file, folder, table = tmp_path / "kept", tmp_path / "unpacked.d", str(tmp_path / "change.csv")
+    atlas.save(tmp_path / "kept.atlas")
+    (tmp_path / "kept.atlas").rename(file)
+    with zipfile.ZipFile(file) as packed:
+        packed.extractall(folder)
+    assert run(["compare", str(folder), str(file), "-o", table]) == 0
+    assert "8 heads matched by likeness, 0 of them" in capfd.readouterr().out
+    assert run(["compare", str(folder), "a-model", "-o", table]) == 2
+    assert "There is no atlas a-model" in capfd.readouterr().err
+    (tmp_path / "model").mkdir()
+    assert run(["compare", str(tmp_path / "model"), str(tmp_path / "model"), "-o", table]) == 2
+    assert "compared on a corpus" in capfd.readouterr().err
+
+
 def test_a_model_of_sounds_is_refused_in_a_sentence():
     with pytest.raises(BadInput, match="reads pictures or sounds, not a corpus of text"):
         hs.atlas(hs.load(tiny_model("Wav2Vec2ForCTC"), tiny_tokenizer(), name="ears"), ["a cat"])

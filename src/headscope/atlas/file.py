@@ -61,7 +61,7 @@ class Store:
         if not self.path.is_dir() and not zipfile.is_zipfile(self.path):
             raise BadInput(f"{path} is no atlas: it is neither a zip nor a folder of tables.")
         self.description = self._described()
-        self.names = [name for name in TABLES if self._has(f"{name}.parquet")]
+        self.names = [name for name in TABLES if _has(self.path, f"{name}.parquet")]
         missing = [name for name in REQUIRED if name not in self.names]
         if missing:
             raise BadInput(f"{path} is no atlas: it has no {missing[0]}.parquet.")
@@ -96,17 +96,26 @@ class Store:
             raise BadInput(f"{self.path} was made by a newer headscope; upgrade to open it.")
         return found
 
-    def _has(self, member: str) -> bool:
-        if self.path.is_dir():
-            return (self.path / member).is_file()
-        with zipfile.ZipFile(self.path) as file:
-            return member in file.namelist()
-
     def _bytes(self, member: str) -> bytes:
         if self.path.is_dir():
             return (self.path / member).read_bytes()
         with zipfile.ZipFile(self.path) as file:
             return file.read(member)
+
+
+def is_atlas(path: str | Path) -> bool:
+    """Whether a file or folder of any name describes itself as one."""
+    try:
+        return _has(Path(path), DESCRIPTION)
+    except (OSError, ValueError, zipfile.BadZipFile):  # nothing there, or no zip
+        return False
+
+
+def _has(path: Path, member: str) -> bool:
+    if path.is_dir():
+        return (path / member).is_file()
+    with zipfile.ZipFile(path) as file:
+        return member in file.namelist()
 
 
 def _member(file: zipfile.ZipFile, name: str, data: bytes, compression: int) -> None:

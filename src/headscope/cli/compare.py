@@ -58,7 +58,7 @@ def compare(
     check_figure(map_file)
     check_numbers(limit=limit, max_tokens=max_tokens)
     if corpus is None:
-        if not all(name.endswith((".atlas", ".zip")) for name in (model_a, model_b)):
+        if not any(_atlas(name) for name in (model_a, model_b)):
             raise BadInput("Two models are compared on a corpus; give one as the third argument.")
         _two_atlases(model_a, model_b, output, map_file)
         return
@@ -79,6 +79,13 @@ def compare(
         )
     for path in found.files(output) if output.suffix == ".csv" else [output]:
         say_written(path)
+
+
+def _atlas(name: str) -> bool:
+    """A file or folder of any name that is one, or what was meant as one."""
+    from headscope.atlas.file import is_atlas
+
+    return name.endswith((".atlas", ".zip")) or is_atlas(name)
 
 
 def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -> None:
