@@ -1,13 +1,16 @@
 """Run the kernel of whole rows under TRITON_INTERPRET=1 and compare it with the block kernel and,
-for rank correlations, with scipy; see test_row_tiles."""
+for rank correlations, with scipy, for evenness with numpy in double precision; see
+test_row_tiles."""
 
 from __future__ import annotations
 
 import sys
 
+import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from headscope.capture import Call
 from headscope.patterns.known import patterns
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.rank_correlation import LEAST, RankPattern
@@ -24,11 +27,15 @@ CASES = [
     (Case("grouped, half precision", 1, 2, 1, 29, 16), torch.float16),
     (Case("short, padded", 2, 1, 1, 21, 16, lengths=(9, 21)), torch.float32),
     (Case("causal, padded", 2, 1, 1, 17, 16, causal=True, lengths=(17, 5)), torch.float32),
+    (Case("three keys in one part", 2, 2, 1, 3, 16, lengths=(3, 2)), torch.bfloat16),
+    (Case("a text of one part", 2, 2, 1, 14, 16, lengths=(14, 11)), torch.float32),
 ]
+ONE_PART = {3: (0, 1), 14: (1,), 512: (0,)}  # keys: the texts that have a single part
 EDGES = [  # of what the kernel takes on a GPU; they take the interpreter a minute
     (Case("the fewest keys, one token", 2, 1, 1, 65, 16, lengths=(65, 1)), torch.float32),
-    (Case("the most keys", 1, 1, 1, 128, 16), torch.float32),
+    (Case("the most keys tried on a GPU", 1, 1, 1, 128, 16), torch.float32),
 ]
+MOST = [(Case("the most keys", 2, 1, 1, 512, 16, lengths=(512, 300)), torch.bfloat16)]
 
 
 def likeness(grid: Grid, queries: slice) -> torch.Tensor:
@@ -71,10 +78,46 @@ def correlations_are_scipys(plan: Plan, values: torch.Tensor, kept: torch.Tensor
     return compared
 
 
+def evenness_is_numpys(call: Call, grid: Grid, found: torch.Tensor) -> None:
+    """m H / ln |S|, its mean and its variance over deals (the delta method), row by row."""
+    weights = whole_map(call, grid)
+    for text, head, query in np.ndindex(*weights.shape[:3]):
+        if not grid.query.valid[text, query]:
+            continue
+        seen = grid.key.valid[text].numpy()
+        w = weights[text, head, query][seen]
+        own = (grid.key.segments[text] == grid.query.segments[text, query]).numpy()[seen]
+        n, size = len(w), int(own.sum())
+        expected = np.zeros(3)
+        if size < n:  # else there is no choice
+            norm, mass, share = np.log(max(size, 2)), w[own].sum(), size / n
+            within = w[own] / mass
+            expected[0] = -mass * (within * np.log(within)).sum() / norm
+            surprise = -w * np.log(w)
+            mean, dealt = share * w.sum(), n * share * (1 - share) / (n - 1)
+            n_var = [((x - x.mean()) ** 2).sum() for x in (w, surprise + (1 + np.log(mean)) * w)]
+            curve = dealt * n_var[0] / (2 * mean)
+            expected[1] = (share * surprise.sum() + mean * np.log(mean) + curve) / norm
+            expected[2] = dealt * n_var[1] / norm**2
+        np.testing.assert_allclose(found[text, head, query], expected, atol=3e-6)
+
+
+def whole_map(call: Call, grid: Grid) -> np.ndarray:
+    """b h t s in double precision."""
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    q, k = (of.double().numpy() for of in (call.q, call.k))
+    scores = q @ np.repeat(k, q.shape[1] // k.shape[1], 1).swapaxes(2, 3) * call.scaling
+    scores = np.where(grid.key.valid.numpy()[:, None, None], scores, -np.inf)
+    made = np.exp(scores - scores.max(-1, keepdims=True))
+    return made / made.sum(-1, keepdims=True)
+
+
 torch.set_num_threads(1)
 row_tiles.FEWEST_WIDE = 32  # a GPU takes short rows for longer ones
-for case, dtype in EDGES if sys.argv[1:] == ["edges"] else CASES:
+for case, dtype in {"edges": EDGES, "most": MOST}.get("".join(sys.argv[1:]), CASES):
     call, grid, features = make(case, dtype)
+    for text in ONE_PART.get(case.tokens, ()):
+        grid.key.segments[text].clamp_(max=0)
     features = [feature for feature in features if feature.name != "distance_squared"]
     words = torch.arange(case.tokens, dtype=torch.int32)[None].expand(case.batch, -1) // 2
     object.__setattr__(grid.key, "words", words)
@@ -85,7 +128,9 @@ for case, dtype in EDGES if sys.argv[1:] == ["edges"] else CASES:
     assert row_tiles.suits(call, plan)
     every = torch.arange(case.batch * case.tokens, dtype=torch.int32).view(case.batch, -1)
     tile = None if case.tokens == 21 else row_tiles.RowTile(queries=32, warps=4)
-    if case.causal:
+    if case.tokens == 512:  # the interpreter would take minutes for one query at a time
+        row_tiles.tile_for = lambda keys: row_tiles.RowTile(queries=128, warps=4)
+    if case.causal or case.tokens in ONE_PART:
         first_use.compared(call, plan, keeps=True)
     row_tiles.MOST_HELD = 1  # document by document
     reduced, output, kept = row_tiles.from_scores(
@@ -100,6 +145,7 @@ for case, dtype in EDGES if sys.argv[1:] == ["edges"] else CASES:
     for name, of in reduced.wide.items():
         difference = (of - expected.wide[name]).abs() * valid[:, None, :, None]
         assert float(difference.max()) < 3e-6, (case.name, name, float(difference.max()))
+        evenness_is_numpys(call, grid, of)
     apart = float(((output - expected_output).abs() * valid[:, :, None, None]).max())
     assert apart < (1e-5 if dtype == torch.float32 else 5e-3), (case.name, apart)
     assert kept is not None

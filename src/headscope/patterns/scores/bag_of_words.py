@@ -59,7 +59,8 @@ def _rows(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
         return weights.new_zeros(*weights.shape[:3], 3)
     size, choice = (count[:, None].clamp(min=2) for count in (own, seen))
     surprised = surprise(weights, grid)
-    norm = size.log()
+    # a row whose sentence is all there is has no choice either, and is 0 beside any other text
+    norm = size.log().masked_fill((own == seen)[:, None], torch.inf)
     # what a query does not see has no weight, so sums over a whole row are those of what it sees
     mass, total = _of_own(weights, grid, queries)
     own_surprise, total_surprise = _of_own(surprised, grid, queries)

@@ -59,9 +59,12 @@ def compared(call: Call, plan: Plan, keeps: bool = False) -> None:
 
 
 def _wrong(mine: Tensor, plain: Tensor, valid: Tensor) -> Tensor:
-    """Which values of real queries are; padded ones may be anything."""
+    """Which values of real queries are; padded ones may be anything. What is no number, or has no
+    end, in both is the same."""
     mine, plain = (of.masked_fill(~valid, 0.0) for of in (mine, plain))
-    return ~((mine - plain).abs() <= APART * plain.abs().max().clamp_min(1.0))
+    largest = plain.masked_fill(~plain.isfinite(), 0.0).abs().max().clamp_min(1.0)
+    same = (mine == plain) | (mine.isnan() & plain.isnan())
+    return ~(same | ((mine - plain).abs() <= APART * largest))
 
 
 def _judge(name: str, keys: int, wrong: Tensor, loose: bool) -> None:

@@ -67,10 +67,16 @@ def _rank_rows(
 
 @triton.jit
 def _evenness(weights, surprised, own, seen, wide_base, row, real):
-    """m·H/ln|S| of every row with S its own part, and its mean and variance over deals."""
-    size = tl.maximum(tl.sum(own.to(tl.float32), 1), 2.0)
-    choice = tl.maximum(tl.sum(seen.to(tl.float32), 1), 2.0)
-    norm = tl.math.log2(size) * LN2
+    """m·H/ln|S| of every row with S its own part, and its mean and variance over deals.
+
+    All three are 0 where the own part is all there is, as the plain kernel has it.
+    """
+    size = tl.sum(own.to(tl.float32), 1)
+    choice = tl.sum(seen.to(tl.float32), 1)
+    chooses = size < choice
+    size = tl.maximum(size, 2.0)
+    choice = tl.maximum(choice, 2.0)
+    norm = tl.where(chooses, tl.math.log2(size) * LN2, float("inf"))
     mass = tl.sum(tl.where(own, weights, 0.0), 1)
     score = tl.sum(tl.where(own, surprised, 0.0), 1)
     score += mass * tl.math.log2(tl.maximum(mass, 1.0e-30)) * LN2
