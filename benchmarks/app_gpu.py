@@ -289,6 +289,7 @@ def asked(of: Asking, model: str, tokens: int) -> None:
     of.timed("prediction taken apart", "/api/attribute", {"id": name, "target": None})
     norm = {"id": name, "target": None, "by": "norm"}
     of.timed("attention weighted by norms", "/api/weigh", norm)
+    of.timed("a head's facts after that", f"{at}/head/{kind}/{layer}/{int(head == 0)}")
     of.timed("heads ranked", "/api/importance", {"id": name, "off": []})
     quarter = request | {"off": off, "text": text[: len(text) // 4]}
     of.timed("a quarter of the text read with a head off", "/api/read", quarter)

@@ -8,6 +8,7 @@ import torch
 
 import headscope as hs
 from headscope.circuits import weightings
+from headscope.statistics.of_reading import pair_counts, reading_values
 from headscope.views import discover
 from tests.views.decoding import Container
 
@@ -109,3 +110,12 @@ def test_a_weighting_of_a_long_text_is_that_of_its_whole_maps(tiny_llama, monkey
     found = hs.circuits.with_weightings(tiny_llama, TEXT).part().weightings
     for name in ("norm", "logit"):
         assert found[name].most == pytest.approx(whole[name].most, rel=1e-5)
+
+
+def test_what_was_measured_of_a_text_is_not_measured_again_when_it_is_weighted(tiny_llama) -> None:
+    reading = tiny_llama.read(TEXT)
+    measured = reading_values(reading.part())
+    found = weightings.weigh(tiny_llama, reading, TEXT, by="norm")
+    assert "norm" in found.part().weightings
+    assert reading_values(found.part()) is measured
+    assert pair_counts(found.part()) is pair_counts(reading.part())

@@ -30,6 +30,7 @@ from headscope.interrupts import stopped_safely
 from headscope.reading.predict import last_word_alone
 from headscope.reading.weighting import Weighting
 from headscope.reading.weights.layer import LayerAttention
+from headscope.statistics.of_reading import share_values
 
 if TYPE_CHECKING:
     from headscope.circuits.logits.target import Target
@@ -118,6 +119,7 @@ def weigh(
             raise BadInput("The text is read as other tokens than the reading's; read it again.")
         made = Weighting(title, most or 1.0, own)
         parts[kind] = dataclasses.replace(part, weightings={**part.weightings, by: made})
+        share_values(part, parts[kind])
     return dataclasses.replace(reading, parts=parts)
 
 

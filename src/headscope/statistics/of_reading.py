@@ -55,6 +55,13 @@ def reading_values(part: Part) -> Values:
     return _known[part]
 
 
+def share_values(measured: Part, other: Part) -> None:
+    """What is known of a part holds for another of the same attention, which need not be measured
+    again: of a long text that takes longer than reading it."""
+    if measured in _known:
+        _known[other], _counted[other] = _known[measured], pair_counts(measured)
+
+
 def _of_tests(name: str) -> bool:
     return name.endswith(":variance")
 
