@@ -14,7 +14,7 @@ import headscope as hs
 from headscope.atlas.compare import _likeness
 from headscope.cli import run
 from headscope.errors import BadInput
-from headscope.statistics.survey import engines
+from headscope.statistics.survey import engines, one_pass
 from headscope.statistics.survey import run as survey_run
 from headscope.statistics.survey.tally import Tally
 from tests.tiny import tiny_model, tiny_tokenizer
@@ -146,6 +146,28 @@ def test_portions_in_any_order_give_the_same_bytes(tiny_bert, corpus, tmp_path, 
     monkeypatch.setattr(survey_run, "Local", partial(engines.Local, is_ahead=True))
     hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
     assert same_bytes(whole, spread)
+
+
+def test_portions_added_up_beside_a_gpu_give_the_same_bytes_also_when_stopped(
+    tiny_bert, corpus, tmp_path, monkeypatch
+):
+    """Several portions a shard and several shards, taken as from a GPU."""
+    monkeypatch.setattr("headscope.corpus.text.sharding.DOCUMENTS", 6)
+    plain, beside = tmp_path / "plain.atlas", tmp_path / "beside.atlas"
+    hs.atlas(tiny_bert, corpus, output=plain, chunk=4, progress=False)
+    monkeypatch.setattr(one_pass, "adds_beside", lambda *_: True)
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(hs.Stopped) as stopped:
+        hs.atlas(tiny_bert, corpus, output=beside, chunk=4, progress=stop)
+    assert 0 < stopped.value.partial.description["segments"] < len(corpus)
+    hs.atlas(tiny_bert, corpus, output=beside, chunk=4, progress=False)
+    assert same_bytes(plain, beside)
 
 
 def test_with_one_text_a_batch_portions_of_any_size_give_the_same_bytes(

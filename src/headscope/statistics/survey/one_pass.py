@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.shards import Shard
@@ -38,10 +39,15 @@ class Pass:
         self.segments = self.portions = 0
         self._shard, self._of_shard = 0, 0  # portions taken of the shard that was read last
         self._elsewhere: dict[int, Tally] = {}  # sums of later shards, not taken yet
+        self._side = ThreadPoolExecutor(1) if adds_beside(source, settings) else None
+        self._sum: Future[Tally] | None = None  # of all that was counted, as it is made there
 
     @property
     def tally(self) -> Tally:
         """All that was counted."""
+        return self._added() if self._sum is None else self._sum.result()
+
+    def _added(self) -> Tally:
         counted = new_tally(self._settings)
         counted.merge(self._whole)
         counted.merge(self._open)
@@ -163,6 +169,8 @@ class Pass:
             self._go_on_to(done.shard)
             self._open.merge(done.tally)
             self._count(done.segments, [done.digest])
+            if self._side is not None:
+                self._sum = self._side.submit(self._added)
 
     def _take_sums(self, shard: Shard, sums: ShardSums) -> None:
         with self._part.step(self._state):
@@ -171,9 +179,14 @@ class Pass:
             self._count(sums.segments, sums.digests)
 
     def _go_on_to(self, shard: int) -> None:
+        before, self._sum = self._sum, None
+        added = None if before is None else before.result()  # nothing changes while it is made
         if shard == self._shard:
             return
-        self._whole.merge(self._open)
+        if added is None:
+            self._whole.merge(self._open)
+        else:
+            self._whole = added
         self._open = new_tally(self._settings)
         self._shard, self._of_shard = shard, 0
 
@@ -195,3 +208,8 @@ class Pass:
         }
         of_open = {f"{OPEN}{name}": array for name, array in self._open.arrays().items()}
         return State(position, {**self._whole.arrays(), **of_open})
+
+
+def adds_beside(source: Source, settings: Settings) -> bool:
+    """Whether a thread adds up while a GPU reads on: the places of an atlas are much to merge."""
+    return settings.places is not None and source.scope.device.type == "cuda"
