@@ -6,7 +6,10 @@
 BERT-base shape and pairs of 128 tokens as benchmarks/atlas.py, in bfloat16 on a GPU. Standard
 survey and atlas are timed in turn on the clock, then one more atlas is made under torch's
 profiler: every step's calls, its time on the clock in this process (what it waits for included)
-and the time of the GPU's work it asked for, then the GPU's dearest operations. `--small` is for a
+and the time of the GPU's work it asked for; how long the GPU was busy during the pass and during
+the end (whatever ran side by side is counted once); then the GPU's dearest kernels. Some steps are
+parts of others: "made of maps" is all from "heads compared" on that a batch needs after its forward
+pass, "portion taken" has "portions merged" in it. `--small` is for a
 processor: heads of four numbers, so that the model takes little, and batches counted the way a GPU
 counts them; there a step's time is processor time, and work that a GPU would do is in it.
 """
@@ -16,11 +19,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import inspect
 import json
 import statistics as stats
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -28,8 +33,12 @@ import torch
 from benchmarks.survey import bert_base, texts
 
 STEPS: dict[str, tuple[str, str]] = {  # name: where, which function
+    "waiting for text": ("headscope.statistics.survey.feeding.fed:Fed", "_prepared"),
+    "text laid out": ("headscope.statistics.survey.portion", "laid_out"),
+    "batch launched": ("headscope.statistics.survey.portion", "_launch"),
     "statistics measured": ("headscope.statistics.survey.batch_values:Measured", "__init__"),
     "statistics added up": ("headscope.statistics.survey.batch_values:Measured", "add_up"),
+    "made of maps": ("headscope.statistics.survey.portion", "_from_maps"),
     "heads compared": ("headscope.statistics.distances.map_keeper", "divergences"),
     "values counted in bins": ("headscope.statistics.places.gather", "count_values"),
     "strongest places": ("headscope.statistics.places.gather", "_keep_strongest"),
@@ -39,9 +48,11 @@ STEPS: dict[str, tuple[str, str]] = {  # name: where, which function
     "pairs of tokens": ("headscope.statistics.places.on_device:DeviceCounts", "add_pairs"),
     "tokens of one text": ("headscope.statistics.places.on_device:DeviceCounts", "add_together"),
     "portion brought here": ("headscope.statistics.places.places:Places", "settle"),
+    "portion taken": ("headscope.statistics.survey.one_pass:Pass", "_take"),
     "portions merged": ("headscope.statistics.survey.tally:Tally", "merge"),
     "the end": ("headscope.atlas.make", "atlas_of"),
 }
+END = object()  # of a generator
 
 
 class Steps:
@@ -67,6 +78,9 @@ class Steps:
             setattr(holder, attribute, plain)
 
     def _timed(self, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(plain):
+            return lambda *given, **named: self._each(name, plain(*given, **named))
+
         @functools.wraps(plain)
         def timed(*given: Any, **named: Any) -> Any:
             started = self._clock()
@@ -76,6 +90,12 @@ class Steps:
             return found
 
         return timed
+
+    def _each(self, name: str, made: Iterator[Any]) -> Iterator[Any]:
+        """What a generator makes; every item is a call."""
+        following = self._timed(name, lambda: next(made, END))
+        while (item := following()) is not END:
+            yield item
 
 
 def small():
@@ -104,18 +124,40 @@ def profiled(work: Callable[[], Any], on_gpu: bool, clock: Callable[[], float]) 
     }
     found: dict[str, Any] = {"whole, ms": round(1000 * whole, 1), "steps": rows}
     if profile is not None:
-        asked = dict.fromkeys(STEPS, 0.0)
-        for event in profile.events():
-            if event.name in asked and event.device_type == torch.autograd.DeviceType.CPU:
-                asked[event.name] += event.device_time_total / 1000
-        for name, taken in asked.items():
-            rows[name]["GPU, ms"] = round(taken, 1)
-        dear = sorted(profile.key_averages(), key=lambda e: -e.self_device_time_total)
-        found["GPU, ms"] = round(sum(e.self_device_time_total for e in dear) / 1000, 1)
-        found["GPU's dearest, ms"] = {
-            e.key[:90]: round(e.self_device_time_total / 1000, 1) for e in dear[:25]
-        }
+        found |= of_gpu(profile.events(), rows)
     return found
+
+
+def of_gpu(events: Any, rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a GPU did, by step (into `rows`) and altogether."""
+    asked, spans, kernels = dict.fromkeys(STEPS, 0.0), [], Counter[str]()
+    end = float("inf")
+    for event in events:
+        if event.device_type == torch.autograd.DeviceType.CPU:
+            if event.name in asked:
+                asked[event.name] += event.device_time_total / 1000
+            if event.name == "the end":
+                end = min(end, event.time_range.start)
+        elif event.name not in STEPS:  # a step is also shown as a span of the GPU's time
+            spans.append((event.time_range.start, event.time_range.end))
+            kernels[event.name[:90]] += event.time_range.end - event.time_range.start
+    for name, taken in asked.items():
+        rows[name]["GPU, ms"] = round(taken, 1)
+    return {
+        "GPU busy in the pass, ms": busy([(a, min(b, end)) for a, b in spans if a < end]),
+        "GPU busy at the end, ms": busy([(max(a, end), b) for a, b in spans if b > end]),
+        "GPU, all kernels, ms": round(sum(kernels.values()) / 1000, 1),
+        "GPU's dearest, ms": {k: round(v / 1000, 1) for k, v in kernels.most_common(15)},
+    }
+
+
+def busy(spans: list[tuple[float, float]]) -> float:
+    """Milliseconds within any of the spans, which are in microseconds."""
+    taken, until = 0.0, -float("inf")
+    for start, stop in sorted(spans):
+        taken += max(0.0, stop - max(start, until))
+        until = max(until, stop)
+    return round(taken / 1000, 1)
 
 
 def main() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
+
+from torch import Tensor
 
 from headscope.capture import Call, Kind, Sink
 from headscope.capture.active import known_unpadded
@@ -13,6 +15,7 @@ from headscope.capture.call import Answer
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
+from headscope.reading.scope import Run
 from headscope.statistics.distances.kept_scores import KeptScores
 from headscope.statistics.distances.map_keeper import MapKeeper
 from headscope.statistics.features.grid import Grid, grids
@@ -193,8 +196,7 @@ def read_batches(
                 if needs_maps:
                     keeper = MapKeeper(on, recorder, share, settings.seed, room)
                 relay.sink = keeper or recorder
-                with known_unpadded(isinstance(batch, Packed) and batch.full):
-                    run(inputs)
+                _launch(run, inputs, isinstance(batch, Packed) and batch.full)
                 measured = [
                     Measured(chosen, recorder.rows(k), on[k], tally) for k in recorder.kinds
                 ]
@@ -211,6 +213,12 @@ def read_batches(
     if settings.places is not None:
         late.then(beside(scope.device, partial(_settle, tally, settings.places)))
     relay.sink = _nobody  # a door may be remembered for long; what a batch left behind is not
+
+
+def _launch(run: Run, inputs: Mapping[str, Tensor], unpadded: bool) -> None:
+    """Give a forward pass to the device."""
+    with known_unpadded(unpadded):
+        run(inputs)
 
 
 def _settle(tally: Tally, settings: PlaceSettings) -> None:
