@@ -39,7 +39,7 @@ STEPS: dict[str, tuple[str, str]] = {  # name: where, which function
     "statistics measured": ("headscope.statistics.survey.batch_values:Measured", "__init__"),
     "statistics added up": ("headscope.statistics.survey.batch_values:Measured", "add_up"),
     "made of maps": ("headscope.statistics.survey.portion", "_from_maps"),
-    "heads compared": ("headscope.statistics.distances.map_keeper", "divergences"),
+    "heads compared": ("headscope.statistics.distances.map_keeper", "divergence_sums"),
     "values counted in bins": ("headscope.statistics.places.gather", "count_values"),
     "strongest places": ("headscope.statistics.places.gather", "_keep_strongest"),
     "heaviest keys": ("headscope.statistics.places.heaviest:Heaviest", "__call__"),

@@ -45,13 +45,19 @@ class MassPattern(Pattern):
         # drawing `aimed` of `choice` weights without replacement: the variance of their sum is
         # aimed·(choice−aimed)/choice/(choice−1) × their spread about the mean
         factor = torch.where(asked, share * (choice - aimed) / (choice - 1).clamp(min=1), 0.0)
-        in_pool = rows[mass.name].double()
+        in_pool = _once(rows, (mass.name, "exact"), lambda: rows[mass.name].double())
         n = count[:, None]  # 0 / 0 is the nan of an undefined document
         uniform = torch.where(asked, aimed / seen.clamp(min=1), 0.0).sum(1, keepdim=True) / n
         variance = torch.full_like(in_pool[..., 0], torch.nan)
         if squares.name in rows:
-            spread = rows[squares.name].double() - in_pool**2 / choice.clamp(min=1)[:, None]
-            variance = (spread.clamp(0) * factor[:, None]).sum(2) / n**2
+            spread = _once(
+                rows,
+                (squares.name, "spread"),
+                lambda: (
+                    rows[squares.name].double() - in_pool**2 / choice.clamp(min=1)[:, None]
+                ).clamp(0),
+            )
+            variance = (spread * factor[:, None]).sum(2) / n**2
         return Scores(
             score=(rows[self._targets().name].double() * asked[:, None]).sum(2) / n,
             uniform=uniform.expand(in_pool.shape[:2]),
@@ -100,6 +106,13 @@ class MassPattern(Pattern):
     def _pool(self) -> Relation:
         assert self.pool is not None
         return self.pool
+
+
+def _once(rows: Rows, name: tuple[str, str], made: Callable[[], Tensor]) -> Tensor:
+    """What patterns of one pool make of the same rows."""
+    if name not in rows.memo:
+        rows.memo[name] = made()
+    return rows.memo[name]
 
 
 @lru_cache

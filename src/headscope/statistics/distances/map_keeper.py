@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
+from headscope.statistics.device_copies import Fetched, sent
 from headscope.statistics.distances.kept_scores import KeptScores
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.scrambled import scrambled
-from headscope.statistics.kernels.jensen_shannon import divergences
+from headscope.statistics.kernels.jensen_shannon import divergence_sums
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.scores import block_weights, row_weights, rows_of_texts
 
@@ -60,8 +60,9 @@ class MapKeeper:
         self._count += 1
         return self._recorder(call, room)
 
-    def distances(self) -> Iterator[tuple[Kind, Heads, NDArray[np.float64], int]]:
-        """For each kind: its heads, the sums of divergences between them, the rows compared."""
+    def distances(self) -> Iterator[tuple[Kind, Heads, Fetched, int]]:
+        """For each kind: its heads, the sums of divergences between them (float64, on their way
+        here), the rows compared."""
         for kind, kept in self.kept.items():
             if kind == "cross":
                 continue
@@ -72,11 +73,11 @@ class MapKeeper:
                 for (call, _), count in zip(kept, counts, strict=True)
                 for head in range(count)
             )
-            sums, compared = np.zeros((len(heads), len(heads))), 0
+            sums, compared = torch.zeros(len(heads), len(heads), dtype=torch.float64), 0
             for part, lengths in self._maps(kind, kept, grid, len(heads)):
-                sums += divergences(part, lengths)
+                sums = sums.to(part.device) + divergence_sums(part, lengths)
                 compared += part.shape[1]
-            yield kind, heads, sums, compared
+            yield kind, heads, Fetched.of(sums), compared
 
     def _maps(
         self, kind: Kind, kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int
@@ -120,10 +121,9 @@ def _drawn_maps(
 def drawn_rows(grid: Grid, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """Documents and queries of the rows of a batch that are compared."""
     wanted = grid.real_queries
-    queries = np.arange(wanted.shape[1], dtype=np.int64)[None]
     if share < 1:
-        wanted = wanted & (scrambled(grid.documents[:, None], queries, seed) < share)
-    document, query = (torch.from_numpy(at).to(grid.key.ids.device) for at in np.nonzero(wanted))
+        wanted = wanted & (grid.scrambled(seed) < share)
+    document, query = sent(np.stack(np.nonzero(wanted)), grid.key.ids.device)
     return document, query
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
+from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.features.side_arrays import PADDING, side_arrays
 from headscope.text.tokens import TokenClass, Tokens
 
@@ -124,6 +125,13 @@ class Grid:
             return self.key.ids.cpu().numpy()
         assert self.tokens is not None
         return side_arrays(self.tokens, self.key.ids.shape[1])["ids"]
+
+    def scrambled(self, seed: int) -> NDArray[np.float64]:
+        """b t, in main memory: the fixed number of every query's place in the corpus."""
+        if ("scrambled", seed) not in self.memo:
+            queries = np.arange(self.query.ids.shape[1], dtype=np.int64)
+            self.memo["scrambled", seed] = scrambled(self.documents[:, None], queries[None], seed)
+        return self.memo["scrambled", seed]
 
     def known_here(self, lengths: NDArray[Any], ids: NDArray[Any]) -> Grid:
         """Of a grid whose texts begin at the first position: what of them is in main memory."""

@@ -40,6 +40,11 @@ def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
 
     `lengths` are how many keys each row has; what lies beyond is 0 and stays so.
     """
+    return divergence_sums(maps, lengths).cpu().numpy()
+
+
+def divergence_sums(maps: Tensor, lengths: int | Tensor) -> Tensor:
+    """The same in float64 where the maps are, not waited for."""
     if isinstance(lengths, int):
         smooth, length = maps.float() * (1 - SMOOTHING) + SMOOTHING / lengths, lengths
     else:
@@ -49,12 +54,12 @@ def divergences(maps: Tensor, lengths: int | Tensor) -> NDArray[np.float64]:
     smooth = smooth.reshape(len(maps), -1)
     information = _information(smooth)
     if information is not None:
-        return _from_information(information).cpu().numpy()
+        return _from_information(information)
     mass = smooth.sum(1, dtype=torch.float64)
     likeness = _likeness(smooth, length)
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
-    return result.clamp_min(0).cpu().numpy()
+    return result.clamp_min(0)
 
 
 def _information(smooth: Tensor) -> Tensor | None:

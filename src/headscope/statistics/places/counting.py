@@ -11,11 +11,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.statistics.definitions.focus import Focus
+from headscope.statistics.device_copies import sent
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.places.counts import LENGTHS, OFFSETS, POSITIONS, REACH, Counts, whole
+from headscope.statistics.places.counts import (
+    LENGTHS,
+    OFFSETS,
+    POSITIONS,
+    REACH,
+    UNIT,
+    Counts,
+    whole,
+)
 from headscope.statistics.places.device_tables import in_units
 from headscope.statistics.places.settings import STRONGEST
+
+ONE = int(1 / UNIT)
 
 
 def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
@@ -24,7 +35,7 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
     largest, valid = rows["largest"], grid.query.valid
     positions, lengths = _along((torch.ones_like(largest), largest, _focus(rows, grid)), valid)
     real = grid.real_queries
-    chosen = None if real.all() else torch.from_numpy(np.flatnonzero(real)).to(key.device)
+    chosen = None if real.all() else sent(np.flatnonzero(real), key.device)
 
     def of_heads(values: Tensor) -> Tensor:
         """H n: those of tokens alone, from b H t."""
@@ -57,11 +68,16 @@ def _along(every: Sequence[Tensor], valid: Tensor) -> tuple[Tensor, Tensor]:
     lengths = valid.sum(1)
     places = torch.arange(valid.shape[1], device=valid.device)
     tenth = (places[None] * POSITIONS // lengths.clamp_min(1)[:, None]).clamp_max(POSITIONS - 1)
-    inside = torch.nn.functional.one_hot(tenth, POSITIONS).double() * valid[..., None]  # b t 10
-    bucket = torch.nn.functional.one_hot(lengths.clamp_min(1).log2().long(), LENGTHS).double()
+    inside = _one_hot(tenth, POSITIONS) * valid[..., None]  # b t 10
+    bucket = _one_hot(lengths.clamp_min(1).log2().long(), LENGTHS)
     summed = [torch.einsum("bht,btp->bhp", of.double(), inside) for of in every]
     by_length = [torch.einsum("bh,bl->hl", of.sum(2), bucket) for of in summed]
     return in_units(torch.stack([of.sum(0) for of in summed])), in_units(torch.stack(by_length))
+
+
+def _one_hot(places: Tensor, count: int) -> Tensor:
+    """torch's own waits for a GPU to see whether all are below the count."""
+    return (places[..., None] == torch.arange(count, device=places.device)).double()
 
 
 def _focus(rows: Rows, grid: Grid) -> Tensor:
@@ -75,13 +91,16 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
     keys = lengths if grid.same else grid.key.lengths.cpu().numpy()
     ids = grid.key_ids
     found = ids[np.arange(ids.shape[1]) < keys[:, None]].astype(np.int64)  # text after text
-    if not grid.same:
-        chances = np.repeat(lengths / np.maximum(keys, 1), keys)
-    elif grid.causal:
+    if grid.same and not grid.causal:  # every key once
+        count = np.bincount(found)
+        there = np.flatnonzero(count)
+        count = count[there]
+        counts.chance.add_counted(there, count, count * ONE, count * ONE)
+    elif grid.same:
         chances = np.concatenate([_chance_of_keys(n, True) for n in lengths.tolist()])
+        counts.chance.add(found, chances)
     else:
-        chances = np.ones(len(found))
-    counts.chance.add(found, chances)
+        counts.chance.add(found, np.repeat(lengths / np.maximum(keys, 1), keys))
     if grid.same:
         for n, texts in zip(*np.unique(lengths, return_counts=True), strict=True):
             counts.expected_offsets += texts * _chance_of_offsets(int(n), grid.causal)

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.statistics.device_copies import Fetched, sent
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.places.counting import count_batch
 from headscope.statistics.places.deciles import count_values
 from headscope.statistics.places.drawn import Drawn
@@ -56,34 +56,49 @@ def gather(
 def _keep_strongest(places: Places, every: Sequence[Tensor], grid: Grid) -> None:
     """Each document's best places are candidates; the best of all stay."""
     settings = places.settings
-    count = min(settings.per_document, grid.query.ids.shape[1])
-    found = [_best(values, count) for values in every]
-    value = torch.stack([value for value, _ in found])  # M b H m
-    query = torch.stack([query for _, query in found])
     in_order = np.argsort(grid.documents)
-    documents = torch.from_numpy(grid.documents[in_order])
+    value, query, place = _candidates(settings, every, in_order)
+    order = -value.astype(np.float64)
+    worst = np.minimum(places.top.order[..., -1], settings.horizon.top(grid.kind, places))
+    there = np.isfinite(order) & (order <= worst[..., None])
+    if not there.any():
+        return
+    some = slice(int(np.flatnonzero(there.any(axis=(0, 1)))[-1]) + 1)  # of most batches few
+    there, order, value, query, place = (
+        of[..., some] for of in (there, order, value, query, place)
+    )
+    new = PlaceList.empty(there.shape, settings.keys)
+    new.order = np.where(there, order, np.inf)
+    new.document = np.where(there, grid.documents[in_order][place], -1)
+    new.query = np.where(there, query, 0).astype(np.int32)
+    new.value = np.where(there, value, 0).astype(np.float32)
+    places.top = places.top.merged(new, settings.top)
 
-    def laid_out(tensor: Tensor) -> Tensor:
-        moved = tensor[:, torch.from_numpy(in_order).to(tensor.device)]
-        moved = moved.movedim(1, -2).movedim(1, 0)  # H M b m
-        return moved.reshape(*moved.shape[:-2], -1)
 
-    value, query = laid_out(value), laid_out(query)
-    document = documents.repeat_interleave(count).to(value.device).expand(value.shape)
+def _candidates(
+    settings: PlaceSettings, every: Sequence[Tensor], in_order: Ints
+) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
+    """H M n each: value, query and document (its number in that order) of what may stay, in one
+    copy; -inf where there is nothing."""
+    count = min(settings.per_document, every[0].shape[2])
+    found = [_best(values, count) for values in every]
+    device = every[0].device
+    rows = sent(in_order, device)
+
+    def laid_out(tensors: list[Tensor]) -> Tensor:
+        moved = torch.stack(tensors)[:, rows].permute(2, 0, 1, 3)  # H M b m
+        return moved.flatten(2)
+
+    value, query = laid_out([of for of, _ in found]), laid_out([at for _, at in found])
+    place = torch.arange(value.shape[2], device=device).div_(count, rounding_mode="floor")
+    place = place.expand(value.shape)
     if value.shape[2] > 2 * settings.top:  # only so many can stay; of equal ones the first
         value, best = value.sort(dim=2, descending=True, stable=True)
         value, best = value[..., : settings.top], best[..., : settings.top]
-        query, document = query.gather(2, best), document.gather(2, best)
-    values = value.cpu().float().numpy()
-    order = -values.astype(np.float64)
-    worst = np.minimum(places.top.order[..., -1], settings.horizon.top(grid.kind, places))
-    there = np.isfinite(order) & (order <= worst[..., None])
-    new = PlaceList.empty(there.shape, settings.keys)
-    new.order = np.where(there, order, np.inf)
-    new.document = np.where(there, document.cpu().numpy(), -1).astype(np.int64)
-    new.query = np.where(there, query.cpu().numpy(), 0).astype(np.int32)
-    new.value = np.where(there, values, 0).astype(np.float32)
-    places.top = places.top.merged(new, settings.top)
+        query, place = query.gather(2, best), best // count
+    bits = value.float().contiguous().view(torch.int32)
+    bits, query, place = Fetched.of(torch.stack([bits, query.int(), place.int()])).values.numpy()
+    return bits.view(np.float32), query, place
 
 
 def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -110,8 +125,7 @@ def _strongest(places: Places, grid: Grid) -> tuple[tuple[Ints, ...], Ints, Ints
 def _drawn(places: Places, grid: Grid) -> tuple[Floats, Ints, Ints]:
     """The places of the batch that are among the lowest of all so far: order, row and query."""
     settings = places.settings
-    queries = np.arange(grid.query.ids.shape[1], dtype=np.int64)
-    order = scrambled(grid.documents[:, None], queries[None], settings.seed)
+    order = grid.scrambled(settings.seed)
     worst = min(float(places.drawn.order[-1]), settings.horizon.drawn(grid.kind))
     row, query = np.nonzero(grid.real_queries & (order <= worst))
     if len(row) > settings.sample:
@@ -136,22 +150,28 @@ def _look_up(
     (at, of_strongest, its_query), (order, row, query) = strongest, drawn
     codes = look_up.codes(at[0], of_strongest, its_query)
     of_drawn = look_up.codes(np.arange(heads)[None], row[:, None], query[:, None])  # n H
+    # all is asked for before anything is waited for
+    values = Fetched.of(_values_at(every, row, query))
     keys, weights = look_up(np.concatenate([codes, of_drawn.ravel()]))
     places.top.keys[at], places.top.weights[at] = keys[: len(codes)], weights[: len(codes)]
     if not len(row):
         return
-    there = (torch.from_numpy(row), torch.from_numpy(query))
-    values = torch.stack([v[there[0].to(v.device), :, there[1].to(v.device)] for v in every], -1)
     shape = (len(row), heads, settings.keys)
     new = Drawn(
         order,
         grid.documents[row],
         query.astype(np.int32),
-        values.cpu().float().numpy(),
+        values.values.numpy(),
         keys[len(codes) :].reshape(shape),
         weights[len(codes) :].reshape(shape),
     )
     places.drawn = places.drawn.merged(new, settings.sample)
+
+
+def _values_at(every: Sequence[Tensor], row: Ints, query: Ints) -> Tensor:
+    """n H M: the values (b H t each) of single places."""
+    at = sent(np.stack([row, query]), every[0].device)
+    return torch.stack([values[at[0], :, at[1]] for values in every], -1).float()
 
 
 def _keep_texts(places: Places, grid: Grid, text_of: TextOf, key_text_of: TextOf | None) -> None:

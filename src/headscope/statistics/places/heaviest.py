@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.statistics.device_copies import Fetched, sent
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.scores import block_weights, rows_of_heads
 
@@ -59,23 +60,24 @@ class Heaviest:
         order = np.argsort(layer.astype(np.uint16), kind="stable")  # layer by layer
         place_in_text, head = np.divmod(codes[order], self._heads)
         row, query = np.divmod(place_in_text, self._queries)
-        at = torch.from_numpy(np.stack([row, head, query])).to(self._grid.key.ids.device)
+        at = sent(np.stack([row, head, query, order]), self._grid.key.ids.device)
         stops = np.searchsorted(layer[order], np.arange(len(ends) + 1))
-        found: list[Tensor] = []
+        both: Tensor | None = None  # n 2 count: weights' bits and keys
         for number, (call, own) in enumerate(self._kept):
             first = int(ends[number]) - call.heads
             span = max(1, MOST // (self._grid.key.ids.shape[1] * _width(call)))
             for start in range(stops[number], stops[number + 1], span):
                 some = at[:, start : min(start + span, stops[number + 1])]
-                found.append(
-                    rows_of_heads(call, own, self._grid, some[0], some[1] - first, some[2])
-                )
-        keys, weights = heaviest(torch.cat(found), self._count)
-        wide = ((0, 0), (0, self._count - keys.shape[1]))
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        keys = np.pad(keys, wide, constant_values=-1)
-        return keys[back], np.pad(weights, wide)[back]
+                rows = rows_of_heads(call, own, self._grid, some[0], some[1] - first, some[2])
+                found = heaviest_bits(rows, self._count)
+                if both is None:
+                    both = found.new_empty(len(codes), *found.shape[1:])
+                both[some[3]] = found
+        assert both is not None
+        found = Fetched.of(both).values.numpy()
+        wide = ((0, 0), (0, self._count - found.shape[2]))
+        keys, weights = found[:, 1], found[:, 0].view(np.float32)
+        return np.pad(keys, wide, constant_values=-1), np.pad(weights, wide)
 
     def _rows(
         self,
@@ -117,18 +119,26 @@ def heaviest(rows: Tensor, count: int) -> tuple[NDArray[np.int32], NDArray[np.fl
     """The heaviest keys of rows (n s) and their weights, of equal ones the first; -1 and 0 where
     there is no weight."""
     count = min(count, rows.shape[1])
-    if rows.is_cuda:
-        value, index = rows.sort(dim=1, descending=True, stable=True)
-        weights, keys = value[:, :count].cpu().numpy(), index[:, :count].int().cpu().numpy()
-    else:
-        # the bits of a weight, which is never negative, are in its order; its place below them
-        # goes down, so that one plain sort puts the first of equal weights last
-        bits = np.empty((*rows.shape, 2), dtype=np.uint32)
-        bits[..., 0] = np.arange(rows.shape[1], dtype=np.uint32)[::-1]
-        bits.view(np.float32)[..., 1] = rows.numpy()
-        bits.view(np.uint64)[..., 0].sort(axis=1)
-        last = bits[:, : -count - 1 : -1]
-        keys = rows.shape[1] - 1 - last[..., 0].astype(np.int64)
-        weights = last[..., 1].copy().view(np.float32)
+    # the bits of a weight, which is never negative, are in its order; its place below them
+    # goes down, so that one plain sort puts the first of equal weights last
+    bits = np.empty((*rows.shape, 2), dtype=np.uint32)
+    bits[..., 0] = np.arange(rows.shape[1], dtype=np.uint32)[::-1]
+    bits.view(np.float32)[..., 1] = rows.numpy()
+    bits.view(np.uint64)[..., 0].sort(axis=1)
+    last = bits[:, : -count - 1 : -1]
+    keys = rows.shape[1] - 1 - last[..., 0].astype(np.int64)
+    weights = last[..., 1].copy().view(np.float32)
     there = weights > 0
     return np.where(there, keys, -1).astype(np.int32), np.where(there, weights, np.float32(0))
+
+
+def heaviest_bits(rows: Tensor, count: int) -> Tensor:
+    """The same where the rows are, n 2 count of 32 bits each: weights, and keys."""
+    last = rows.shape[1] - 1
+    places = torch.arange(last, -1, -1, device=rows.device)
+    codes = (rows.view(torch.int32).long() << 32) | places
+    best = codes.topk(min(count, rows.shape[1]), dim=1).values  # no two are equal
+    weights = (best >> 32).int()
+    there = weights > 0  # as of the numbers that they are the bits of
+    keys = torch.where(there, last - (best & 0xFFFFFFFF).int(), -1)
+    return torch.stack([torch.where(there, weights, 0), keys], 1)

@@ -12,6 +12,7 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
 from headscope.statistics.accumulator import Moments
+from headscope.statistics.device_copies import Fetched
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.named import resolve
@@ -62,20 +63,18 @@ class Measured:
         }
         # one copy from the device for all of them: each copy would wait for the device
         summed = [plain.pop(name) for name in self._moments]
-        self._whole, none = list(plain), (torch.zeros(0), None)
-        self._values, self._arrived = _to_host(torch.stack([*plain.values()])) if plain else none
-        self._sums, self._known = _to_host(moments_of(torch.stack(summed))) if summed else none
+        self._whole, none = list(plain), torch.zeros(0)
+        self._values = Fetched.of(torch.stack([*plain.values()]) if plain else none)
+        self._sums = Fetched.of(moments_of(torch.stack(summed)) if summed else none)
 
     def add_up(self) -> None:
-        for event in (self._arrived, self._known):
-            if event is not None:
-                event.synchronize()
-        every = {**self._alone, **dict(zip(self._whole, self._values, strict=True))}
+        every = {**self._alone, **dict(zip(self._whole, self._values.values, strict=True))}
         for name, values in every.items():
             statistic = self._applying[name]
             self._tally.add(self._kind, statistic, self._heads, self._documents, values)
+        sums = self._sums.values
         for place, moments in enumerate(self._moments.values()):
-            count, mean, deviations = self._sums[:, place].numpy()
+            count, mean, deviations = sums[:, place].numpy()
             moments.add_known(count.astype(np.int64), mean, deviations)
 
 
@@ -94,12 +93,10 @@ class FiniteCheck:
 
     def __init__(self, layers: Sequence[int], lost: Tensor) -> None:
         self._layers = layers
-        self._lost, self._arrived = _to_host(lost)
+        self._lost = Fetched.of(lost)
 
     def __call__(self) -> None:
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        for layer, lost in zip(self._layers, self._lost.tolist(), strict=True):
+        for layer, lost in zip(self._layers, self._lost.values.tolist(), strict=True):
             if lost:
                 raise HeadscopeError(
                     f"The attention of layer {layer} is not a number: the model overflows or its "
@@ -110,14 +107,3 @@ class FiniteCheck:
 def add_values(chosen: Sequence[Statistic], rows: Rows, grid: Grid, tally: Tally) -> None:
     """Measure every statistic and add it to the tally."""
     Measured(chosen, rows, grid, tally).add_up()
-
-
-def _to_host(values: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
-    """The values in main memory, and what tells that they are there."""
-    if not values.is_cuda:
-        return values, None
-    landing = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
-    landing.copy_(values, non_blocking=True)
-    arrived = torch.cuda.Event()
-    arrived.record()
-    return landing, arrived

@@ -238,11 +238,11 @@ def _from_maps(
     tally: Tally,
 ) -> None:
     """What is made of whole maps: distances between heads, and places."""
-    if settings.distances:
-        for kind, heads, sums, rows in keeper.distances():
-            tally.add_distances(kind, heads, sums, rows)
+    apart = list(keeper.distances()) if settings.distances else []
     if settings.places is not None:
         _gather(scope, batch, recorder, keeper, on, tally)
+    for kind, heads, sums, rows in apart:
+        tally.add_distances(kind, heads, sums.values.numpy(), rows)
 
 
 def _gather(
