@@ -11,6 +11,7 @@ from headscope.atlas.atlas import Atlas
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
 from headscope.patterns import measures as pattern_measures
+from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.options import Options
@@ -70,9 +71,11 @@ def atlas(
         seed=chosen.seed,
     )
 
+    weights = weights_of(scope)
+
     def made(tally: Tally, about: dict[str, Any]) -> Atlas:
         told = {**about, "not measured": missing}
-        return atlas_of(scope, tally, told, places, text=text, corpus=corpus)
+        return atlas_of(scope, tally, told, places, weights=weights, text=text, corpus=corpus)
 
     return over_corpus(
         scope, corpus, wanted, made, chosen, places=places,

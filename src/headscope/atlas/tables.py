@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
-from headscope.runs import model_fingerprint, uncollected
+from headscope.runs import uncollected
 from headscope.statistics.distances.clusters import group, scale
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.table import Survey, from_tally
@@ -40,16 +40,16 @@ def atlas_of(
     about: dict[str, Any],
     settings: PlaceSettings,
     *,
+    weights: Callable[[], str],
     text: bool,
     corpus: Any = None,
 ) -> Atlas:
-    """The atlas of a pass; without text no token of the corpus is in it."""
-    # beside it a copy and a checksum of all weights, which need no Python
-    with uncollected(), ThreadPoolExecutor(1) as side:
-        weights = side.submit(model_fingerprint, scope.model)
+    """The atlas of a pass; `weights` tells their fingerprint, and without text no token of the
+    corpus is in it."""
+    with uncollected():
         tables, survey = _tables(scope, tally, about, text, corpus)
         description = _description(survey, tally, about, settings, text)
-        return Atlas({**description, "weights": weights.result()}, tables)
+        return Atlas({**description, "weights": weights()}, tables)
 
 
 def _tables(

@@ -13,7 +13,7 @@ import gc
 import math
 import mmap
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -47,7 +47,7 @@ def _trim() -> Callable[[int], int] | None:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def uncollected() -> Generator[None]:
     """Python looks for no garbage meanwhile: where thousands of lists are made and kept, it would
     go through everything it holds, again and again, and find none."""
     was = gc.isenabled()

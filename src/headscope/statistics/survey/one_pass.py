@@ -117,7 +117,7 @@ class Pass:
         for done in engine.run(handed_on()):
             self._take(dataclasses.replace(done, shard=shards.pop(0)))
             del done  # or its sums would be held while the next portion is measured
-            if self._settings.places is not None:
+            if self._settings.places is not None and self._side is None:
                 give_back()
             self._tell(self.segments if self._source.limit else self._source.documents, total)
 
