@@ -43,11 +43,17 @@ class Drawn:
         document = np.concatenate([self.document, other.document])
         query = np.concatenate([self.query, other.query])
         best = np.lexsort((query, document, order))[:count]
-        taken: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])[best]
-            for name in _NAMES
-        }
-        return Drawn(**taken)
+        theirs = best >= len(self.order)
+        mine, others = best[~theirs], best[theirs] - len(self.order)
+
+        def taken(name: str) -> Array:
+            ours = getattr(self, name)
+            found = np.empty((len(best), *ours.shape[1:]), dtype=ours.dtype)
+            found[~theirs], found[theirs] = ours[mine], getattr(other, name)[others]
+            return found
+
+        made: dict[str, Any] = {name: taken(name) for name in _NAMES}
+        return Drawn(**made)
 
     def __len__(self) -> int:
         return int((self.document != NOBODY).sum())

@@ -55,13 +55,16 @@ class Heaviest:
         """The same with all rows of a layer in a few steps, and one copy to main memory."""
         if not len(codes):
             return np.zeros((0, self._count), np.int32), np.zeros((0, self._count), np.float32)
-        ends = np.cumsum([call.heads for call, _ in self._kept])
-        layer = np.searchsorted(ends, codes % self._heads, side="right")
-        order = np.argsort(layer.astype(np.uint16), kind="stable")  # layer by layer
-        place_in_text, head = np.divmod(codes[order], self._heads)
-        row, query = np.divmod(place_in_text, self._queries)
-        at = sent(np.stack([row, head, query, order]), self._grid.key.ids.device)
-        stops = np.searchsorted(layer[order], np.arange(len(ends) + 1))
+        counts = [call.heads for call, _ in self._kept]
+        ends = np.cumsum(counts)
+        layer = np.repeat(np.arange(len(counts), dtype=np.uint16), counts)[codes % self._heads]
+        order = np.argsort(layer, kind="stable")  # layer by layer
+        stops = np.append(0, np.cumsum(np.bincount(layer, minlength=len(counts))))
+        of_code, into = sent(np.stack([codes[order], order]), self._grid.key.ids.device)
+        place_in_text, head = of_code // self._heads, of_code % self._heads
+        at = torch.stack(
+            [place_in_text // self._queries, head, place_in_text % self._queries, into]
+        )
         both: Tensor | None = None  # n 2 count: weights' bits and keys
         for number, (call, own) in enumerate(self._kept):
             first = int(ends[number]) - call.heads
@@ -75,8 +78,10 @@ class Heaviest:
                 both[some[3]] = found
         assert both is not None
         found = Fetched.of(both).values.numpy()
-        wide = ((0, 0), (0, self._count - found.shape[2]))
         keys, weights = found[:, 1], found[:, 0].view(np.float32)
+        if found.shape[2] == self._count:
+            return keys, weights
+        wide = ((0, 0), (0, self._count - found.shape[2]))
         return np.pad(keys, wide, constant_values=-1), np.pad(weights, wide)
 
     def _rows(
