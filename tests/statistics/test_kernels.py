@@ -116,7 +116,7 @@ def test_a_kernel_that_was_never_tried_is_compared_with_the_plain_one(monkeypatc
     first_use.compared(call, plan)  # what stands in a padded row is no disagreement
     one = torch.tensor([1.0, torch.nan, torch.inf, torch.nan])
     other = torch.tensor([1.0, torch.nan, torch.inf, 1.0])  # nor what is no number in both
-    told = first_use._wrong(one, other, torch.ones(4, dtype=torch.bool))
+    told = usable.wrong(one, other, torch.ones(4, dtype=torch.bool), 1e-3)
     assert told.tolist() == [False, False, False, True]
     first_use._compared.clear()
     plain.values[0, 0, 3, 7] += 0.01

@@ -16,16 +16,13 @@ from headscope.capture import Call
 from headscope.statistics.features.feature import RankFeature
 from headscope.statistics.kernels import blocks, row_tiles
 from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.usable import Disagreement, wrong
 
 TEXTS = 2
 APART = 1e-3  # of the largest value: far above rounding, far below a wrong mask or place
 FLIPPED = 0.02  # of rows, where two keys of all but equal weight may change places
 
 _compared: set[tuple[object, ...]] = set()
-
-
-class Disagreement(RuntimeError):
-    """A kernel gives other numbers than the plain one."""
 
 
 def compared(call: Call, plan: Plan, keeps: bool = False) -> None:
@@ -50,24 +47,15 @@ def compared(call: Call, plan: Plan, keeps: bool = False) -> None:
     places = {name: place for place, name in enumerate(own.names)}
     loose = [f.name for f in own.rows if isinstance(f, RankFeature) or f.name == "strongest_key"]
     for name, place in places.items():
-        wrong = _wrong(mine.values[:, :, place], plain.values[:, :, place], valid)
-        _judge(name, keys, wrong, name in loose)
+        differs = wrong(mine.values[:, :, place], plain.values[:, :, place], valid, APART)
+        _judge(name, keys, differs, name in loose)
     for name, values in mine.wide.items():
-        wrong = _wrong(values, plain.wide[name], valid[..., None])
-        _judge(name, keys, wrong, loose=False)
+        differs = wrong(values, plain.wide[name], valid[..., None], APART)
+        _judge(name, keys, differs, loose=False)
     _compared.add(version)
 
 
-def _wrong(mine: Tensor, plain: Tensor, valid: Tensor) -> Tensor:
-    """Which values of real queries are; padded ones may be anything. What is no number, or has no
-    end, in both is the same."""
-    mine, plain = (of.masked_fill(~valid, 0.0) for of in (mine, plain))
-    largest = plain.masked_fill(~plain.isfinite(), 0.0).abs().max().clamp_min(1.0)
-    same = (mine == plain) | (mine.isnan() & plain.isnan())
-    return ~(same | ((mine - plain).abs() <= APART * largest))
-
-
-def _judge(name: str, keys: int, wrong: Tensor, loose: bool) -> None:
-    share = float(wrong.float().mean())
+def _judge(name: str, keys: int, differs: Tensor, loose: bool) -> None:
+    share = float(differs.float().mean())
     if share > (FLIPPED if loose else 0.0):
         raise Disagreement(f"{name} of rows of {keys} keys is not what the plain kernel gives")

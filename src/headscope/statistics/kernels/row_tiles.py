@@ -14,7 +14,7 @@ from headscope.statistics.features.feature import EvennessFeature, RankFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
-from headscope.statistics.kernels.scores import block_output, block_weights
+from headscope.statistics.kernels.row_weights import rows_of
 from headscope.statistics.kernels.usable import documents_at_once, usable
 
 BITS = 30  # features of pairs of tokens: bits of a number, less the last two
@@ -99,14 +99,8 @@ def from_scores(
     span = min(held // 4 * 4 or held, documents_at_once(heads))
     for start in range(0, batch, span):
         some = slice(start, start + span)
-        weights = block_weights(call, plan.grid, some, slice(0, queries))
-        output[some] = block_output(call, weights, some)
         rows = reduced.values[some]
-        if plan.keys:
-            columns = plan.key_columns()[some]
-            shares = torch.bmm(weights.reshape(len(rows), heads * queries, keys), columns)
-            of_keys = shares.view(len(rows), heads, queries, -1).transpose(2, 3)
-            rows[:, :, : len(plan.keys)].copy_(of_keys)
+        weights = rows_of(call, plan, some, output[some], rows)
         wide = next((of[some] for of in reduced.wide.values()), rows)
         of_batch = layout.part(some, None if slots is None else slots.places)
         into = _Into(rows, wide, kept)

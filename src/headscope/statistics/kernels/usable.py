@@ -24,6 +24,10 @@ Made = TypeVar("Made")
 _failed: set[Kernel] = set()
 
 
+class Disagreement(RuntimeError):
+    """A kernel gives other numbers than the plain one."""
+
+
 @cache
 def installed() -> bool:
     try:
@@ -63,3 +67,13 @@ def attempt(kernel: Kernel, work: Callable[[], Made]) -> Made | None:
             stacklevel=2,
         )
         return None
+
+
+def wrong(mine: Tensor, plain: Tensor, valid: Tensor, apart: float, least: float = 1.0) -> Tensor:
+    """Which values of a kernel are further from the plain ones than a share of the largest (or of
+    `least`). Those of padded queries may be anything; what is no number, or has no end, in both is
+    the same."""
+    mine, plain = (of.float().masked_fill(~valid, 0.0) for of in (mine, plain))
+    largest = plain.masked_fill(~plain.isfinite(), 0.0).abs().max().clamp_min(least)
+    same = (mine == plain) | (mine.isnan() & plain.isnan())
+    return ~(same | ((mine - plain).abs() <= apart * largest))
