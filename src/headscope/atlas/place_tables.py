@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,10 +29,10 @@ COLUMNS = [
 
 def examples(kind: Kind, heads: Heads, places: Places, spelled: Spelled | None) -> pd.DataFrame:
     """The strongest places of every head and measure, and those of every decile."""
-    frame: Any = pd.concat(
-        [_strongest(kind, heads, places), _of_deciles(kind, heads, places)], ignore_index=True
-    )
-    frame = frame.sort_values(["layer", "head", "measure", "decile", "rank"], kind="stable")
+    parts = [_strongest(places), _of_deciles(places)]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    order = _order(heads, places.names, found["head"], found["measure"], found["decile"])
+    frame = _frame(kind, heads, places, {name: of[order] for name, of in found.items()})
     of_keys = places.key_texts or places.texts
     for column, place, texts in (
         ("query_token", "query", places.texts),
@@ -43,7 +43,15 @@ def examples(kind: Kind, heads: Heads, places: Places, spelled: Spelled | None) 
             continue
         number, token = frame["document"].to_numpy(), frame[place].to_numpy()
         frame[column] = spelled(_ids_at(texts, number, token))
-    return frame[COLUMNS].reset_index(drop=True)
+    return frame[COLUMNS]
+
+
+def _order(heads: Heads, names: Sequence[str], head: Any, measure: Any, decile: Any) -> Any:
+    """Rows by layer, head, name of the measure and decile, as they stand within each."""
+    of_head = np.argsort(np.lexsort(np.array(heads).T[::-1]))
+    of_measure = np.argsort(np.argsort(np.array(names)))
+    codes = of_head[head] * len(names) + of_measure[measure]
+    return np.argsort(codes * (DECILES + 1) + decile - STRONGEST, kind="stable")
 
 
 def _ids_at(texts: Mapping[int, KeptText], number: Any, token: Any) -> Any:
@@ -56,14 +64,21 @@ def _ids_at(texts: Mapping[int, KeptText], number: Any, token: Any) -> Any:
     return np.concatenate([*ids, np.zeros(0, dtype=np.int32)])[starts[which] + token]
 
 
-def _strongest(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
+def _strongest(places: Places) -> dict[str, Any]:
     arrays = places.top.arrays()
-    at = np.nonzero(arrays["document"] >= 0)
-    found = {name: array[at] for name, array in arrays.items()}
-    return _frame(kind, heads, places, at[0], at[1], at[2], np.full(len(at[0]), STRONGEST), found)
+    head, measure, rank = at = np.nonzero(arrays.pop("document") >= 0)
+    del arrays["order"]
+    return {
+        "head": head,
+        "measure": measure,
+        "decile": np.full(len(head), STRONGEST),
+        "rank": rank,
+        "document": places.top.document[at],
+        **{name: array[at] for name, array in arrays.items()},
+    }
 
 
-def _of_deciles(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
+def _of_deciles(places: Places) -> dict[str, Any]:
     drawn, count = places.drawn, len(places.drawn)
     rows: list[Any] = [np.zeros((0, 5), dtype=np.int64)]  # measure, head, decile, rank, place
     for measure, name in enumerate(places.names):
@@ -73,71 +88,73 @@ def _of_deciles(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
         found = chosen(bins, drawn.document[:count], counts, each)
         rows.append(np.insert(found, 0, measure, axis=1))
     measure, head, decile, rank, place = np.concatenate(rows).T
-    arrays = {
+    return {
+        "head": head,
+        "measure": measure,
+        "decile": decile,
+        "rank": rank,
         "document": drawn.document[place],
         "query": drawn.query[place],
         "value": drawn.values[place, head, measure],
         "keys": drawn.keys[place, head],
         "weights": drawn.weights[place, head],
     }
-    return _frame(kind, heads, places, head, measure, rank, decile, arrays)
 
 
-def _frame(
-    kind: Kind,
-    heads: Heads,
-    places: Places,
-    head: Any,
-    measure: Any,
-    rank: Any,
-    decile: Any,
-    found: Mapping[str, Any],
-) -> pd.DataFrame:
-    numbers = np.array(heads)
+def _frame(kind: Kind, heads: Heads, places: Places, found: Mapping[str, Any]) -> pd.DataFrame:
+    numbers = np.array(heads)[found["head"]]
     keys, weights = found["keys"], found["weights"]
     count = (keys >= 0).sum(1)
     return pd.DataFrame(
         {
             "kind": kind,
-            "layer": numbers[head, 0],
-            "head": numbers[head, 1],
-            "measure": np.array(places.names, dtype=object)[measure],
-            "decile": decile.astype(np.int8),
-            "rank": rank.astype(np.int16),
+            "layer": numbers[:, 0],
+            "head": numbers[:, 1],
+            "measure": np.array(places.names, dtype=object)[found["measure"]],
+            "decile": found["decile"].astype(np.int8),
+            "rank": found["rank"].astype(np.int16),
             "value": found["value"],
             "document": found["document"],
             "query": found["query"],
             "key": keys[:, 0],
             "weight": weights[:, 0],
-            "keys": [row[:n] for row, n in zip(keys, count, strict=True)],
-            "weights": [row[:n] for row, n in zip(weights, count, strict=True)],
+            "keys": _cut(keys, count),
+            "weights": _cut(weights, count),
         }
     )
 
 
+def _cut(rows: Any, count: Any) -> list[Any]:
+    """The first of each row, so many as are counted: nearly always all."""
+    made = list(rows)
+    for at in np.flatnonzero(count < rows.shape[1]).tolist():
+        made[at] = made[at][: count[at]]
+    return made
+
+
 def deciles(kind: Kind, heads: Heads, places: Places) -> pd.DataFrame:
     """Between which values each decile of each head and measure lies, and of how many places."""
-    parts: list[pd.DataFrame] = []
-    numbers = np.array(heads)
-    for measure, name in enumerate(places.names):
-        counts = places.histogram[:, measure]
-        bounds = bounds_of(counts, *limits(name))
-        head, decile = np.indices((len(heads), DECILES)).reshape(2, -1)
-        frame = pd.DataFrame(
-            {
-                "kind": kind,
-                "layer": numbers[head, 0],
-                "head": numbers[head, 1],
-                "measure": name,
-                "decile": decile.astype(np.int8),
-                "low": bounds[:, :-1].ravel(),
-                "high": bounds[:, 1:].ravel(),
-                "places": np.repeat(counts.sum(1), DECILES),
-            }
-        )
-        parts.append(frame.loc[frame["places"] > 0])
-    order = ["layer", "head", "measure", "decile"]
-    return pd.concat(parts, ignore_index=True).sort_values(order, kind="stable")
+    bounds = [
+        bounds_of(places.histogram[:, measure], *limits(name))
+        for measure, name in enumerate(places.names)
+    ]
+    count = places.histogram.sum(2)
+    head, measure, decile = np.nonzero(np.repeat(count[..., None] > 0, DECILES, axis=2))
+    order = _order(heads, places.names, head, measure, decile)
+    head, measure, decile = head[order], measure[order], decile[order]
+    numbers, edges = np.array(heads)[head], np.stack(bounds)
+    return pd.DataFrame(
+        {
+            "kind": kind,
+            "layer": numbers[:, 0],
+            "head": numbers[:, 1],
+            "measure": np.array(places.names, dtype=object)[measure],
+            "decile": decile.astype(np.int8),
+            "low": edges[measure, head, decile],
+            "high": edges[measure, head, decile + 1],
+            "places": count[head, measure],
+        }
+    )
 
 
 def limits(name: str) -> tuple[float, float]:

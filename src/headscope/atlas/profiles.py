@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.atlas.word_profiles import word_profiles, written
 from headscope.patterns.evidence import ERROR_RATE
+from headscope.runs.in_parts import in_parts
 from headscope.statistics.places.counts import REACH, UNIT, Counts
 from headscope.statistics.significance import holm_clear
 
@@ -92,9 +93,7 @@ def _lengths(counts: Counts) -> pd.DataFrame:
 
 def _key_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     head, token = np.divmod(counts.keys.codes, counts.vocabulary)
-    at = np.searchsorted(counts.chance.codes, token)
-    # even attention chooses every key seen alike: `weight` sums those chances
-    expected = (counts.chance.weight[at] * UNIT).astype(np.float64)
+    expected = _even(counts)[token]
     columns = _columns(head, counts.keys.count, expected)
     return _most_telling("key_token", {**columns, "name": token}, counts.keys.mean, spelled)
 
@@ -112,7 +111,7 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     many = np.flatnonzero(table.count >= MANY)
     of, count = head[many], table.count[many]
     z = (mean[many] - whole[of]) / (spread[of] / np.sqrt(count))
-    p[many] = stdtr(count - 1, -z)  # the upper tail of Student's t
+    p[many] = in_parts(stdtr, count - 1, -z)  # the upper tail of Student's t
     columns: dict[str, Any] = {
         "at": head,
         "count": table.count,
@@ -127,15 +126,21 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
 
 def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     table = counts.pairs
+    expected = in_parts(lambda codes: _expected_of_pairs(counts, codes), table.codes)
     with_query, key = np.divmod(table.codes, counts.vocabulary)
+    head, query = np.divmod(with_query, counts.vocabulary)
+    columns = {**_columns(head, table.count, expected), "name": query, "other": key}
+    return _most_telling("pair", columns, table.mean, spelled)
+
+
+def _expected_of_pairs(counts: Counts, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    with_query, key = np.divmod(codes, counts.vocabulary)
     head, query = np.divmod(with_query, counts.vocabulary)
     asked = counts.queries.count[np.searchsorted(counts.queries.codes, with_query)]
     with_key = head * counts.vocabulary + key
     chosen = counts.keys.count[np.searchsorted(counts.keys.codes, with_key)]
     apart = asked * chosen / max(counts.total, 1)
-    expected = np.maximum(apart, _together(counts, query, key) * _preference(counts, key, chosen))
-    columns = {**_columns(head, table.count, expected), "name": query, "other": key}
-    return _most_telling("pair", columns, table.mean, spelled)
+    return np.maximum(apart, _together(counts, query, key) * _preference(counts, key, chosen))
 
 
 def _together(counts: Counts, query: Any, key: Any) -> NDArray[np.float64]:
@@ -148,8 +153,14 @@ def _together(counts: Counts, query: Any, key: Any) -> NDArray[np.float64]:
 
 def _preference(counts: Counts, key: Any, chosen: Any) -> NDArray[np.float64]:
     """How much more often a head chooses a token than even attention, whatever the query."""
-    even = counts.chance.weight[np.searchsorted(counts.chance.codes, key)] * UNIT
-    return chosen / np.maximum(even, 1e-12)
+    return chosen / np.maximum(_even(counts)[key], 1e-12)
+
+
+def _even(counts: Counts) -> NDArray[np.float64]:
+    """How often even attention, which takes every key it sees alike, chooses each token."""
+    found = np.zeros(counts.vocabulary)
+    found[counts.chance.codes] = counts.chance.weight * UNIT
+    return found
 
 
 def _judged(
@@ -170,7 +181,7 @@ def _columns(
     from scipy.special import pdtrc
 
     at_least = np.maximum(expected, 1e-12)
-    p = np.where(count > 0, pdtrc(np.maximum(count - 1, 0), at_least), 1.0)
+    p = np.where(count > 0, in_parts(pdtrc, np.maximum(count - 1, 0), at_least), 1.0)
     return {
         "at": head,
         "count": count,

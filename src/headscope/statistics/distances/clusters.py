@@ -148,7 +148,7 @@ def _majorise(distances: Array, start: Array) -> tuple[Array, float]:
         if before - stress < 1e-10 * max(stress, 1e-300):
             break
         before = stress
-        apart[apart <= 1e-12] = np.inf  # heads at one place do not pull at each other
+        np.putmask(apart, apart <= 1e-12, np.inf)  # heads at one place pull at no other there
         ratio = np.divide(distances, apart, out=apart)
         x = (ratio.sum(axis=1)[:, None] * x - ratio @ x) / n
     return x, min(stress, before)
