@@ -25,12 +25,13 @@ def count_values(
     a GPU H M BINS + 1, which are not waited for."""
     heads = into.shape[0]
     for place, (values, (low, high)) in enumerate(zip(every, bounds, strict=True)):
-        found = bins_of(values, low, high)
         if isinstance(into, Tensor):
-            step = (torch.arange(heads, device=found.device) * len(every) + place) * (BINS + 1)
-            found = (found + step[:, None]).flatten()
+            step = (torch.arange(heads, device=into.device) * len(every) + place) * (BINS + 1)
+            # bins in 16 bits: a GPU takes as long as there are bytes to move
+            found = (_places_of(values, low, high).short() + step[:, None]).flatten()
             into.view(-1).scatter_add_(0, found, found.new_ones(1).expand_as(found))
         else:
+            found = bins_of(values, low, high)
             found += (torch.arange(heads) * (BINS + 1))[:, None]
             counted = torch.bincount(found.flatten(), minlength=heads * (BINS + 1))
             into[:, place] += counted.view(heads, BINS + 1)[:, :BINS].numpy()
@@ -38,8 +39,14 @@ def count_values(
 
 def bins_of(values: Tensor, low: float, high: float) -> Tensor:
     """Which bin a value lies in, 0 to BINS − 1; BINS where it is nan."""
-    scaled = (values - low).mul_(BINS / (high - low)).clamp_(0, BINS - 1)
-    return torch.nan_to_num_(scaled, nan=BINS).long()
+    return _places_of(values, low, high).long()
+
+
+def _places_of(values: Tensor, low: float, high: float) -> Tensor:
+    """Whole bins and parts of one, from 0 up."""
+    scale = BINS / (high - low)
+    scaled = (values - low).mul_(scale) if low else values * scale
+    return torch.nan_to_num_(scaled.clamp_(0, BINS - 1), nan=BINS)
 
 
 def bounds_of(counts: Ints, low: float, high: float) -> Floats:

@@ -42,9 +42,11 @@ def gather(
 ) -> None:
     """Take in the places of a batch; `key_text_of` where keys stand in another text."""
     chosen = applying(places.settings, grid.kind, grid.causal)
-    padding = ~grid.query.valid[:, None]
-    every = [s.row_values(rows, grid).masked_fill(padding, torch.nan) for s in chosen]  # b H t
-    into = places.binned(padding.device) if grid.on_gpu else places.histogram
+    every = [s.row_values(rows, grid) for s in chosen]  # b H t
+    if not grid.real_queries.all():
+        padding = ~grid.query.valid[:, None]
+        every = [values.masked_fill(padding, torch.nan) for values in every]
+    into = places.binned(grid.query.ids.device) if grid.on_gpu else places.histogram
     count_values(into, every, [statistic.bounds for statistic in chosen])
     _keep_strongest(places, every, grid)
     strongest, drawn = _strongest(places, grid), _drawn(places, grid)
@@ -64,9 +66,8 @@ def _keep_strongest(places: Places, every: Sequence[Tensor], grid: Grid) -> None
     if not there.any():
         return
     some = slice(int(np.flatnonzero(there.any(axis=(0, 1)))[-1]) + 1)  # of most batches few
-    there, order, value, query, place = (
-        of[..., some] for of in (there, order, value, query, place)
-    )
+    there, order, value = there[..., some], order[..., some], value[..., some]
+    query, place = query[..., some], place[..., some]
     new = PlaceList.empty(there.shape, settings.keys)
     new.order = np.where(there, order, np.inf)
     new.document = np.where(there, grid.documents[in_order][place], -1)
@@ -105,10 +106,11 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """b H m: the largest of each row, of equal ones the first; -inf where there are fewer."""
     left = torch.nan_to_num(values, nan=-torch.inf)
     found: list[tuple[Tensor, Tensor]] = []
-    for _ in range(count):
+    for rank in range(count):
+        if rank:
+            left.scatter_(-1, found[-1][1][..., None], -torch.inf)
         best, at = left.max(-1)
         found.append((best, at))
-        left.scatter_(-1, at[..., None], -torch.inf)
     value, query = zip(*found, strict=True)
     return torch.stack(value, -1), torch.stack(query, -1)
 

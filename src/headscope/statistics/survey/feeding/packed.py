@@ -52,9 +52,8 @@ class Packed:
 
     def here(self, name: str) -> NDArray[Any]:
         """One of the arrays, in main memory."""
-        kind, shape, start = next(rest for known, *rest in self.arrays if known == name)
-        count = math.prod(shape)
-        return np.frombuffer(self.data, kind, count, start).reshape(shape)
+        _, kind, shape, start = next(one for one in self.arrays if one[0] == name)
+        return np.frombuffer(self.data, kind, math.prod(shape), start).reshape(shape)
 
     @staticmethod
     def of(batch: TextBatch) -> Packed:
