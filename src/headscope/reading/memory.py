@@ -12,6 +12,8 @@ from headscope.errors import BadInput
 if TYPE_CHECKING:
     import torch
 
+LARGE = 2**24  # weights of some queries from which on a GPU that is at hand makes them
+FREE = 4 * 2**30  # bytes of its memory that must be free beside them
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.I)
 
@@ -54,6 +56,14 @@ def available_on(device: torch.device | str | None = None) -> int:
 
     kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + kept
+
+
+def device_for(weights: int) -> torch.device:
+    """A GPU that this process works on, where so many weights are worth sending there."""
+    import torch
+
+    used = weights >= LARGE and torch.cuda.is_available() and torch.cuda.is_initialized()
+    return torch.device("cuda" if used and available_on() >= FREE + 4 * weights else "cpu")
 
 
 def limit(asked: str | int | None) -> int:

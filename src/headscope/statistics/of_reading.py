@@ -18,7 +18,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.measures import every
 from headscope.reading import LayerAttention, Part
-from headscope.reading.memory import available_on
+from headscope.reading.memory import FREE, available_on
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
@@ -30,7 +30,6 @@ from headscope.statistics.statistic import Statistic
 MOST = 2**27  # row features held at once: what pairs of tokens are is asked anew for every so many
 MOST_ON_GPU = 2**29
 LARGE = 2**27  # weights from which on a GPU that is at hand makes them
-FREE = 4 * 2**30  # bytes of its memory that must be free
 Values = Mapping[str, NDArray[np.float64]]
 _known: WeakKeyDictionary[Part, Values] = WeakKeyDictionary()
 _counted: WeakKeyDictionary[Part, Mapping[str, Tensor]] = WeakKeyDictionary()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
@@ -15,6 +17,7 @@ from headscope.views.wire.encoding import sample
 from headscope.views.wire.part import check_seen
 
 ROWS = 24  # queries looked at per head: a choice, not a measurement
+_known: WeakKeyDictionary[LayerAttention, NDArray[np.floating]] = WeakKeyDictionary()
 
 
 def opening_head(
@@ -33,7 +36,10 @@ def opening_head(
     if labelled is not None:
         return labelled.layer, labelled.head
     looked_at = [one for one in part.layers if layer in (None, one.layer)]
-    dullness = [_dullness(part, one) for one in looked_at]
+    for one in looked_at:
+        if one not in _known:  # a page asks twice: what it opens on, and what each part would
+            _known[one] = _dullness(part, one)
+    dullness = [_known[one] for one in looked_at]
     least = min(range(len(looked_at)), key=lambda at: float(dullness[at].min()))
     return looked_at[least].layer, int(dullness[least].argmin())
 
@@ -66,15 +72,16 @@ def chosen(
 
 def _dullness(part: Part, layer: LayerAttention) -> NDArray[np.floating]:
     """Per head: entropy in nats, with a penalty where most mass goes to trivial keys."""
-    rows, weights = _sampled(part, layer)
-    entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum(-1).mean(-1)  # h
-    trivial = np.zeros(weights.shape[1:], dtype=bool)  # r s
+    rows, sampled = _sampled(part, layer)
+    trivial = np.zeros(sampled.shape[1:], dtype=bool)  # r s
     trivial |= ~part.key.content[None, :]
     trivial[:, 0] = True
     if part.kind != "cross":
-        trivial |= rows[:, None] == np.arange(weights.shape[2])[None, :]
-    mass = (weights * trivial).sum(-1).mean(-1)  # h
-    return entropy + np.where(mass > 0.5, 100.0, 0.0)
+        trivial |= rows[:, None] == np.arange(sampled.shape[2])[None, :]
+    weights = torch.from_numpy(sampled)  # of a long text a logarithm takes all threads there are
+    entropy = -(weights * weights.clamp_min(1e-12).log()).sum(-1).mean(-1)  # h
+    mass = (weights * torch.from_numpy(trivial)).sum(-1).mean(-1)  # h
+    return entropy.numpy() + np.where(mass.numpy() > 0.5, 100.0, 0.0)
 
 
 def _sampled(part: Part, layer: LayerAttention) -> tuple[NDArray[np.intp], NDArray[np.floating]]:

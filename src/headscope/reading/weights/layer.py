@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.capture.softmax import attention_scores, attention_weights
 from headscope.errors import BadInput
+from headscope.reading.memory import device_for
 from headscope.reading.weights.held import Held, as_floats, hold
 from headscope.reading.weights.shapes import Bias, Mask
 
@@ -164,7 +165,10 @@ class LayerAttention:
 
         With `keys`, only that many of the first keys: for queries that see none of the others.
         """
-        return self.weights_on("cpu", heads, queries, keys).numpy()
+        total, count, every = self.shape
+        rows = torch.arange(count)[queries].numel()
+        size = len(range(total)[heads]) * rows * (every if keys is None else keys)
+        return self.weights_on(device_for(size), heads, queries, keys).cpu().numpy()
 
     def weights_on(
         self,
