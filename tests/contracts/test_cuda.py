@@ -20,6 +20,7 @@ from headscope.finetuning.finetune import new_classifier
 from headscope.finetuning.training import Recipe, encode, train
 from headscope.patterns.labels import quick_table
 from headscope.probes.dependency.heads import probe_dependency
+from headscope.reading import memory
 from headscope.reading.collecting import pinned
 from headscope.statistics import of_reading
 from headscope.statistics.kernels import of_layers, row_weights, usable
@@ -81,6 +82,21 @@ def test_readings_in_pinned_and_in_ordinary_memory(most, monkeypatch):
             np.testing.assert_allclose(getattr(mine, name), getattr(its, name), atol=1e-5)
     del reading, mine
     assert pinned.held() == before
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "t5"])
+def test_weights_of_a_long_text_are_made_on_the_gpu(family, monkeypatch):
+    reading = scope_of(family, "cuda").read(TEXTS[1], TEXTS[0], keep=("q", "k"))
+    rows = np.array([0, 2, 3])
+    asked = [(slice(None),), (slice(1, 2),), (slice(None), rows)]
+    for kind in reading.kinds:
+        layer = reading.part(kind).layers[-1]
+        plain = [layer.compute_weights(*some) for some in asked]
+        monkeypatch.setattr(memory, "LARGE", 0)
+        assert memory.device_for(1).type == "cuda"
+        for some, its in zip(asked, plain, strict=True):
+            np.testing.assert_allclose(layer.compute_weights(*some), its, atol=1e-6)
+        monkeypatch.undo()
 
 
 def test_views_open(both):
