@@ -17,7 +17,7 @@ from headscope.statistics.kernels.scores import block_weights
 from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.places import counting, counts, deciles
 from headscope.statistics.places.device_tables import most_frequent
-from headscope.statistics.places.heaviest import Heaviest
+from headscope.statistics.places.heaviest import Heaviest, heaviest, heaviest_bits
 from headscope.statistics.places.on_device import DeviceCounts
 from headscope.statistics.survey.portion import Settings, text_batches
 from tests.statistics.plain import eager_copy
@@ -44,6 +44,15 @@ def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept):
     again = look_up.together(codes)
     np.testing.assert_array_equal(keys, again[0])
     np.testing.assert_allclose(weights, again[1], atol=1e-6)
+
+
+def test_of_equal_weights_the_first_key_is_the_heaviest_on_a_device():
+    """And a key without weight is none."""
+    rows = torch.tensor([[0.0, 0.25, 0.5, 0.25], [0.5, 0.5, 0.0, 0.0], [-0.0, 0.0, 0.0, 1e-40]])
+    bits, keys = heaviest_bits(rows, 3).unbind(1)
+    assert keys.tolist() == [[2, 1, 3], [0, 1, -1], [3, -1, -1]]
+    assert torch.equal(bits.view(torch.float32), rows.sort(1, descending=True).values[:, :3].abs())
+    np.testing.assert_array_equal(keys, heaviest(rows.abs(), 3)[0])
 
 
 def test_places_of_one_layer_alone_are_looked_up(kept):
