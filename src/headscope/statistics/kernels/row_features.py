@@ -7,7 +7,8 @@
   below them, so that ties keep the order of their places; the relations' ranks are read at the
   sorted places, and a weight's own rank within a pool is how many of the pool lie before it.
 
-Rows that have a slot are stored once more, for what compares whole rows of heads.
+Rows that have a slot are stored once more, for what compares whole rows of heads. What is found of
+a row is gathered and stored at once: a store of its own makes all threads of a tile wait twice.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportAssignmentType=false
@@ -24,10 +25,26 @@ NO_RANKS = tl.constexpr(-2147450880)  # the same for two relations in one number
 
 
 @triton.jit
-def _correlation(rank, before, least, greatest):
+def _logarithm(x, FAST: tl.constexpr):
+    """log2 of what is no denormal number; by the hardware's instruction to 2⁻²² (of itself, beyond
+    ½ … 2), where the library's takes some twenty."""
+    if FAST:
+        return tl.inline_asm_elementwise(
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
+    return tl.math.log2(x)
+
+
+@triton.jit
+def _put(found, value, place, AT: tl.constexpr):
+    """What is found of each row, with one value more."""
+    return tl.where((place == AT)[None, :], value[:, None], found)
+
+
+@triton.jit
+def _correlation(rank, before, n, least, greatest):
     """Spearman's ρ of every row, from the sorted ranks and how many of the pool lie before."""
     inside = rank != NO_RANK
-    n = tl.sum(inside.to(tl.float32), 1)
     met = tl.sum(tl.where(inside, before.to(tl.float32) * rank.to(tl.float32), 0.0), 1) * 0.5
     most = n * (n * n - 1) / 12
     return tl.where((most > 0) & (least < greatest), met / tl.maximum(most, 1.0e-30), 0.0)
@@ -35,7 +52,7 @@ def _correlation(rank, before, least, greatest):
 
 @triton.jit
 def _rank_rows(
-    weights, key, row, real, ranks_base, rows_base, stride_rf, keys,
+    found, place, weights, key, row, real, ranks_base, keys,
     RANK: tl.constexpr, SECOND_RANK: tl.constexpr,
 ):  # fmt: skip
     """Rank correlations of the rows of a tile with one or two relations."""
@@ -44,54 +61,71 @@ def _rank_rows(
     plain = tl.load(at + key[None, :], mask=inside, other=NO_RANKS)
     bits = weights.to(tl.int32, bitcast=True)
     held = (bits.to(tl.int64) << 32) | key[None, :].to(tl.int64)
-    place = (tl.sort(held, 1) & 0xFFFF).to(tl.int32)
-    met = tl.load(at + place, mask=real[:, None] & (place < keys), other=NO_RANKS)
+    sorted_key = (tl.sort(held, 1) & 0xFFFF).to(tl.int32)
+    met = tl.load(at + sorted_key, mask=real[:, None] & (sorted_key < keys), other=NO_RANKS)
     first = (met << 16) >> 16
     second = met >> 16
     counted = (first != NO_RANK).to(tl.int32)
     if SECOND_RANK >= 0:
         counted += (second != NO_RANK).to(tl.int32) << 16
     before = tl.cumsum(counted, 1) - counted
+    n = tl.sum(counted, 1)
     pool = ((plain << 16) >> 16) != NO_RANK
     least = tl.min(tl.where(pool, weights, 2.0), 1)
     greatest = tl.max(tl.where(pool, weights, -1.0), 1)
-    found = _correlation(first, before & 0xFFFF, least, greatest)
-    tl.store(rows_base + RANK * stride_rf + row, found, mask=real)
+    one = _correlation(first, before & 0xFFFF, (n & 0xFFFF).to(tl.float32), least, greatest)
+    found = _put(found, one, place, RANK)
     if SECOND_RANK >= 0:
         pool = (plain >> 16) != NO_RANK
         least = tl.min(tl.where(pool, weights, 2.0), 1)
         greatest = tl.max(tl.where(pool, weights, -1.0), 1)
-        found = _correlation(second, before >> 16, least, greatest)
-        tl.store(rows_base + SECOND_RANK * stride_rf + row, found, mask=real)
+        one = _correlation(second, before >> 16, (n >> 16).to(tl.float32), least, greatest)
+        found = _put(found, one, place, SECOND_RANK)
+    return found
 
 
 @triton.jit
-def _evenness(weights, surprised, own, seen, wide_base, row, real):
-    """m·H/ln|S| of every row with S its own part, and its mean and variance over deals.
+def _evenness(weights, surprised, surprise, own, there, wide_base, row, real, FAST: tl.constexpr):
+    """m·H/ln|S| of every row with S its own part, and its mean and variance over deals; `there` is
+    how many keys it has to choose from.
 
     All three are 0 where the own part is all there is, as the plain kernel has it.
     """
-    size = tl.sum(own.to(tl.float32), 1)
-    choice = tl.sum(seen.to(tl.float32), 1)
-    chooses = size < choice
+    size = tl.sum(own.to(tl.int32), 1).to(tl.float32)
+    chooses = size < there
     size = tl.maximum(size, 2.0)
-    choice = tl.maximum(choice, 2.0)
-    norm = tl.where(chooses, tl.math.log2(size) * LN2, float("inf"))
+    choice = tl.maximum(there, 2.0)
+    norm = tl.where(chooses, _logarithm(size, FAST) * LN2, float("inf"))
     mass = tl.sum(tl.where(own, weights, 0.0), 1)
     score = tl.sum(tl.where(own, surprised, 0.0), 1)
-    score += mass * tl.math.log2(tl.maximum(mass, 1.0e-30)) * LN2
+    score += mass * _logarithm(tl.maximum(mass, 1.0e-30), FAST) * LN2
     total = tl.sum(weights, 1)
     mean = tl.maximum(total * size / choice, 1.0e-30)
-    log_mean = tl.math.log2(mean) * LN2
+    log_mean = _logarithm(mean, FAST) * LN2
     factor = size * (choice - size) / (choice * (choice - 1))
     spread = tl.maximum(tl.sum(weights * weights, 1) - total * total / choice, 0.0)
-    null = tl.sum(surprised, 1) * size / choice + mean * log_mean + factor * spread / (2 * mean)
+    null = surprise * size / choice + mean * log_mean + factor * spread / (2 * mean)
     slope = surprised + (1 + log_mean)[:, None] * weights
-    summed = tl.sum(slope, 1)
+    summed = surprise + (1 + log_mean) * total
     bend = tl.maximum(tl.sum(slope * slope, 1) - summed * summed / choice, 0.0)
-    tl.store(wide_base + row * 3, score / norm, mask=real)
-    tl.store(wide_base + row * 3 + 1, null / norm, mask=real)
-    tl.store(wide_base + row * 3 + 2, factor * bend / (norm * norm), mask=real)
+    part = tl.arange(0, 4)
+    three = (score / norm)[:, None] + tl.zeros([1, 4], tl.float32)
+    three = _put(three, null / norm, part, 1)
+    three = _put(three, factor * bend / (norm * norm), part, 2)
+    tl.store(
+        wide_base + row[:, None] * 3 + part[None, :],
+        three, mask=real[:, None] & (part < 3)[None, :],
+    )  # fmt: skip
+
+
+@triton.jit
+def _copy_at(whole_base, rows_base, row, offset, real, keys, stride_rf, AT: tl.constexpr):
+    """The weight of the key `offset` places after each query, 0 where none is."""
+    key = row + offset
+    weight = tl.load(
+        whole_base + row * keys + key, mask=real & (key >= 0) & (key < keys), other=0.0
+    )
+    tl.store(rows_base + AT * stride_rf + row, weight, mask=real)
 
 
 # numbers that change from batch to batch: the kernel is not compiled again for each of them. Of the
@@ -106,13 +140,15 @@ def reduce_rows(
     stride_rb, stride_rh, stride_rf, heads, queries, keys, slots,
     FEATURES: tl.constexpr, PAIRS: tl.constexpr, NOT_BITS: tl.constexpr,
     SQUARES: tl.constexpr, SQUARE_BITS: tl.constexpr,
+    COUNT: tl.constexpr, PLACES: tl.constexpr,
     ENTROPY: tl.constexpr, LARGEST: tl.constexpr, STRONGEST: tl.constexpr,
     SELF: tl.constexpr, PREVIOUS: tl.constexpr, NEXT: tl.constexpr,
     DISTANCE: tl.constexpr, EVENNESS: tl.constexpr,
     RANK: tl.constexpr, SECOND_RANK: tl.constexpr,
-    KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, FAST: tl.constexpr,
 ):  # fmt: skip
-    """Some queries of one head and all keys. Constants name a feature's row, or are -1."""
+    """Some queries of one head and all keys. Constants name a feature's row, or are -1; of COUNT
+    features the first, those of keys, are made elsewhere."""
     pair = tl.program_id(1)
     b = (pair // heads).to(tl.int64)
     h = (pair % heads).to(tl.int64)
@@ -120,10 +156,8 @@ def reduce_rows(
     real = row < queries
     key = tl.arange(0, BLOCK_N)
     there = real[:, None] & (key < keys)[None, :]
-    weights = tl.load(
-        whole_ptr + ((b * heads + h) * queries + row[:, None]) * keys + key[None, :],
-        mask=there, other=0.0,
-    )  # fmt: skip
+    whole_base = whole_ptr + (b * heads + h) * queries * keys
+    weights = tl.load(whole_base + row[:, None] * keys + key[None, :], mask=there, other=0.0)
     rows_base = rows_ptr + b * stride_rb + h * stride_rh
     if KEPT:
         slot = tl.load(slot_ptr + b * queries + row, mask=real, other=-1).to(tl.int64)
@@ -131,6 +165,8 @@ def reduce_rows(
             kept_ptr + (h * slots + slot[:, None]) * keys + key[None, :],
             weights, mask=(slot >= 0)[:, None] & there,
         )  # fmt: skip
+    place = tl.arange(0, PLACES)
+    found = tl.zeros([BLOCK_M, PLACES], tl.float32)
     if (PAIRS > 0) or EVENNESS:
         bits = tl.load(
             bits_ptr + (b * queries + row[:, None]) * keys + key[None, :], mask=there, other=0
@@ -138,43 +174,46 @@ def reduce_rows(
         for n in tl.static_range(PAIRS):
             if ((NOT_BITS >> n) & 1) == 0:
                 under = tl.sum(tl.where((bits & (1 << n)) != 0, weights, 0.0), 1)
-                tl.store(rows_base + (FEATURES + n) * stride_rf + row, under, mask=real)
+                found = _put(found, under, place, FEATURES + n)
         for n in tl.static_range(SQUARES):
             marked = (bits & (1 << ((SQUARE_BITS >> (5 * n)) & 31))) != 0
             under = tl.sum(tl.where(marked, weights * weights, 0.0), 1)
-            tl.store(rows_base + (FEATURES + PAIRS + n) * stride_rf + row, under, mask=real)
-    away = key[None, :] - row[:, None]
+            found = _put(found, under, place, FEATURES + PAIRS + n)
     if DISTANCE >= 0:
-        far = tl.abs(away).to(tl.float32)
-        tl.store(rows_base + DISTANCE * stride_rf + row, tl.sum(weights * far, 1), mask=real)
+        far = tl.abs(key[None, :] - row[:, None]).to(tl.float32)
+        found = _put(found, tl.sum(weights * far, 1), place, DISTANCE)
     if SELF >= 0:
-        found = tl.sum(tl.where(away == 0, weights, 0.0), 1)
-        tl.store(rows_base + SELF * stride_rf + row, found, mask=real)
+        _copy_at(whole_base, rows_base, row, 0, real, keys, stride_rf, SELF)
     if PREVIOUS >= 0:
-        found = tl.sum(tl.where(away == -1, weights, 0.0), 1)
-        tl.store(rows_base + PREVIOUS * stride_rf + row, found, mask=real)
+        _copy_at(whole_base, rows_base, row, -1, real, keys, stride_rf, PREVIOUS)
     if NEXT >= 0:
-        found = tl.sum(tl.where(away == 1, weights, 0.0), 1)
-        tl.store(rows_base + NEXT * stride_rf + row, found, mask=real)
+        _copy_at(whole_base, rows_base, row, 1, real, keys, stride_rf, NEXT)
     if (LARGEST >= 0) or (STRONGEST >= 0):
         largest = tl.max(weights, 1)
         if LARGEST >= 0:
-            tl.store(rows_base + LARGEST * stride_rf + row, largest, mask=real)
+            found = _put(found, largest, place, LARGEST)
         if STRONGEST >= 0:  # of equal weights the first
-            found = tl.min(tl.where(weights == largest[:, None], key[None, :], BLOCK_N), 1)
-            tl.store(rows_base + STRONGEST * stride_rf + row, found.to(tl.float32), mask=real)
+            first = tl.min(tl.where(weights == largest[:, None], key[None, :], BLOCK_N), 1)
+            found = _put(found, first.to(tl.float32), place, STRONGEST)
     if (ENTROPY >= 0) or EVENNESS:
-        surprised = -weights * tl.math.log2(tl.maximum(weights, 1.1754943508222875e-38)) * LN2
+        logs = _logarithm(tl.maximum(weights, 1.1754943508222875e-38), FAST)
+        surprised = -weights * logs * LN2
+        surprise = tl.sum(surprised, 1)
         if ENTROPY >= 0:
-            tl.store(rows_base + ENTROPY * stride_rf + row, tl.sum(surprised, 1), mask=real)
+            found = _put(found, surprise, place, ENTROPY)
         if EVENNESS:
-            seen = (key >= tl.load(first_ptr + b)) & (key < tl.load(end_ptr + b))
-            seen = seen[None, :] & real[:, None]
+            choice = (tl.load(end_ptr + b) - tl.load(first_ptr + b)).to(tl.float32)
             own = ((bits >> OWN) & 1) != 0
             wide_base = wide_ptr + (b * heads + h) * queries * 3
-            _evenness(weights, surprised, own, seen, wide_base, row, real)
+            _evenness(weights, surprised, surprise, own, choice, wide_base, row, real, FAST)
     if RANK >= 0:
-        _rank_rows(
-            weights, key, row, real, ranks_ptr + b * queries * keys, rows_base, stride_rf, keys,
+        found = _rank_rows(
+            found, place, weights, key, row, real, ranks_ptr + b * queries * keys, keys,
             RANK, SECOND_RANK,
         )  # fmt: skip
+    gathered = (place >= FEATURES) & (place < COUNT)
+    gathered = gathered & (place != SELF) & (place != PREVIOUS) & (place != NEXT)
+    tl.store(
+        rows_base + place[None, :] * stride_rf + row[:, None],
+        found, mask=gathered[None, :] & real[:, None],
+    )  # fmt: skip

@@ -15,13 +15,13 @@ from headscope.statistics.features.grid import Grid
 from headscope.statistics.kernels.blocks import Reduced
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.row_weights import rows_of
-from headscope.statistics.kernels.usable import documents_at_once, usable
+from headscope.statistics.kernels.usable import documents_at_once, has_logarithm, usable
 
 BITS = 30  # features of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
 NO_RANK = -32768  # of a key outside a relation's pool
 FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are taken for so many keys
-TRIED = (65, 128)  # keys of rows that look both ways: for these the kernel was tried on a GPU
+TRIED = (0, 0)  # keys of rows that look both ways: for none was the kernel tried on a GPU yet
 MOST_HELD = 2**28  # weights held to be ranked: 1 GB
 ROWS = ("entropy", "largest", "strongest_key", "self", "previous", "next")
 
@@ -167,7 +167,8 @@ def _given(
         "DISTANCE": place.get("distance", -1),
         "EVENNESS": bool(plan.wide),
         "RANK": ranked[0] if ranked else -1, "SECOND_RANK": ranked[1] if ranked[1:] else -1,
-        "KEPT": kept is not None,
+        "COUNT": len(plan.names), "PLACES": 1 << max(4, (len(plan.names) - 1).bit_length()),
+        "KEPT": kept is not None, "FAST": has_logarithm(),
         "BLOCK_M": tile.queries, "BLOCK_N": width(keys),
         "num_warps": tile.warps, "num_stages": tile.stages, "enable_fp_fusion": True,
     }  # fmt: skip

@@ -43,6 +43,11 @@ def usable(kernel: Kernel, tensor: Tensor) -> bool:
     return on and kernel not in _failed and installed()
 
 
+def has_logarithm() -> bool:
+    """Whether kernels may name the instruction of NVIDIA's GPUs for it."""
+    return os.environ.get("TRITON_INTERPRET") != "1" and torch.version.hip is None
+
+
 def documents_at_once(heads: int) -> int:
     """Of a batch, given to a kernel together: a device has 65,535 rows for programs, and each head
     of each text takes one. A multiple of 16, so that the next begin at an address like the first.
