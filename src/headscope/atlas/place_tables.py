@@ -56,9 +56,10 @@ def _order(heads: Heads, names: Sequence[str], head: Any, measure: Any, decile: 
 
 def _ids_at(texts: Mapping[int, KeptText], number: Any, token: Any) -> Any:
     """The tokens at some places of texts."""
-    wanted, which = np.unique(number, return_inverse=True)
-    ids = [texts[one].ids for one in wanted.tolist()]
+    order = sorted(texts)
+    ids = [texts[one].ids for one in order]
     starts = np.cumsum([0, *map(len, ids)])[:-1]
+    which = np.searchsorted(np.array(order, dtype=np.int64), number)
     # a place counted from the end would be another text's
     assert (token >= 0).all()
     return np.concatenate([*ids, np.zeros(0, dtype=np.int32)])[starts[which] + token]

@@ -140,15 +140,16 @@ def _majorise(distances: Array, start: Array) -> tuple[Array, float]:
     apart, other = np.empty((n, n)), np.empty((n, n))  # used again by every step
     for _ in range(STEPS):
         # side by side, not as an axis of two: a sum over two numbers costs more than they do
-        for side, squared in zip(x.T, (apart, other), strict=True):
+        for side, squared in zip(x.T.copy(), (apart, other), strict=True):
             np.square(np.subtract(side[:, None], side, out=squared), out=squared)
         np.sqrt(np.add(apart, other, out=apart), out=apart)
-        lacking = np.subtract(distances, apart, out=other).ravel()
-        stress = float(lacking @ lacking / 2)
+        lacking = np.subtract(distances, apart, out=other)
+        # no product of the linear algebra library, which wakes all its threads for so few numbers
+        stress = float(np.einsum("ij,ij->", lacking, lacking) / 2)
         if before - stress < 1e-10 * max(stress, 1e-300):
             break
         before = stress
-        np.putmask(apart, apart <= 1e-12, np.inf)  # heads at one place pull at no other there
+        np.copyto(apart, np.inf, where=apart <= 1e-12)  # heads at one place pull at no other there
         ratio = np.divide(distances, apart, out=apart)
         x = (ratio.sum(axis=1)[:, None] * x - ratio @ x) / n
     return x, min(stress, before)
