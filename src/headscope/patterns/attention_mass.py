@@ -79,17 +79,19 @@ class MassPattern(Pattern):
                 seen = visible_keys(grid).double()
                 rows.memo[key] = (rows.counts[aimed], rows.counts[pool], seen)
             else:
-                rows.memo[key] = self._counts(grid)
+                rows.memo[key] = self._counts(rows, grid)
         return rows.memo[key]
 
-    def _counts(self, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
+    def _counts(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         """How many targets, pool keys and visible keys each query has, b t float64."""
-        parts = [
-            torch.stack([m.sum(2) for m in (self.aim(s), self._pool()(s), s.visible)])
-            for s in blocks_of_pairs(grid)
-        ]
-        aimed, choice, seen = torch.cat(parts, dim=2).double()
-        return aimed, choice, seen
+
+        def counted(held: Relation) -> Tensor:
+            return torch.cat([held(s).sum(2) for s in blocks_of_pairs(grid)], dim=1).double()
+
+        pool = self._pool()
+        choice = _once(rows, (pool_features(pool)[0].name, "keys"), lambda: counted(pool))
+        seen = _once(rows, ("visible", "keys"), lambda: counted(lambda pairs: pairs.visible))
+        return counted(self.aim), choice, seen
 
     def _targets(self) -> PairFeature:
         return PairFeature(

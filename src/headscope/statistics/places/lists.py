@@ -46,7 +46,12 @@ class PlaceList:
         }
         document = np.where(joined["document"] == NOBODY, _LAST, joined["document"])
         best = np.lexsort((joined["query"], document, joined["order"]), axis=-1)[..., :count]
-        taken: dict[str, Any] = {name: _taken(array, best) for name, array in joined.items()}
+        lists = joined["order"].size // joined["order"].shape[-1]
+        first = np.arange(lists).reshape(*best.shape[:-1], 1) * joined["order"].shape[-1]
+        taken: dict[str, Any] = {
+            name: array.reshape(-1, *array.shape[best.ndim :])[first + best]
+            for name, array in joined.items()
+        }
         return PlaceList(**taken)
 
     @property
@@ -68,8 +73,3 @@ class PlaceList:
 
 _NAMES = tuple(field.name for field in fields(PlaceList))
 _LAST = np.iinfo(np.int64).max
-
-
-def _taken(array: Array, best: NDArray[np.intp]) -> Array:
-    index = best if array.ndim == best.ndim else best[..., None]
-    return np.take_along_axis(array, index, axis=best.ndim - 1)
