@@ -152,9 +152,9 @@ class Tokens:
 
 
 def continued(word_ids: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """True where a word's number is that of the token before."""
-    same = np.zeros(len(word_ids), dtype=bool)
-    same[1:] = (word_ids[1:] == word_ids[:-1]) & (word_ids[1:] >= 0)
+    """True where a word's number is that of the token before, along the last axis."""
+    same = np.zeros(word_ids.shape, dtype=bool)
+    same[..., 1:] = (word_ids[..., 1:] == word_ids[..., :-1]) & (word_ids[..., 1:] >= 0)
     return same
 
 

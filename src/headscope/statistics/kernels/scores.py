@@ -32,8 +32,8 @@ def block_weights(
     assert call.q is not None and call.k is not None and call.scaling is not None
     seen = visible(call, grid, documents, queries)
     return attention_weights(
-        call.q[documents, :, queries].float(),
-        call.k[documents].float(),
+        _exact(call.q[documents, :, queries]),
+        _exact(call.k[documents]),
         call.scaling,
         softcap=call.softcap,
         bias=None if call.bias is None else _part(call.bias, documents, queries),
@@ -142,8 +142,15 @@ def block_output(call: Call, weights: Tensor, documents: slice) -> Tensor:
     batch, heads, count, keys = weights.shape
     groups = v.shape[1]
     grouped = weights.reshape(batch, groups, heads // groups * count, keys)
-    mixed = (grouped @ v.float()).view(batch, heads, count, v.shape[-1])
+    mixed = (grouped @ _exact(v)).view(batch, heads, count, v.shape[-1])
     return mixed.transpose(1, 2).to(v.dtype)
+
+
+def _exact(values: Tensor) -> Tensor:
+    """b h t d in float32; on a GPU head by head in memory, or a product would copy it once more."""
+    if values.is_cuda:
+        return values.to(torch.float32, memory_format=torch.contiguous_format)
+    return values.float()
 
 
 def visible(call: Call, grid: Grid, documents: slice, queries: slice | Tensor) -> Tensor | None:

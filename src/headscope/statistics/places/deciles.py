@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.statistics.places.device_tables import tallied
+
 BINS = 500
 DECILES = 10
 Floats = NDArray[np.float64]
@@ -26,10 +28,10 @@ def count_values(
     heads = into.shape[0]
     for place, (values, (low, high)) in enumerate(zip(every, bounds, strict=True)):
         if isinstance(into, Tensor):
-            step = (torch.arange(heads, device=into.device) * len(every) + place) * (BINS + 1)
             # bins in 16 bits: a GPU takes as long as there are bytes to move
-            found = (_places_of(values, low, high).short() + step[:, None]).flatten()
-            into.view(-1).scatter_add_(0, found, found.new_ones(1).expand_as(found))
+            found = _places_of(values, low, high).short()
+            first = torch.arange(heads, device=into.device)[:, None] * (BINS + 1)
+            into[:, place] += tallied(found, first, heads * (BINS + 1)).view(heads, -1)
         else:
             found = bins_of(values, low, high)
             found += (torch.arange(heads) * (BINS + 1))[:, None]

@@ -12,6 +12,7 @@ from headscope.statistics.places.counts import UNIT
 if TYPE_CHECKING:
     from headscope.statistics.places.counts import CountTable
 
+TABLES = 32  # as many as a GPU's threads that go in step
 DENSE = 2**24  # codes, up to which every one has its place: 400 MB
 
 
@@ -100,6 +101,19 @@ def _gone_of_level(met: Tensor, least: Tensor, room: Tensor) -> Tensor:
     """groups × 1: how many of the least count that is kept are not kept."""
     level = met.gather(1, least.clamp_min(0)[:, None])[:, 0]
     return torch.where(least < 0, 0, level - room)[:, None]
+
+
+def tallied(codes: Tensor, first: Tensor, size: int) -> Tensor:
+    """size: how often each code is met, a `first` added to all (both go together).
+
+    Most are often one and the same. Those side by side count in tables of their own, so that they
+    do not wait for one another.
+    """
+    table = torch.arange(codes.shape[-1], device=codes.device) % TABLES * size
+    at = (codes + (first + table)).flatten()
+    counts = torch.zeros(TABLES * size, dtype=torch.int32, device=codes.device)
+    counts.scatter_add_(0, at, counts.new_ones(1).expand_as(at))
+    return counts.view(TABLES, size).sum(0)
 
 
 def in_units(weights: Tensor) -> Tensor:

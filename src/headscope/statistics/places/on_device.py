@@ -18,6 +18,7 @@ from headscope.statistics.places.device_tables import (
     counted,
     most_frequent,
     table_of,
+    tallied,
 )
 
 if TYPE_CHECKING:
@@ -52,9 +53,8 @@ class DeviceCounts:
 
     def add_offsets(self, offsets: Tensor) -> None:
         """How far each query's key is (H n), from 0 up."""
-        heads = torch.arange(len(offsets), device=offsets.device)
-        at = (heads[:, None] * OFFSETS + offsets).flatten()
-        self._offsets.scatter_add_(0, at, at.new_ones(1).expand_as(at))
+        first = torch.arange(len(offsets), device=offsets.device)[:, None] * OFFSETS
+        self._offsets += tallied(offsets, first, len(self._offsets))
 
     def add_pairs(self, query: Tensor, key: Tensor, largest: Tensor) -> None:
         """Queries' tokens (n), and the token and weight that each head (H n) gives most to."""

@@ -30,10 +30,10 @@ def _packed(batch: Packed) -> TextOf:
     """A batch has it all already, as the model and the statistics need it."""
     names = ("lengths", "input_ids", "segments", "classes", "words")
     lengths, ids, segments, classes, words = map(batch.here, names)
+    every = (ids, segments, classes, continued(words))
 
     def text(row: int) -> KeptText:
-        to = slice(0, int(lengths[row]))
-        ids_of, segments_of, classes_of = (of[row, to].copy() for of in (ids, segments, classes))
-        return KeptText(ids_of, segments_of, classes_of, continued(words[row, to]))
+        to = int(lengths[row])
+        return KeptText(*(of[row, :to].copy() for of in every))  # or the whole batch is kept
 
     return text
