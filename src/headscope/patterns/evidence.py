@@ -34,13 +34,13 @@ def p_values(excess: Values, error: Values, variance: Values, documents: Values)
 
     `error` is the standard error of the excess, `variance` its mean permutation variance.
     """
-    from scipy import stats
+    from scipy.special import ndtr, stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
         t = excess / error
         z = excess * np.sqrt(documents) / np.sqrt(variance)
-    by_documents = stats.t.sf(t, np.maximum(documents - 1, 1))
-    by_permutation = stats.norm.sf(z)
+    # upper tails of Student's t and the normal distribution; scipy.stats takes long to import
+    by_documents, by_permutation = stdtr(np.maximum(documents - 1, 1), -t), ndtr(-z)
     p = np.maximum(np.nan_to_num(by_documents, nan=1.0), np.nan_to_num(by_permutation, nan=1.0))
     return np.where(documents >= 2, p, 1.0)
 
