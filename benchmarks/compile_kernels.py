@@ -90,7 +90,7 @@ def usage(cubin: bytes) -> dict[str, int]:
 def kernels() -> dict[str, Callable[[], Any]]:
     """What is compiled, and how."""
     from headscope.atlas.make import pattern_measures
-    from headscope.statistics.kernels import fused, pair_divergence, row_tiles, row_weights
+    from headscope.statistics.kernels import fused, pair_divergence, row_tiles
     from headscope.statistics.places.settings import PlaceSettings
     from headscope.statistics.survey.compiling import _example
     from headscope.statistics.survey.portion import Settings
@@ -125,9 +125,6 @@ def kernels() -> dict[str, Callable[[], Any]]:
         assert row_tiles.fits(*example), tokens
         work = lambda example=example: row_tiles.compiled(*example, True)  # noqa: E731
         found[f"atlas: rows of {tokens} keys"] = work
-        if row_weights.fits(*example):
-            made = lambda example=example: row_weights.compiled(*example)  # noqa: E731
-            found[f"atlas: weights of rows of {tokens} keys"] = made
     for count in (16, 17):
         pairs = lambda count=count: pair_divergence.compiled(torch.device("cpu"), count)  # noqa: E731
         found[f"distances: pairs of heads, {'' if count == 16 else 'not '}by 16"] = pairs

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -23,15 +21,13 @@ from headscope.probes.dependency.heads import probe_dependency
 from headscope.reading import memory
 from headscope.reading.collecting import pinned
 from headscope.statistics import of_reading
-from headscope.statistics.kernels import of_layers, row_weights, usable
+from headscope.statistics.kernels import of_layers, usable
 from headscope.statistics.kernels.jensen_shannon import divergences
-from headscope.statistics.kernels.plan import Plan
 from headscope.surfaces.app.heads.looks import strongest_pairs
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
 from tests.probes.conftest import SENTENCES
-from tests.statistics.calls import Case, make
 from tests.tiny import tiny_scope
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
@@ -169,30 +165,6 @@ def test_every_pattern_at_every_width(family, words):
         found = hs.survey(scope, texts, patterns.measures(scope), progress=False)
         tables.append(found.table["value"])
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-3)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("tokens", [3, 64, 100, 128])
-def test_whole_rows_in_half_precision(tokens, causal, dtype):
-    """Weights, shares of keys and output by one kernel, and by products in single precision."""
-    case = Case("", 3, 4, 2, tokens, 64, causal=causal, lengths=(tokens, tokens, tokens // 2 + 1))
-    call, grid, features = make(case, dtype)
-    on = {name: getattr(call, name).cuda() for name in ("q", "k", "v")}
-    side = grid.key.to(torch.device("cuda"))
-    plan = Plan(replace(grid, query=side, key=side), features)
-    found = []
-    for way in (row_weights._by_kernel, row_weights._by_products):
-        rows = torch.zeros(3, 4, len(plan.names), tokens, device="cuda")
-        output = torch.zeros(3, tokens, 4, 64, device="cuda", dtype=dtype)
-        weights = way(replace(call, **on), plan, slice(0, 3), output, rows)
-        found.append((weights.masked_fill(~side.valid[:, None, :, None], 0), rows, output))
-    (weights, rows, output), (its, its_rows, its_output) = found
-    torch.testing.assert_close(weights, its, atol=2e-6, rtol=0)
-    real = side.valid[:, None, None]
-    torch.testing.assert_close(rows * real, its_rows * real, atol=3e-6, rtol=0)
-    real = side.valid[:, :, None, None]
-    torch.testing.assert_close(output * real, its_output * real, atol=2**-6, rtol=0)
 
 
 def test_kernels_compile_here():

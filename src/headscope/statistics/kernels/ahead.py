@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 
-Kernel = Literal["one pass", "whole rows", "weights of rows", "pairs of heads"]
+Kernel = Literal["one pass", "whole rows", "pairs of heads"]
 
 _compiling: dict[Kernel, threading.Event] = {}
 

@@ -63,20 +63,20 @@ def divergence_sums(maps: Tensor, lengths: int | Tensor) -> Tensor:
 
 
 def _information(smooth: Tensor) -> Tensor | None:
-    """heads × heads: Σ m ln m of the mean of two heads, where the GPU kernel makes it."""
+    """heads × heads: ½ Σ s ln s of the sum s of two heads, where the GPU kernel makes it."""
     if not usable("pairs of heads", smooth):
         return None
 
     def summed() -> Tensor:
-        from headscope.statistics.kernels.pair_divergence import mean_information
+        from headscope.statistics.kernels.pair_divergence import pair_information
 
-        return mean_information(smooth)
+        return pair_information(smooth)
 
     return attempt("pairs of heads", summed)
 
 
 def _from_information(information: Tensor) -> Tensor:
-    """JS of all pairs from Σ m ln m of their means, the diagonal being that of each head."""
+    """JS of all pairs from ½ Σ s ln s of their sums, the diagonal being each head with itself."""
     own = information.diagonal()
     return ((own[:, None] + own[None, :]) / 2 - information).clamp_min(0)
 

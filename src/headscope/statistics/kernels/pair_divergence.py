@@ -1,8 +1,9 @@
 """The GPU kernel that compares all pairs of heads by the divergence of their rows, directly.
 
-A logarithm is one instruction on a GPU, so for every two heads Σ m ln m of the mean m of their
-weights is summed as it is defined, tile of heads by tile of heads. The mean of a head with itself
-is the head: the diagonal gives Σ a ln a, with the same rounding.
+A logarithm is one instruction on a GPU (a library's takes twenty), so for every two heads
+½ Σ s ln s of the sum s of their weights is summed directly, tile of heads by tile of heads. With m
+the mean, that is Σ m ln m and ½ ln 2 Σ s, which divergences do not see: a head with itself, on the
+diagonal, has it as well, with the same rounding.
 """
 
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false, reportAssignmentType=false
@@ -15,18 +16,25 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from headscope.statistics.kernels.row_features import logarithm
+from headscope.statistics.kernels.usable import Disagreement, has_logarithm, wrong
+
 HEADS = 8  # of a tile
 WEIGHTS = 64  # of every head, looked at together
 STRETCH = 8192  # weights of every head that one program sums in single precision
+SOME = (32, 256)  # heads and weights that are summed both ways when a version is first used
+APART = 1e-4  # of the largest sum: far above rounding, far below a wrong pair or place
+
+_compared: set[tuple[object, ...]] = set()
 
 
 # of the count it is told whether 16 divides it, for then weights are read four at a time
 @triton.jit(do_not_specialize=["heads"])
 def _information(
     maps_ptr, sums_ptr, heads, count,
-    HEADS: tl.constexpr, WEIGHTS: tl.constexpr, STRETCH: tl.constexpr,
+    HEADS: tl.constexpr, WEIGHTS: tl.constexpr, STRETCH: tl.constexpr, FAST: tl.constexpr,
 ):  # fmt: skip
-    """Σ m log2 m of a tile of heads with another, over one stretch of weights."""
+    """Σ s log2 s of a tile of heads with another, over one stretch of weights."""
     tiles = tl.cdiv(heads, HEADS)
     one = tl.program_id(0) % tiles
     other = tl.program_id(0) // tiles % tiles
@@ -49,24 +57,43 @@ def _information(
             maps_ptr + second[:, None].to(tl.int64) * count + at[None, :],
             mask=(second < heads)[:, None] & inside[None, :], other=0.0,
         )  # fmt: skip
-        mean = (a[:, None, :] + b[None, :, :]) * 0.5
-        summed += mean * tl.math.log2(tl.maximum(mean, 1.0e-30))
+        both = a[:, None, :] + b[None, :, :]
+        summed += both * logarithm(tl.maximum(both, 1.0e-30), FAST)
     found = tl.sum(summed, 2)
     base = sums_ptr + part.to(tl.int64) * heads * heads
     inside = (first < heads)[:, None] & (second < heads)[None, :]
     tl.store(base + first[:, None] * heads + second[None, :], found, mask=inside)
 
 
-def mean_information(maps: Tensor) -> Tensor:
-    """heads × heads float64: Σ m ln m over weights heads × n, m the mean of two heads' weights."""
+def pair_information(maps: Tensor) -> Tensor:
+    """heads × heads float64: ½ Σ s ln s over weights heads × n, s the sum of two heads' weights."""
     maps = maps.contiguous()
+    version = (maps.shape[1] % 16 == 0, maps.device)
+    if version not in _compared:
+        _compare(maps)
+        _compared.add(version)
+    return _summed(maps)
+
+
+def _summed(maps: Tensor) -> Tensor:
     heads, count = maps.shape
     parts = -(-count // STRETCH)
     tiles = -(-heads // HEADS)
     sums = torch.zeros(parts, heads, heads, device=maps.device)
     _information[(tiles * tiles * parts,)](maps, sums, heads, count, **_constants())
-    upper = sums.sum(0, dtype=torch.float64).triu() * 0.6931471805599453
+    upper = sums.sum(0, dtype=torch.float64).triu() * (0.6931471805599453 / 2)
     return upper + upper.triu(1).T
+
+
+def _compare(maps: Tensor) -> None:
+    """Raise where a few heads' first weights are not summed as in double precision."""
+    heads, count = SOME
+    last = min(count, maps.shape[1] // 16 * 16) or maps.shape[1]
+    few = maps[:heads, : last if maps.shape[1] % 16 == 0 else last - 1 or 1].contiguous()
+    both = few[:, None].double() + few[None].double()
+    plain = torch.special.xlogy(both, both).sum(-1) / 2
+    if bool(wrong(_summed(few), plain, torch.ones_like(plain, dtype=torch.bool), APART, 0.0).any()):
+        raise Disagreement("divergences of heads are not those of their definition")
 
 
 def compiled(device: torch.device, count: int) -> Any:
@@ -75,6 +102,6 @@ def compiled(device: torch.device, count: int) -> Any:
     return _information.warmup(some, some, 1, count, grid=(1,), **_constants())
 
 
-def _constants() -> dict[str, int]:
-    tile = {"HEADS": HEADS, "WEIGHTS": WEIGHTS, "STRETCH": STRETCH}
+def _constants() -> dict[str, Any]:
+    tile = {"HEADS": HEADS, "WEIGHTS": WEIGHTS, "STRETCH": STRETCH, "FAST": has_logarithm()}
     return {**tile, "num_warps": 4, "enable_fp_fusion": True}

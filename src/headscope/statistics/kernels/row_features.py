@@ -1,7 +1,8 @@
 """The GPU kernel of an atlas that makes every feature of whole rows of weights in one look.
 
-- pairs of tokens: what two tokens are to each other is a bit of one number per pair, the same for
-  all heads and layers; a feature is the sum of the weights, or of their squares, under its bit;
+- keys and pairs of tokens: what a key is, is a bit of one number per key, and what two tokens are
+  to each other of one number per pair, the same for all heads and layers; a feature is the sum of
+  the weights, or of their squares, under its bit;
 - evenness within the query's own part of the text, and what dealing the weights out again gives;
 - rank correlations: one sort of a row serves every relation. Weights are sorted with their places
   below them, so that ties keep the order of their places; the relations' ranks are read at the
@@ -25,7 +26,7 @@ NO_RANKS = tl.constexpr(-2147450880)  # the same for two relations in one number
 
 
 @triton.jit
-def _logarithm(x, FAST: tl.constexpr):
+def logarithm(x, FAST: tl.constexpr):
     """log2 of what is no denormal number; by the hardware's instruction to 2⁻²² (of itself, beyond
     ½ … 2), where the library's takes some twenty."""
     if FAST:
@@ -95,13 +96,13 @@ def _evenness(weights, surprised, surprise, own, there, wide_base, row, real, FA
     chooses = size < there
     size = tl.maximum(size, 2.0)
     choice = tl.maximum(there, 2.0)
-    norm = tl.where(chooses, _logarithm(size, FAST) * LN2, float("inf"))
+    norm = tl.where(chooses, logarithm(size, FAST) * LN2, float("inf"))
     mass = tl.sum(tl.where(own, weights, 0.0), 1)
     score = tl.sum(tl.where(own, surprised, 0.0), 1)
-    score += mass * _logarithm(tl.maximum(mass, 1.0e-30), FAST) * LN2
+    score += mass * logarithm(tl.maximum(mass, 1.0e-30), FAST) * LN2
     total = tl.sum(weights, 1)
     mean = tl.maximum(total * size / choice, 1.0e-30)
-    log_mean = _logarithm(mean, FAST) * LN2
+    log_mean = logarithm(mean, FAST) * LN2
     factor = size * (choice - size) / (choice * (choice - 1))
     spread = tl.maximum(tl.sum(weights * weights, 1) - total * total / choice, 0.0)
     null = surprise * size / choice + mean * log_mean + factor * spread / (2 * mean)
@@ -135,10 +136,11 @@ OF_BATCH = ["stride_rb", "stride_rh", "stride_rf", "queries", "slots"]
 
 @triton.jit(do_not_specialize=OF_BATCH)
 def reduce_rows(
-    whole_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
+    whole_ptr, marks_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
     rows_ptr, wide_ptr, kept_ptr,
     stride_rb, stride_rh, stride_rf, heads, queries, keys, slots,
-    FEATURES: tl.constexpr, PAIRS: tl.constexpr, NOT_BITS: tl.constexpr,
+    FEATURES: tl.constexpr, MARKED: tl.constexpr,
+    PAIRS: tl.constexpr, NOT_BITS: tl.constexpr,
     SQUARES: tl.constexpr, SQUARE_BITS: tl.constexpr,
     COUNT: tl.constexpr, PLACES: tl.constexpr,
     ENTROPY: tl.constexpr, LARGEST: tl.constexpr, STRONGEST: tl.constexpr,
@@ -148,7 +150,7 @@ def reduce_rows(
     KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, FAST: tl.constexpr,
 ):  # fmt: skip
     """Some queries of one head and all keys. Constants name a feature's row, or are -1; of COUNT
-    features the first, those of keys, are made elsewhere."""
+    features the first are of keys, made here where each is MARKED by a bit."""
     pair = tl.program_id(1)
     b = (pair // heads).to(tl.int64)
     h = (pair % heads).to(tl.int64)
@@ -167,6 +169,11 @@ def reduce_rows(
         )  # fmt: skip
     place = tl.arange(0, PLACES)
     found = tl.zeros([BLOCK_M, PLACES], tl.float32)
+    if MARKED and (FEATURES > 0):
+        marks = tl.load(marks_ptr + b * keys + key, mask=key < keys, other=0)
+        for n in tl.static_range(FEATURES):
+            marked = ((marks & (1 << n)) != 0)[None, :]
+            found = _put(found, tl.sum(tl.where(marked, weights, 0.0), 1), place, n)
     if (PAIRS > 0) or EVENNESS:
         bits = tl.load(
             bits_ptr + (b * queries + row[:, None]) * keys + key[None, :], mask=there, other=0
@@ -196,7 +203,7 @@ def reduce_rows(
             first = tl.min(tl.where(weights == largest[:, None], key[None, :], BLOCK_N), 1)
             found = _put(found, first.to(tl.float32), place, STRONGEST)
     if (ENTROPY >= 0) or EVENNESS:
-        logs = _logarithm(tl.maximum(weights, 1.1754943508222875e-38), FAST)
+        logs = logarithm(tl.maximum(weights, 1.1754943508222875e-38), FAST)
         surprised = -weights * logs * LN2
         surprise = tl.sum(surprised, 1)
         if ENTROPY >= 0:
@@ -211,7 +218,9 @@ def reduce_rows(
             found, place, weights, key, row, real, ranks_ptr + b * queries * keys, keys,
             RANK, SECOND_RANK,
         )  # fmt: skip
-    gathered = (place >= FEATURES) & (place < COUNT)
+    gathered = place < COUNT
+    if not MARKED:
+        gathered = gathered & (place >= FEATURES)
     gathered = gathered & (place != SELF) & (place != PREVIOUS) & (place != NEXT)
     tl.store(
         rows_base + place[None, :] * stride_rf + row[:, None],

@@ -17,7 +17,7 @@ from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.row_weights import rows_of
 from headscope.statistics.kernels.usable import documents_at_once, has_logarithm, usable
 
-BITS = 30  # features of pairs of tokens: bits of a number, less the last two
+BITS = 30  # features of keys, or of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
 NO_RANK = -32768  # of a key outside a relation's pool
 FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are taken for so many keys
@@ -100,7 +100,12 @@ def from_scores(
     for start in range(0, batch, span):
         some = slice(start, start + span)
         rows = reduced.values[some]
-        weights = rows_of(call, plan, some, output[some], rows)
+        weights = rows_of(call, plan.grid, some, output[some])
+        if plan.keys and not _marked(plan):
+            columns = plan.key_columns()[some]
+            shares = torch.bmm(weights.view(len(rows), heads * queries, keys), columns)
+            of_keys = shares.view(len(rows), heads, queries, -1).transpose(2, 3)
+            rows[:, :, : len(plan.keys)].copy_(of_keys)
         wide = next((of[some] for of in reduced.wide.values()), rows)
         of_batch = layout.part(some, None if slots is None else slots.places)
         into = _Into(rows, wide, kept)
@@ -150,13 +155,13 @@ def _given(
     bit_of = {feature.make: number for number, feature in enumerate(plan.pairs)}
     ranked = [place[f.name] for f in plan.rows if isinstance(f, RankFeature)]
     arguments = (
-        weights, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
+        weights, layout.marks, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
         rows, into.wide, rows if kept is None else kept,
         rows.stride(0), rows.stride(1), rows.stride(2),
         heads, queries, keys, 0 if kept is None else kept.shape[1],
     )  # fmt: skip
     constants = {
-        "FEATURES": len(plan.keys), "PAIRS": len(plan.pairs),
+        "FEATURES": len(plan.keys), "MARKED": _marked(plan), "PAIRS": len(plan.pairs),
         "NOT_BITS": sum(1 << n for n, feature in enumerate(plan.pairs) if not feature.is_share),
         "SQUARES": len(plan.squares),
         "SQUARE_BITS": sum(bit_of[f.make] << (5 * n) for n, f in enumerate(plan.squares)),
@@ -179,6 +184,7 @@ def _given(
 class _Layout:
     """What the kernel reads of a batch's tokens; made once and used by every layer."""
 
+    marks: Tensor  # b s int32: what a key is, a feature each
     bits: Tensor  # b t s int32: what two tokens are to each other, a feature each
     ranks: Tensor  # b t s int32: doubled ranks of two relations, 16 bits each
     first: Tensor  # b int32: the first real key
@@ -188,7 +194,7 @@ class _Layout:
     def part(self, some: slice, slots: Tensor | None) -> _Layout:
         """Of some documents."""
         held = self.slots if slots is None else slots
-        every = (self.bits, self.ranks, self.first, self.end, held)
+        every = (self.marks, self.bits, self.ranks, self.first, self.end, held)
         return _Layout(*(tensor[some] for tensor in every))
 
 
@@ -205,7 +211,21 @@ def _make_layout(plan: Plan) -> _Layout:
     grid = plan.grid
     first = grid.key.start.to(torch.int32)
     end = (first + grid.key.lengths).to(torch.int32)
-    return _Layout(_bits(plan), _ranks(plan), first, end, first)
+    return _Layout(_marks(plan), _bits(plan), _ranks(plan), first, end, first)
+
+
+def _marked(plan: Plan) -> bool:
+    """Whether all that is asked of keys is told by a bit each."""
+    return len(plan.keys) <= BITS and all(feature.is_share for feature in plan.keys)
+
+
+def _marks(plan: Plan) -> Tensor:
+    key = plan.grid.key
+    marks = torch.zeros(key.ids.shape, dtype=torch.int32, device=key.ids.device)
+    if _marked(plan):
+        for number, feature in enumerate(plan.keys):
+            marks += feature.make(plan.grid).to(torch.int32) << number
+    return marks
 
 
 def _bits(plan: Plan) -> Tensor:

@@ -14,7 +14,7 @@ from headscope.corpus.text.batches import batches
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.features.grid import Grid, grids
-from headscope.statistics.kernels import fused, row_tiles, row_weights
+from headscope.statistics.kernels import fused, row_tiles
 from headscope.statistics.kernels.ahead import ahead
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.survey.batch_values import features_for
@@ -49,13 +49,9 @@ def _row_features(scope: Scope, settings: Settings) -> None:
     keeps = settings.places is not None and 0 < settings.places.compared < 1
     # whole lines of memory, and any other width
     examples = [_example(scope, settings, tokens) for tokens in (longest, longest - 1)]
-    examples = [one for one in examples if row_tiles.fits(*one)]
-    if examples:
-        works = [partial(row_tiles.compiled, *one, keeps) for one in examples]
-        ahead("whole rows", scope.device, works)
-    works = [partial(row_weights.compiled, *one) for one in examples if row_weights.fits(*one)]
+    works = [partial(row_tiles.compiled, *one, keeps) for one in examples if row_tiles.fits(*one)]
     if works:
-        ahead("weights of rows", scope.device, works)
+        ahead("whole rows", scope.device, works)
 
 
 def _pairs(device: torch.device, count: int) -> object:
