@@ -9,6 +9,7 @@ import torch
 
 import headscope as hs
 from headscope.corpus.text.segments import Segment
+from headscope.statistics.distances import map_keeper
 from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch, drawn_rows
 from headscope.statistics.features.grid import Grid, grid_of, grids
 from headscope.statistics.kernels.jensen_shannon import divergences
@@ -65,10 +66,17 @@ def test_places_of_one_layer_alone_are_looked_up(kept):
     assert look_up(np.zeros(0, dtype=np.int64))[0].shape == (0, 3)
 
 
-def test_heads_are_as_far_apart_over_all_texts_at_once(kept):
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_heads_are_as_far_apart_over_all_texts_at_once(kept, share, monkeypatch):
     keeper, kind, grid = kept
+    monkeypatch.setattr(keeper, "_share", share)
+    monkeypatch.setattr(map_keeper, "ALL_GPU", 8 * grid.query.ids.shape[1] ** 2 * 2)  # two texts
     ((_, heads, sums, rows),) = keeper.distances()
-    parts = list(_maps_of_batch(keeper.kept[kind], grid, len(heads), *drawn_rows(grid, 0.5, 0)))
+    if share < 1:
+        parts = list(_maps_of_batch(keeper.kept[kind], grid, len(heads), *drawn_rows(grid, 0.5, 0)))
+    else:
+        parts = list(map_keeper._all_maps_of_batch(keeper.kept[kind], grid, len(heads)))
+        assert len(parts) > 1
     assert sum(part.shape[1] for part, _ in parts) == rows
     together = sum(divergences(part, lengths) for part, lengths in parts)
     np.testing.assert_allclose(together, sums.values, atol=1e-5 * rows)

@@ -14,11 +14,13 @@ from headscope.statistics.distances.kept_scores import KeptScores
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.kernels.jensen_shannon import divergence_sums
+from headscope.statistics.kernels.plan import blocks
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.scores import block_weights, row_weights, rows_of_texts
 
 MOST = 2**23  # weights of all heads held at once
 MOST_GPU = 2**25
+ALL_GPU = 2**26  # where all rows are compared
 
 Heads = tuple[tuple[int, int], ...]
 
@@ -83,6 +85,9 @@ class MapKeeper:
         self, kind: Kind, kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int
     ) -> Iterator[tuple[Tensor, int | Tensor]]:
         """heads × some queries × keys, and how many keys they have."""
+        if grid.key.ids.is_cuda and self._share >= 1:
+            yield from _all_maps_of_batch(kept, grid, heads)
+            return
         if grid.key.ids.is_cuda:
             rows = self._rows.get(kind) or drawn_rows(grid, self._share, self._seed)
             ready = self._recorder.kept_rows.pop(kind, [])
@@ -141,6 +146,27 @@ def _maps_of_batch(
         some = (document[start : start + span], query[start : start + span])
         rows = [rows_of_texts(call, own, grid, *some).transpose(0, 1) for call, own in kept]
         yield torch.cat(rows), grid.key.lengths[some[0]]
+
+
+def _all_maps_of_batch(
+    kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The same of every query: the maps of some documents at a time."""
+    queries, keys = grid.query.ids.shape[1], grid.key.ids.shape[1]
+    for some, stretch in blocks(len(grid.documents), heads, queries, keys, ALL_GPU):
+        every = (
+            block_weights(call, grid, some, stretch)
+            if weights is None
+            else weights[some, :, stretch].float()
+            for call, weights in kept
+        )
+        maps = torch.cat([of_layer.transpose(0, 1).flatten(1, 2) for of_layer in every])
+        lengths = grid.key.lengths[some].repeat_interleave(stretch.stop - stretch.start)
+        real = grid.real_queries[some, stretch]
+        if not real.all():
+            rows = sent(np.flatnonzero(real), maps.device)
+            maps, lengths = maps[:, rows], lengths[rows]
+        yield maps, lengths
 
 
 def _maps(
