@@ -11,6 +11,7 @@ import torch
 
 from headscope.capture import Kind
 from headscope.measures import find
+from headscope.runs.in_parts import of_each
 from headscope.statistics.places.deciles import DECILES, bins_of, bounds_of, chosen
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def examples(kind: Kind, heads: Heads, places: Places, spelled: Spelled | None) 
     parts = [_strongest(places), _of_deciles(places)]
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = _order(heads, places.names, found["head"], found["measure"], found["decile"])
-    frame = _frame(kind, heads, places, {name: of[order] for name, of in found.items()})
+    frame: Any = _frame(kind, heads, places, {name: of[order] for name, of in found.items()})
     of_keys = places.key_texts or places.texts
     for column, place, texts in (
         ("query_token", "query", places.texts),
@@ -81,14 +82,19 @@ def _strongest(places: Places) -> dict[str, Any]:
 
 def _of_deciles(places: Places) -> dict[str, Any]:
     drawn, count = places.drawn, len(places.drawn)
-    rows: list[Any] = [np.zeros((0, 5), dtype=np.int64)]  # measure, head, decile, rank, place
+    bins: list[Any] = []  # of every measure, n H
     for measure, name in enumerate(places.names):
         values = torch.from_numpy(drawn.values[:count, :, measure].copy())
-        bins = bins_of(values, *limits(name)).numpy()  # n H
+        bins.append(bins_of(values, *limits(name)).numpy())
+
+    def rows(measure: int) -> Any:
         counts, each = places.histogram[:, measure], places.settings.per_decile
-        found = chosen(bins, drawn.document[:count], counts, each)
-        rows.append(np.insert(found, 0, measure, axis=1))
-    measure, head, decile, rank, place = np.concatenate(rows).T
+        found = chosen(bins[measure], drawn.document[:count], counts, each)
+        return np.insert(found, 0, measure, axis=1)
+
+    none = np.zeros((0, 5), dtype=np.int64)
+    every = of_each(rows, range(len(bins)))
+    measure, head, decile, rank, place = np.concatenate([none, *every]).T
     return {
         "head": head,
         "measure": measure,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.atlas.word_profiles import word_profiles, written
 from headscope.patterns.evidence import ERROR_RATE
-from headscope.runs.in_parts import in_parts
+from headscope.runs.in_parts import in_parts, of_each
 from headscope.statistics.places.counts import REACH, UNIT, Counts
 from headscope.statistics.significance import holm_clear
 
@@ -31,6 +32,7 @@ COLUMNS = [
     "clear", "weight", "focus",
 ]  # fmt: skip
 WRITTEN = 10  # tokens that a head raises most
+Columns = dict[str, Any]
 
 
 def profile_table(
@@ -45,8 +47,10 @@ def profile_table(
     counts = places.counts
     parts = [_offsets(counts), _along("position", counts.positions), _lengths(counts)]
     if spelled is not None:
-        parts += [_key_tokens(counts, spelled), _query_tokens(counts, spelled)]
-        parts += [_pairs(counts, spelled)]
+        judges = [partial(judge, counts) for judge in (_key_tokens, _query_tokens, _pairs)]
+        for found in of_each(partial.__call__, judges):
+            named = {name: spelled(found[name]) for name in ("name", "other") if name in found}
+            parts.append(pd.DataFrame({**found, **named}))
         if kind != "cross":
             parts += word_profiles(places, kind == "decoder", words, _judged)
             writes = written(scope, places, heads, spelled, WRITTEN)
@@ -91,14 +95,14 @@ def _lengths(counts: Counts) -> pd.DataFrame:
     return frame.assign(name=[str(2 ** int(power)) for power in frame["name"]])
 
 
-def _key_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
+def _key_tokens(counts: Counts) -> Columns:
     head, token = np.divmod(counts.keys.codes, counts.vocabulary)
     expected = _even(counts)[token]
     columns = _columns(head, counts.keys.count, expected)
-    return _most_telling("key_token", {**columns, "name": token}, counts.keys.mean, spelled)
+    return _most_telling("key_token", {**columns, "name": token}, counts.keys.mean)
 
 
-def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
+def _query_tokens(counts: Counts) -> Columns:
     """Mean largest weight by the query's token, over that of all queries of the head."""
     from scipy.special import stdtr
 
@@ -112,7 +116,7 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
     of, count = head[many], table.count[many]
     z = (mean[many] - whole[of]) / (spread[of] / np.sqrt(count))
     p[many] = in_parts(stdtr, count - 1, -z)  # the upper tail of Student's t
-    columns: dict[str, Any] = {
+    columns: Columns = {
         "at": head,
         "count": table.count,
         "expected": whole[head],
@@ -121,16 +125,16 @@ def _query_tokens(counts: Counts, spelled: Spelled) -> pd.DataFrame:
         "clear": holm_clear(p, ERROR_RATE),
         "name": token,
     }
-    return _most_telling("query_token", columns, mean, spelled)
+    return _most_telling("query_token", columns, mean)
 
 
-def _pairs(counts: Counts, spelled: Spelled) -> pd.DataFrame:
+def _pairs(counts: Counts) -> Columns:
     table = counts.pairs
-    expected = in_parts(lambda codes: _expected_of_pairs(counts, codes), table.codes)
+    expected = in_parts(partial(_expected_of_pairs, counts), table.codes)
     with_query, key = np.divmod(table.codes, counts.vocabulary)
     head, query = np.divmod(with_query, counts.vocabulary)
     columns = {**_columns(head, table.count, expected), "name": query, "other": key}
-    return _most_telling("pair", columns, table.mean, spelled)
+    return _most_telling("pair", columns, table.mean)
 
 
 def _expected_of_pairs(counts: Counts, codes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -176,7 +180,7 @@ def _judged(
 
 def _columns(
     head: NDArray[np.int64], count: NDArray[np.int64], expected: NDArray[np.float64]
-) -> dict[str, Any]:
+) -> Columns:
     """Counts beside what chance gives, and how likely chance gives as many."""
     from scipy.special import pdtrc
 
@@ -193,10 +197,8 @@ def _columns(
     }
 
 
-def _most_telling(
-    profile: str, columns: dict[str, Any], weight: NDArray[np.float64], spelled: Spelled
-) -> pd.DataFrame:
-    """Each head's most frequent rows and those of the least p, tokens spelled out."""
+def _most_telling(profile: str, columns: Columns, weight: NDArray[np.float64]) -> Columns:
+    """Each head's most frequent rows and those of the least p."""
     rows = np.flatnonzero(columns["count"] >= LEAST)
     at, count, p, lift = (columns[name][rows] for name in ("at", "count", "p", "lift"))
     often, rare = _lowest(-count, at), _lowest(p, at)
@@ -204,9 +206,8 @@ def _most_telling(
     telling = _first(rare[np.lexsort((-lift[rare], p[rare], at[rare]))], at)
     chosen = np.union1d(frequent, telling)
     kept = rows[chosen[np.lexsort((-count[chosen], p[chosen], at[chosen]))]]
-    frame = {name: of[kept] for name, of in columns.items()}
-    named = {name: spelled(frame[name]) for name in ("name", "other") if name in frame}
-    return pd.DataFrame({**frame, "profile": profile, **named, "weight": weight[kept]})
+    found = {name: of[kept] for name, of in columns.items()}
+    return {**found, "profile": profile, "weight": weight[kept]}
 
 
 def _lowest(values: NDArray[Any], at: NDArray[np.int64]) -> NDArray[np.intp]:
