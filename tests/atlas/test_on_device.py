@@ -14,7 +14,7 @@ from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch,
 from headscope.statistics.features.grid import Grid, grid_of, grids
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
-from headscope.statistics.kernels.scores import block_weights
+from headscope.statistics.kernels.scores import _picked, block_weights
 from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.places import counting, counts, deciles
 from headscope.statistics.places.device_tables import most_frequent
@@ -45,6 +45,15 @@ def test_the_heaviest_keys_of_places_are_the_same_looked_up_together(kept):
     again = look_up.together(codes)
     np.testing.assert_array_equal(keys, again[0])
     np.testing.assert_allclose(weights, again[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_keys_are_picked_as_they_are_however_they_lie_in_memory(dtype):
+    values = torch.randn(3, 5, 4, 10).to(dtype)
+    at = (torch.tensor([2, 0, 2]), torch.tensor([1, 3, 0]))
+    for held in (values, values[..., :8], values[..., 2:10], values[..., 1:9]):
+        by_head = held.transpose(1, 2)
+        assert torch.equal(_picked(by_head, *at), by_head[at])
 
 
 def test_of_equal_weights_the_first_key_is_the_heaviest_on_a_device():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import headscope as hs
 from headscope import patterns
+from headscope.corpus.text import sharding
 from headscope.edits import disable
 from headscope.edits import importance as importances
 from headscope.edits.ablate import ablate
@@ -23,6 +25,8 @@ from headscope.reading.collecting import pinned
 from headscope.statistics import of_reading
 from headscope.statistics.kernels import of_layers, usable
 from headscope.statistics.kernels.jensen_shannon import divergences
+from headscope.statistics.survey import run as survey_run
+from headscope.statistics.survey.feeding import fed
 from headscope.surfaces.app.heads.looks import strongest_pairs
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
@@ -194,6 +198,25 @@ def test_atlases(family):
     counts = [of[3].query("profile in ['offset', 'position']").set_index(by) for of in (one, two)]
     apart = counts[0]["count"].sub(counts[1]["count"], fill_value=0).abs().sum()
     assert apart <= 0.001 * counts[0]["count"].sum()  # two keys of equal weight may change places
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_an_atlas_fed_by_processes(family, monkeypatch):
+    """Of some texts as long as their batch and some shorter; and distances over all queries."""
+    monkeypatch.setattr(sharding, "DOCUMENTS", 8)
+    monkeypatch.setattr(fed, "FEW", 1)
+    scope = scope_of(family, "cuda")
+    texts = [TEXTS[n % 5] + " the" * (n % 3) for n in range(30)]
+    asked = {"top": 5, "chunk": 4, "batch_tokens": 64, "distances": 1.0, "progress": False}
+    found = [hs.atlas(scope, texts, **asked)]
+    monkeypatch.setattr(survey_run, "_fed", lambda *given: None)
+    found.append(hs.atlas(scope, texts, **asked))
+    for name in ("heads", "distances", "examples", "documents", "profiles"):
+        one, other = (atlas.frame(name) for atlas in found)
+        weights = [of.pop("weights") for of in (one, other) if "weights" in of]
+        for ours, theirs in zip(*weights, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_edits_and_what_they_do(both):
