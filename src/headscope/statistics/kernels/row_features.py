@@ -1,8 +1,8 @@
 """The GPU kernel of an atlas that makes every feature of whole rows of weights in one look.
 
-- keys and pairs of tokens: what a key is, is a bit of one number per key, and what two tokens are
-  to each other of one number per pair, the same for all heads and layers; a feature is the sum of
-  the weights, or of their squares, under its bit;
+- keys and pairs of tokens: what a key is, and what two tokens are to each other, are bits of one
+  number per pair, the same for all heads and layers; a feature is the sum of the weights, or of
+  their squares, under its bit;
 - evenness within the query's own part of the text, and what dealing the weights out again gives;
 - rank correlations: one sort of a row serves every relation. Weights are sorted with their places
   below them, so that ties keep the order of their places; the relations' ranks are read at the
@@ -136,7 +136,7 @@ OF_BATCH = ["stride_rb", "stride_rh", "stride_rf", "queries", "slots"]
 
 @triton.jit(do_not_specialize=OF_BATCH)
 def reduce_rows(
-    whole_ptr, marks_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
+    whole_ptr, bits_ptr, ranks_ptr, first_ptr, end_ptr, slot_ptr,
     rows_ptr, wide_ptr, kept_ptr,
     stride_rb, stride_rh, stride_rf, heads, queries, keys, slots,
     FEATURES: tl.constexpr, MARKED: tl.constexpr,
@@ -150,7 +150,7 @@ def reduce_rows(
     KEPT: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, FAST: tl.constexpr,
 ):  # fmt: skip
     """Some queries of one head and all keys. Constants name a feature's row, or are -1; of COUNT
-    features the first are of keys, made here where each is MARKED by a bit."""
+    features the first are of keys; so many are MARKED by bits (all, or none, made elsewhere)."""
     pair = tl.program_id(1)
     b = (pair // heads).to(tl.int64)
     h = (pair % heads).to(tl.int64)
@@ -169,15 +169,13 @@ def reduce_rows(
         )  # fmt: skip
     place = tl.arange(0, PLACES)
     found = tl.zeros([BLOCK_M, PLACES], tl.float32)
-    if MARKED and (FEATURES > 0):
-        marks = tl.load(marks_ptr + b * keys + key, mask=key < keys, other=0)
-        for n in tl.static_range(FEATURES):
-            marked = ((marks & (1 << n)) != 0)[None, :]
-            found = _put(found, tl.sum(tl.where(marked, weights, 0.0), 1), place, n)
-    if (PAIRS > 0) or EVENNESS:
+    if (PAIRS > 0) or EVENNESS or (MARKED > 0):
         bits = tl.load(
             bits_ptr + (b * queries + row[:, None]) * keys + key[None, :], mask=there, other=0
         )
+        for n in tl.static_range(MARKED):
+            under = tl.sum(tl.where((bits & (1 << (PAIRS + n))) != 0, weights, 0.0), 1)
+            found = _put(found, under, place, n)
         for n in tl.static_range(PAIRS):
             if ((NOT_BITS >> n) & 1) == 0:
                 under = tl.sum(tl.where((bits & (1 << n)) != 0, weights, 0.0), 1)
@@ -218,9 +216,7 @@ def reduce_rows(
             found, place, weights, key, row, real, ranks_ptr + b * queries * keys, keys,
             RANK, SECOND_RANK,
         )  # fmt: skip
-    gathered = place < COUNT
-    if not MARKED:
-        gathered = gathered & (place >= FEATURES)
+    gathered = (place >= FEATURES - MARKED) & (place < COUNT)
     gathered = gathered & (place != SELF) & (place != PREVIOUS) & (place != NEXT)
     tl.store(
         rows_base + place[None, :] * stride_rf + row[:, None],

@@ -155,7 +155,7 @@ def _given(
     bit_of = {feature.make: number for number, feature in enumerate(plan.pairs)}
     ranked = [place[f.name] for f in plan.rows if isinstance(f, RankFeature)]
     arguments = (
-        weights, layout.marks, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
+        weights, layout.bits, layout.ranks, layout.first, layout.end, layout.slots,
         rows, into.wide, rows if kept is None else kept,
         rows.stride(0), rows.stride(1), rows.stride(2),
         heads, queries, keys, 0 if kept is None else kept.shape[1],
@@ -184,8 +184,7 @@ def _given(
 class _Layout:
     """What the kernel reads of a batch's tokens; made once and used by every layer."""
 
-    marks: Tensor  # b s int32: what a key is, a feature each
-    bits: Tensor  # b t s int32: what two tokens are to each other, a feature each
+    bits: Tensor  # b t s int32: what two tokens are to each other, then what a key is, a bit each
     ranks: Tensor  # b t s int32: doubled ranks of two relations, 16 bits each
     first: Tensor  # b int32: the first real key
     end: Tensor  # b int32: the place after the last real key
@@ -194,7 +193,7 @@ class _Layout:
     def part(self, some: slice, slots: Tensor | None) -> _Layout:
         """Of some documents."""
         held = self.slots if slots is None else slots
-        every = (self.marks, self.bits, self.ranks, self.first, self.end, held)
+        every = (self.bits, self.ranks, self.first, self.end, held)
         return _Layout(*(tensor[some] for tensor in every))
 
 
@@ -211,21 +210,13 @@ def _make_layout(plan: Plan) -> _Layout:
     grid = plan.grid
     first = grid.key.start.to(torch.int32)
     end = (first + grid.key.lengths).to(torch.int32)
-    return _Layout(_marks(plan), _bits(plan), _ranks(plan), first, end, first)
+    return _Layout(_bits(plan), _ranks(plan), first, end, first)
 
 
-def _marked(plan: Plan) -> bool:
-    """Whether all that is asked of keys is told by a bit each."""
-    return len(plan.keys) <= BITS and all(feature.is_share for feature in plan.keys)
-
-
-def _marks(plan: Plan) -> Tensor:
-    key = plan.grid.key
-    marks = torch.zeros(key.ids.shape, dtype=torch.int32, device=key.ids.device)
-    if _marked(plan):
-        for number, feature in enumerate(plan.keys):
-            marks += feature.make(plan.grid).to(torch.int32) << number
-    return marks
+def _marked(plan: Plan) -> int:
+    """How many features of keys are told by a bit each: all, or none."""
+    fits = len(plan.pairs) + len(plan.keys) <= BITS
+    return len(plan.keys) if fits and all(feature.is_share for feature in plan.keys) else 0
 
 
 def _bits(plan: Plan) -> Tensor:
@@ -236,6 +227,8 @@ def _bits(plan: Plan) -> Tensor:
     for number, feature in enumerate(plan.pairs):
         if feature.is_share:
             bits += feature.make(grid, every).to(torch.int32) << number
+    for number, feature in enumerate(plan.keys[: _marked(plan)], len(plan.pairs)):
+        bits += (feature.make(grid).to(torch.int32) << number)[:, None]
     for feature in plan.wide:
         assert isinstance(feature, EvennessFeature) and feature.own is not None
         bits += feature.own(grid, every).to(torch.int32) << OWN
