@@ -63,8 +63,11 @@ def fits(call: Call, plan: Plan) -> bool:
 
 
 def tile_for(keys: int) -> RowTile:
-    """A thread sorts few weights with its neighbours'; an H200 chose the numbers."""
-    return RowTile(queries=512 // width(keys), warps=4)
+    """A row is never cut among warps, which would wait for each other at every sum: they share the
+    rows of a tile (an H200 chose how many) only where these are whole lines of up to 128 keys."""
+    if keys % 16 == 0 and width(keys) <= 128:
+        return RowTile(queries=512 // width(keys), warps=4)
+    return RowTile(queries=max(1, 128 // width(keys)), warps=1)
 
 
 @dataclass(frozen=True)
