@@ -14,6 +14,7 @@ from functools import partial
 from headscope.corpus.text.segments import Segment
 from headscope.corpus.text.shards import Shard
 from headscope.reading import Scope
+from headscope.runs import uncollected
 from headscope.statistics.kernels.verified import rebuildable
 from headscope.statistics.survey.cutting import Cutter, Done
 from headscope.statistics.survey.feeding.desk import Desk, Prepared
@@ -79,7 +80,8 @@ class Fed:
         self._begin()
         for shard in shards:
             # no thread prepares ahead: it would hold up the one that drives the GPU
-            for prepared in self._desk.prepared(shard, first):
+            portions = self._desk.prepared(shard, first)
+            while (prepared := _following(portions)) is not None:
                 yield shard, prepared
             first = 0
 
@@ -101,6 +103,11 @@ class Fed:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.close()
+
+
+def _following(portions: Iterator[Prepared]) -> Prepared | None:
+    with uncollected():
+        return next(portions, None)
 
 
 def _helpers(desk: Desk, count: int) -> Helpers | None:
