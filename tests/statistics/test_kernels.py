@@ -18,7 +18,9 @@ from headscope.statistics.kernels import ahead, blocks, first_use, fused, row_ti
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.plan import blocks as cut
 from headscope.statistics.kernels.recorder import Recorder
-from tests.statistics.calls import CASES, make, truth
+from headscope.statistics.kernels.row_weights import rows_of
+from headscope.statistics.kernels.scores import block_output, block_weights
+from tests.statistics.calls import CASES, Case, make, truth
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -122,6 +124,26 @@ def test_a_kernel_that_was_never_tried_is_compared_with_the_plain_one(monkeypatc
     plain.values[0, 0, 3, 7] += 0.01
     with pytest.raises(first_use.Disagreement, match=f"{plan.names[3]} of rows of 40 keys"):
         first_use.compared(call, plan)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_made_whole_are_those_made_block_by_block(causal, dtype):
+    """As a model lays q, k and v out, grouped and padded, with sinks and without."""
+    case = Case("", 3, 4, 2, 20, 12, causal=causal, lengths=(20, 20, 7))
+    call, grid, _ = make(case, dtype)
+    every = {name: getattr(call, name).transpose(1, 2).contiguous() for name in "qkv"}
+    call = replace(call, **{name: of.transpose(1, 2) for name, of in every.items()})
+    for sinks, some in ((None, slice(0, 3)), (torch.randn(4), slice(1, 3))):
+        one = replace(call, sinks=sinks)
+        expected = block_weights(one, grid, some, slice(0, 20))
+        output = torch.empty(len(expected), 20, 4, 12, dtype=dtype)
+        found = rows_of(one, grid, some, output)
+        assert found.is_contiguous()
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+        plain = block_output(one, expected, some)
+        rounding = 1e-6 if dtype == torch.float32 else 2**-6  # once, of what is below 4
+        torch.testing.assert_close(output, plain, atol=rounding, rtol=0)
 
 
 def test_texts_too_long_for_32_bits_are_left_to_the_plain_kernel():

@@ -42,6 +42,11 @@ def test_so_do_the_fewest_and_the_most_keys_and_a_text_of_one_token():
     assert run("interpreted_rows.py", "edges").count("equal") == 2
 
 
+@pytest.mark.slow
+def test_evenness_of_the_most_keys_in_one_part_and_in_two_is_that_of_numpy():
+    assert run("interpreted_rows.py", "most").count("equal") == 1
+
+
 def test_divergences_of_any_number_of_heads_equal_float64():
     assert run("interpreted_pairs.py").count("equal") == 9
 

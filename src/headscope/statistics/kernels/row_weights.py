@@ -29,7 +29,7 @@ def rows_of(call: Call, grid: Grid, some: slice, output: Tensor) -> Tensor:
     batch, heads, queries, dim = q.shape
     groups, keys = k.shape[1], k.shape[2]
     shape = (batch * groups, heads // groups * queries)
-    scores = torch.empty(*shape, keys, device=q.device)
+    scores = q.new_empty(*shape, keys)
     turned = k.view(-1, keys, dim).transpose(1, 2)
     scores.baddbmm_(q.view(*shape, dim), turned, beta=0, alpha=call.scaling)
     del q, k, turned
@@ -48,4 +48,4 @@ def _widened(tensor: Tensor) -> Tensor:
     """In float32 and contiguous, by one copy where it is not."""
     if tensor.dtype == torch.float32 and tensor.is_contiguous():
         return tensor
-    return torch.empty(tensor.shape, device=tensor.device).copy_(tensor)
+    return tensor.new_empty(tensor.shape, dtype=torch.float32).copy_(tensor)
