@@ -171,16 +171,21 @@ def _towards(
 @stopped_safely()
 @torch.no_grad()
 def _largest(call: Call, factor: Tensor) -> float:
-    """Some queries at a time, where the model makes their weights by themselves."""
+    """The largest α_ij times the factor of head and key (h s), which is not negative: so each key
+    is asked for its largest α first. Some queries at a time, where the model makes their weights by
+    themselves."""
     at_once = AT_ONCE.get(factor.device.type, AT_ONCE["cpu"])
     if call.q is None or call.map_bytes <= at_once:
-        return float((call.weights[0].float() * factor[:, None]).max())
+        return _most(call.weights[0].amax(1), factor)
     queries = torch.arange(call.q.shape[2], device=call.q.device)
-    step = max(1, at_once * len(queries) // call.map_bytes)
-    most = 0.0
-    for some in queries.split(step):
+    most = torch.zeros_like(factor)
+    for some in queries.split(max(1, at_once * len(queries) // call.map_bytes)):
         weights = call.weights_of(some)
         if weights is None:
-            return float((call.weights[0].float() * factor[:, None]).max())
-        most = max(most, float((weights[0].float() * factor[:, None]).max()))
-    return most
+            return _most(call.weights[0].amax(1), factor)
+        most = torch.maximum(most, weights[0].amax(1).float())
+    return _most(most, factor)
+
+
+def _most(weights: Tensor, factor: Tensor) -> float:
+    return float((weights.float() * factor).max())

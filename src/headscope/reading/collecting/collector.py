@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture.call import Call, Kind
-from headscope.capture.softmax import attention_weights
+from headscope.capture.softmax import attention_scores, weights_of_scores
 from headscope.errors import BadInput
 from headscope.reading.collecting import interrupting
 from headscope.reading.collecting.keeping import Keep, Keeping, Layer
@@ -136,18 +136,20 @@ class Collector:
             self._apart[call.kind, call.layer].append(torch.tensor(torch.inf, device=call.q.device))
             return
         bias, mask = one.bias_held, one.mask_held
-        made = attention_weights(
+        visible = None if mask is None else mask.rows(rows, call.q.device)
+        scores = attention_scores(
             call.q[row][None, :, rows].float(),
             call.k[row][None, :, :s].float(),
             call.scaling,
             softcap=call.softcap,
             bias=None if bias is None else bias.rows(chosen=rows.cpu()).to(call.q.device),
-            visible=None if mask is None else mask.rows(rows, call.q.device),
-            sinks=None if call.sinks is None else call.sinks.reshape(-1),
-        )[0]
+        )
+        allowed = _tolerance(scores[0], visible, call.q.dtype)
+        sinks = None if call.sinks is None else call.sinks.reshape(-1)
+        made = weights_of_scores(scores, visible=visible, sinks=sinks)[0]
         self.tested.add(_way(call, one))
-        apart = (made - own[row, :, :, :s].float()).abs().max()
-        self._apart[call.kind, call.layer].append(apart / _tolerance(call.q.dtype))
+        apart = (made - own[row, :, :, :s].float()).abs().amax(-1)
+        self._apart[call.kind, call.layer].append((apart / allowed).max())
 
     def _tested_rows(self, t: int, device: torch.device) -> Tensor:
         """Spread over the text; made once, since a GPU must not be waited for at every layer."""
@@ -210,6 +212,14 @@ def _way(call: Call, one: LayerAttention) -> Way:
     return call.kind, call.layer, shape, bias is None or bias.relative
 
 
-def _tolerance(dtype: torch.dtype) -> float:
-    """Half precision rounds its scores; a mask or a bias gone wrong moves far more."""
-    return 5e-6 if dtype in (torch.float32, torch.float64) else 3e-2
+def _tolerance(scores: Tensor, visible: Tensor | None, dtype: torch.dtype) -> Tensor | float:
+    """How far weights may be from the model's own, of heads and queries (h r).
+
+    Half precision rounds its scores, before and after they are scaled: two of size s that compete
+    move a weight by half of s times the precision at most. A mask or a bias gone wrong moves far
+    more.
+    """
+    if dtype in (torch.float32, torch.float64):
+        return 5e-6
+    sizes = scores.abs() if visible is None else scores.abs().masked_fill(~visible, 0)
+    return (sizes.amax(-1) * (torch.finfo(dtype).eps / 2)).clamp(3e-2, 0.25)

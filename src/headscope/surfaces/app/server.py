@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -213,6 +214,13 @@ def _too_long(request: Request, error: Exception) -> Response:
     return JSONResponse(body, status_code=413)
 
 
+def _no_memory(request: Request, error: Exception) -> Response:
+    """The terminal says what it was wanted for; what torch keeps unused is given back."""
+    traceback.print_exception(error, limit=-6)
+    torch.cuda.empty_cache()
+    return JSONResponse({"error": NO_MEMORY}, status_code=507)
+
+
 def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
     """Statuses for each kind of mistake; an unforeseen one is not spelled out to the browser."""
 
@@ -230,7 +238,7 @@ def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
         Interrupted: answer(409),
         BadInput: answer(400),
         HeadscopeError: answer(422),
-        torch.OutOfMemoryError: answer(507, NO_MEMORY),
+        torch.OutOfMemoryError: _no_memory,
         404: answer(404, "There is nothing at this address."),
         405: answer(405, "This address does not take such requests."),
         Exception: answer(500, "Something went wrong in the app; its terminal says what."),
