@@ -5,8 +5,8 @@
   their squares, under its bit;
 - evenness within the query's own part of the text, and what dealing the weights out again gives;
 - rank correlations: one sort of a row serves every relation. Weights are sorted with their places
-  below them, so that ties keep the order of their places; the relations' ranks are read at the
-  sorted places, and a weight's own rank within a pool is how many of the pool lie before it.
+  below them, so that ties keep the order of their places, and below these the relations' ranks; a
+  weight's own rank within a pool is how many of the pool lie before it.
 
 Rows that have a slot are stored once more, for what compares whole rows of heads. What is found of
 a row is gathered and stored at once: a store of its own makes all threads of a tile wait twice.
@@ -21,8 +21,8 @@ import triton.language as tl
 
 LN2 = tl.constexpr(0.6931471805599453)
 OWN = tl.constexpr(30)  # the bit of keys in the query's own part of the text
-NO_RANK = tl.constexpr(-32768)  # of a key outside a relation's pool
-NO_RANKS = tl.constexpr(-2147450880)  # the same for two relations in one number
+NO_RANK = tl.constexpr(-1024)  # of a key outside a relation's pool; a rank has 11 bits
+NO_RANKS = tl.constexpr(1024 | 1024 << 11)  # the same for two relations in one number
 
 
 @triton.jit
@@ -61,23 +61,22 @@ def _rank_rows(
     inside = real[:, None] & (key < keys)[None, :]
     plain = tl.load(at + key[None, :], mask=inside, other=NO_RANKS)
     bits = weights.to(tl.int32, bitcast=True)
-    held = (bits.to(tl.int64) << 32) | key[None, :].to(tl.int64)
-    sorted_key = (tl.sort(held, 1) & 0xFFFF).to(tl.int32)
-    met = tl.load(at + sorted_key, mask=real[:, None] & (sorted_key < keys), other=NO_RANKS)
-    first = (met << 16) >> 16
-    second = met >> 16
+    held = (bits.to(tl.int64) << 32) | ((key[None, :] << 22) | plain).to(tl.int64)
+    met = (tl.sort(held, 1) & 0x7FFFFFFF).to(tl.int32)
+    first = (met << 21) >> 21
+    second = (met << 10) >> 21
     counted = (first != NO_RANK).to(tl.int32)
     if SECOND_RANK >= 0:
         counted += (second != NO_RANK).to(tl.int32) << 16
     before = tl.cumsum(counted, 1) - counted
     n = tl.sum(counted, 1)
-    pool = ((plain << 16) >> 16) != NO_RANK
+    pool = ((plain << 21) >> 21) != NO_RANK
     least = tl.min(tl.where(pool, weights, 2.0), 1)
     greatest = tl.max(tl.where(pool, weights, -1.0), 1)
     one = _correlation(first, before & 0xFFFF, (n & 0xFFFF).to(tl.float32), least, greatest)
     found = _put(found, one, place, RANK)
     if SECOND_RANK >= 0:
-        pool = (plain >> 16) != NO_RANK
+        pool = ((plain << 10) >> 21) != NO_RANK
         least = tl.min(tl.where(pool, weights, 2.0), 1)
         greatest = tl.max(tl.where(pool, weights, -1.0), 1)
         one = _correlation(second, before >> 16, (n >> 16).to(tl.float32), least, greatest)

@@ -19,7 +19,7 @@ from headscope.statistics.kernels.usable import documents_at_once, has_logarithm
 
 BITS = 30  # features of keys, or of pairs of tokens: bits of a number, less the last two
 OWN = 30  # the bit of keys in the query's own part of the text
-NO_RANK = -32768  # of a key outside a relation's pool
+NO_RANK = -1024  # of a key outside a relation's pool; doubled ranks of 512 keys are within ±511
 FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are taken for so many keys
 TRIED = (0, 0)  # keys of rows that look both ways: for none was the kernel tried on a GPU yet
 MOST_HELD = 2**28  # weights held to be ranked: 1 GB
@@ -188,7 +188,7 @@ class _Layout:
     """What the kernel reads of a batch's tokens; made once and used by every layer."""
 
     bits: Tensor  # b t s int32: what two tokens are to each other, then what a key is, a bit each
-    ranks: Tensor  # b t s int32: doubled ranks of two relations, 16 bits each
+    ranks: Tensor  # b t s int32: doubled ranks of two relations, 11 bits each
     first: Tensor  # b int32: the first real key
     end: Tensor  # b int32: the place after the last real key
     slots: Tensor  # b t int32: the number of a row that is kept, else -1
@@ -249,7 +249,7 @@ def _ranks(plan: Plan) -> Tensor:
     if not found:
         return grid.key.ids
     second = found[1] if found[1:] else found[0]
-    return (found[0] & 0xFFFF) | (second << 16)
+    return (found[0] & 0x7FF) | ((second & 0x7FF) << 11)
 
 
 def width(keys: int) -> int:
