@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -15,7 +16,6 @@ import pytest
 import headscope as hs
 from headscope.corpus.text.sharding import shards_of
 from headscope.errors import BadInput
-from headscope.statistics.features.grid import Grid
 from headscope.statistics.survey import run
 from headscope.statistics.survey.feeding import fed, helpers
 from headscope.statistics.survey.feeding.desk import Desk, Prepared
@@ -82,13 +82,12 @@ def test_a_survey_fed_by_processes_goes_on_where_it_stopped(
     assert after[0].segments > seen[-2] and engine.helping == 2
 
 
-@pytest.mark.parametrize(("name", "on_gpu"), [("tiny_bert", False), ("tiny_llama", True)])
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
 def test_an_atlas_whose_text_is_prepared_beside_it_is_the_same_file(
-    request: Any, tmp_path: Path, small_parts: None, monkeypatch, name: str, on_gpu: bool
+    request: Any, tmp_path: Path, small_parts: None, monkeypatch, name: str
 ) -> None:
-    """Pairs and single texts, several batches in a portion and several portions in a shard; counted
-    as a processor and as a GPU counts. The second is stopped on the way and goes on."""
-    monkeypatch.setattr(Grid, "on_gpu", on_gpu)
+    """Pairs and single texts, several batches in a portion and several portions in a shard. The
+    second is stopped on the way and goes on."""
     scope = request.getfixturevalue(name)
     second = texts(60)[::-1]
     pairs = [(a, second[n]) if n % 3 else a for n, a in enumerate(texts(60))]
@@ -98,6 +97,7 @@ def test_an_atlas_whose_text_is_prepared_beside_it_is_the_same_file(
     engines = feed(monkeypatch, 1)
 
     def stop(report: Any) -> None:
+        assert gc.get_freeze_count() > 0  # what was there before is not looked through for garbage
         if report.segments > 30:
             raise KeyboardInterrupt
 
@@ -106,6 +106,7 @@ def test_an_atlas_whose_text_is_prepared_beside_it_is_the_same_file(
     hs.atlas(scope, pairs, output=tmp_path / "there.atlas", **asked)
     assert (tmp_path / "here.atlas").read_bytes() == (tmp_path / "there.atlas").read_bytes()
     assert [engine.helping for engine in engines] == [1, 1]
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_model_is_told_from_others_only_where_something_is_kept(

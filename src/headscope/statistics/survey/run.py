@@ -16,7 +16,7 @@ from headscope.errors import BadInput, Stopped
 from headscope.files import check_table
 from headscope.models.finite import check_weights
 from headscope.reading import Scope
-from headscope.runs import ProgressCallback, Run, scope_identity
+from headscope.runs import ProgressCallback, Run, scope_identity, set_aside
 from headscope.statistics.discovery import Wanted
 from headscope.statistics.media.survey import media_files, survey_media
 from headscope.statistics.places.settings import PlaceSettings
@@ -124,6 +124,7 @@ def over_corpus(
         fed = _fed(scope, settings, chosen, source)  # processes start while the run is prepared
         if fed is not None:
             held.callback(fed.close)
+            held.enter_context(set_aside())  # the thread that drives a GPU has no time to lose
         # what is kept nowhere is gone on with by no other run: large models are not read for it
         identity = {} if output is None else _identity(source)
         run = Run(output, identity, title=title, restart=restart, progress=progress)
