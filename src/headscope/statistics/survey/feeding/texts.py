@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.corpus.text.batches import TextBatch
@@ -30,7 +33,7 @@ def _packed(batch: Packed) -> TextOf:
     """A batch has it all already, as the model and the statistics need it."""
     names = ("lengths", "input_ids", "segments", "classes", "words")
     lengths, ids, segments, classes, words = map(batch.here, names)
-    every = (ids, segments, classes, continued(words))
+    every: tuple[NDArray[Any], ...] = (ids, segments, classes, continued(words))
 
     def text(row: int) -> KeptText:
         to = int(lengths[row])
