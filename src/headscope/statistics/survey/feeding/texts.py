@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.corpus.text.batches import TextBatch
@@ -33,10 +30,16 @@ def _packed(batch: Packed) -> TextOf:
     """A batch has it all already, as the model and the statistics need it."""
     names = ("lengths", "input_ids", "segments", "classes", "words")
     lengths, ids, segments, classes, words = map(batch.here, names)
-    every: tuple[NDArray[Any], ...] = (ids, segments, classes, continued(words))
+    continues = continued(words)
 
     def text(row: int) -> KeptText:
         to = int(lengths[row])
-        return KeptText(*(of[row, :to].copy() for of in every))  # or the whole batch is kept
+        # copies, or the whole batch is kept
+        return KeptText(
+            ids[row, :to].copy(),
+            segments[row, :to].copy(),
+            classes[row, :to].copy(),
+            continues[row, :to].copy(),
+        )
 
     return text
