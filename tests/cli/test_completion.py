@@ -20,6 +20,8 @@ def opened(shell: str, home: Path) -> Any:
     if path is None:
         pytest.skip(f"{shell} is not installed")
     (home / ".zshrc").touch()  # without one, zsh asks a new user questions
+    # without it, fish reads every manual page of the machine, for minutes after the test
+    (home / ".local/share/fish/generated_completions").mkdir(parents=True, exist_ok=True)
     environment = {
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
