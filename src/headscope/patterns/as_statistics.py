@@ -17,7 +17,7 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.measures import Measure
 from headscope.patterns.known import pattern_named, patterns
-from headscope.patterns.pattern import Pattern, Scores
+from headscope.patterns.pattern import Pattern
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
@@ -67,10 +67,8 @@ class PatternMeasure(Statistic):
         return tuple(f for f in needed if not (isinstance(f, PairFeature) and f.squared))
 
     def measure(self, rows: Rows, grid: Grid) -> Tensor:
-        key = (self.pattern.name, "scores")  # five parts ask for the same ones
-        if key not in rows.memo:
-            rows.memo[key] = self.pattern.scores(rows, grid)
-        found: Scores = rows.memo[key]
+        name = (self.pattern.name, "scores")  # five parts ask for the same ones
+        found = rows.once(name, lambda: self.pattern.scores(rows, grid))
         return found.score - found.null if self.part == "excess" else getattr(found, self.part)
 
     def row_values(self, rows: Rows, grid: Grid) -> Tensor:

@@ -45,13 +45,12 @@ class MassPattern(Pattern):
         # drawing `aimed` of `choice` weights without replacement: the variance of their sum is
         # aimed·(choice−aimed)/choice/(choice−1) × their spread about the mean
         factor = torch.where(asked, share * (choice - aimed) / (choice - 1).clamp(min=1), 0.0)
-        in_pool = _once(rows, (mass.name, "exact"), lambda: rows[mass.name].double())
+        in_pool = rows.once((mass.name, "exact"), lambda: rows[mass.name].double())
         n = count[:, None]  # 0 / 0 is the nan of an undefined document
         uniform = torch.where(asked, aimed / seen.clamp(min=1), 0.0).sum(1, keepdim=True) / n
         variance = torch.full_like(in_pool[..., 0], torch.nan)
         if squares.name in rows:
-            spread = _once(
-                rows,
+            spread = rows.once(
                 (squares.name, "spread"),
                 lambda: (
                     rows[squares.name].double() - in_pool**2 / choice.clamp(min=1)[:, None]
@@ -72,15 +71,11 @@ class MassPattern(Pattern):
         return self.aim(pairs) & pool, pool
 
     def _counts_of(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
-        key = (self.name, "counts")
-        if key not in rows.memo:
-            aimed, pool = self._targets().name, pool_features(self._pool())[0].name
-            if {aimed, pool} <= rows.counts.keys():
-                seen = visible_keys(grid).double()
-                rows.memo[key] = (rows.counts[aimed], rows.counts[pool], seen)
-            else:
-                rows.memo[key] = self._counts(rows, grid)
-        return rows.memo[key]
+        aimed, pool = self._targets().name, pool_features(self._pool())[0].name
+        if {aimed, pool} <= rows.counts.keys():
+            seen = rows.once("seen", lambda: visible_keys(grid).double())
+            return rows.counts[aimed], rows.counts[pool], seen
+        return rows.once((self.name, "counts"), lambda: self._counts(rows, grid))
 
     def _counts(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
         """How many targets, pool keys and visible keys each query has, b t float64."""
@@ -89,8 +84,8 @@ class MassPattern(Pattern):
             return torch.cat([held(s).sum(2) for s in blocks_of_pairs(grid)], dim=1).double()
 
         pool = self._pool()
-        choice = _once(rows, (pool_features(pool)[0].name, "keys"), lambda: counted(pool))
-        seen = _once(rows, ("visible", "keys"), lambda: counted(lambda pairs: pairs.visible))
+        choice = rows.once((pool_features(pool)[0].name, "keys"), lambda: counted(pool))
+        seen = rows.once(("visible", "keys"), lambda: counted(lambda pairs: pairs.visible))
         return counted(self.aim), choice, seen
 
     def _targets(self) -> PairFeature:
@@ -108,13 +103,6 @@ class MassPattern(Pattern):
     def _pool(self) -> Relation:
         assert self.pool is not None
         return self.pool
-
-
-def _once(rows: Rows, name: tuple[str, str], made: Callable[[], Tensor]) -> Tensor:
-    """What patterns of one pool make of the same rows."""
-    if name not in rows.memo:
-        rows.memo[name] = made()
-    return rows.memo[name]
 
 
 @lru_cache

@@ -58,12 +58,20 @@ def available_on(device: torch.device | str | None = None) -> int:
     return torch.cuda.mem_get_info(device)[0] + kept
 
 
-def device_for(weights: int) -> torch.device:
-    """A GPU that this process works on, where so many weights are worth sending there."""
+def gpu_at_hand(size: int = 0) -> bool:
+    """Whether this process works on a GPU that has room for so many bytes and what goes with
+    them."""
     import torch
 
-    used = weights >= LARGE and torch.cuda.is_available() and torch.cuda.is_initialized()
-    return torch.device("cuda" if used and available_on() >= FREE + 4 * weights else "cpu")
+    used = torch.cuda.is_available() and torch.cuda.is_initialized()
+    return used and available_on() >= FREE + size
+
+
+def device_for(weights: int) -> torch.device:
+    """A GPU at hand, where so many weights are worth sending there."""
+    import torch
+
+    return torch.device("cuda" if weights >= LARGE and gpu_at_hand(4 * weights) else "cpu")
 
 
 def limit(asked: str | int | None) -> int:

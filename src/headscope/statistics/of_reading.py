@@ -18,7 +18,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.measures import every
 from headscope.reading import LayerAttention, Part
-from headscope.reading.memory import FREE, available_on
+from headscope.reading.memory import gpu_at_hand
 from headscope.statistics.features.grid import Grid, grid_of
 from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
@@ -100,8 +100,7 @@ def blocks_of_head(part: Part, layer: int, head: int) -> Iterator[tuple[slice, T
 def _device(part: Part, heads: int | None = None) -> torch.device:
     """A GPU that this process works on, where a reading is large enough to be sent there."""
     size = (heads or len(part.layers) * part.heads) * len(part.query) * len(part.key)
-    used = size >= LARGE and torch.cuda.is_available() and torch.cuda.is_initialized()
-    return torch.device("cuda" if used and available_on() >= FREE else "cpu")
+    return torch.device("cuda" if size >= LARGE and gpu_at_hand() else "cpu")
 
 
 def _rows(part: Part, plan: Plan) -> Iterator[Rows]:

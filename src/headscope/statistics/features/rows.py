@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from headscope.statistics.features.grid import SELECTIONS, Grid
 
+Made = TypeVar("Made")
 SPAN = 2048  # queries a GPU sums in single precision before the sums go on in double
 
 
@@ -36,7 +37,13 @@ class Rows:
         self._wide = wide
         self.counts: Mapping[str, Tensor] = counts or {}
         self._means: Tensor | None = None
-        self.memo: dict[object, Any] = {}  # what several statistics make of the same rows
+        self._made: dict[object, Any] = {}
+
+    def once(self, name: object, made: Callable[[], Made]) -> Made:
+        """What several statistics make of the same rows, made by the first that asks."""
+        if name not in self._made:
+            self._made[name] = made()
+        return self._made[name]
 
     def __getitem__(self, name: str) -> Tensor:
         """b H t, or b H t' width for a wide feature. Rows of padded queries mean nothing."""

@@ -1,8 +1,7 @@
-"""The kernel of whole rows beside the plain one, where it was never tried on a GPU.
+"""The kernel of whole rows beside the plain one.
 
-Rows of other widths than those it was tried with, and rows that only look back, take versions of
-the kernel that only Triton's interpreter has run. The first time a process uses one, two texts go
-through both kernels.
+Every width of rows and every choice of features takes a version of the kernel of its own, and no
+machine has run them all. The first time a process uses one, two texts go through both kernels.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ def compared(call: Call, plan: Plan, keeps: bool = False) -> None:
     is also one that `keeps` rows or does not."""
     assert call.q is not None and call.k is not None and call.v is not None
     keys = call.k.shape[2]
-    if not plan.grid.causal and row_tiles.TRIED[0] <= keys <= row_tiles.TRIED[1]:
-        return
     kind = (row_tiles.width(keys), keys % 16 == 0, plan.grid.causal, keeps)
     version = (*kind, call.q.device, *plan.names)
     if version in _compared:

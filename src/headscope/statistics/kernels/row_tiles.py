@@ -21,7 +21,6 @@ BITS = 30  # features of keys, or of pairs of tokens: bits of a number, less the
 OWN = 30  # the bit of keys in the query's own part of the text
 NO_RANK = -1024  # of a key outside a relation's pool; doubled ranks of 512 keys are within ±511
 FEWEST_WIDE, MOST_KEYS = 64, 512  # of a tile; shorter rows are taken for so many keys
-TRIED = (0, 0)  # keys of rows that look both ways: for none was the kernel tried on a GPU yet
 MOST_HELD = 2**28  # weights held to be ranked: 1 GB
 ROWS = ("entropy", "largest", "strongest_key", "self", "previous", "next")
 
