@@ -37,7 +37,9 @@ def address() -> Iterator[str]:
         yield where
 
 
-def _give(page, how: str, path: Path, kind: str) -> None:
+def give(page, how: str, path: Path, kind: str) -> None:
+    """After the example that the app opens with, whose answer would be taken for this one's."""
+    page.locator('.app-main[data-state="ready"] .app-view.hs-ready').wait_for()
     with page.expect_response(lambda reply: "/api/media" in reply.url) as answered:
         if how == "file":
             page.locator("[data-control=file]").set_input_files(str(path))
@@ -62,7 +64,7 @@ def test_a_file_is_taken_by_drop_paste_and_choice(new_page, address, model, name
     page.goto(f"{address}/?model={model}")
     page.locator("[data-control=drop]").wait_for()
     for how in ("drop", "paste", "file"):
-        _give(page, how, FOLDER / name, kind)
+        give(page, how, FOLDER / name, kind)
         assert name in page.locator("[data-control=drop]").inner_text()
         page.locator(".im-panel figcaption", has_text=said).first.wait_for()
     page.locator("[data-control=file]").set_input_files(

@@ -20,6 +20,7 @@ from tests.atlas.conftest import texts as texts_of_corpus
 from tests.browser.states import states
 from tests.browser.test_app import address
 from tests.browser.test_app_media import address as media_address
+from tests.browser.test_app_media import give
 from tests.reading.media import vision_models
 
 __all__ = ["address", "media_address"]
@@ -138,8 +139,7 @@ def test_pictures_and_sounds_are_exported_as_they_are_shaded(
 ):
     page = new_page()
     page.goto(f"{media_address}/?model={model}")
-    page.locator("[data-control=file]").set_input_files(str(FOLDER / file))
-    page.locator(".im-panel canvas").first.wait_for()
+    give(page, "file", FOLDER / file, "")
     scope = hs.load("digits") if view == "image" else vision_models.wav2vec2()
     given = {"image" if view == "image" else "audio": FOLDER / file}
     assert view in compared(page, scope.read(**given), 6, 3, [view, "head"])

@@ -116,6 +116,17 @@ describe("the app", () => {
     expect(session.reading?.source.header.state).toMatchObject({ layer: 1, head: 3, query: 2, unit: "words" });
   });
 
+  it("exports the picture that is still on screen while another text is read, and links to the coming one", async () => {
+    const session = await opened();
+    session.follow(state({ layer: 1, head: 3, heads: [3] }));
+    session.text = "two";
+    void session.readTyped();
+    session.follow(state({ layer: 0, head: 2, heads: [2], scale: "sqrt" }));
+    expect(Object.fromEntries(session.shownQuery())).toEqual({ view: "head", kind: "encoder", layer: "0", head: "2", heads: "2", scale: "sqrt" });
+    // The heads of the old text mean nothing in the new one.
+    expect(session.address()).toBe("/?model=m&text=two");
+  });
+
   it("asks for its place in the queue no longer once its reading is there", async () => {
     const waiting = new Waiting(() => undefined);
     await vi.advanceTimersByTimeAsync(1000);

@@ -12,12 +12,13 @@ export function kept(state: Partial<State>, names: (keyof State)[]): Partial<Sta
 export class Following {
   /** Another text or model is being read. */
   coming = false;
-  private last: Partial<State> = {};
+  /** The whole state of the picture on screen, once there is one. */
+  shown: Partial<State> = {};
 
   /** The state to go on with: of what is done to a picture that is about to go, only what lasts. */
   after(state: State, wanted: Partial<State>): Partial<State> {
-    const changed = lasting.filter((name) => state[name] !== this.last[name]);
-    this.last = state;
+    const changed = lasting.filter((name) => state[name] !== this.shown[name]);
+    this.shown = state;
     return this.coming ? { ...wanted, ...kept(state, changed) } : state;
   }
 }

@@ -9,12 +9,12 @@ import { choices, defaults } from "./state";
 const always = new Set<keyof State>(["view", "kind", "layer", "heads", "head"]);
 const isList = (name: keyof State) => name === "heads" || name === "columns" || Array.isArray(defaults[name]);
 
-export function toQuery(state: State): URLSearchParams {
+export function toQuery(state: Partial<State>): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of Object.keys(defaults) as (keyof State)[]) {
     const value = state[name];
     if (name === "heads" && value === null) query.set("heads", "all");
-    else if (value === null || (!always.has(name) && JSON.stringify(value) === JSON.stringify(defaults[name]))) continue;
+    else if (value === null || value === undefined || (!always.has(name) && JSON.stringify(value) === JSON.stringify(defaults[name]))) continue;
     else query.set(name, Array.isArray(value) ? value.join(".") : String(value));
   }
   return query;

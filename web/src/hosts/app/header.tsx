@@ -128,7 +128,7 @@ function Export({ session }: { session: Session }): JSX.Element {
           data-format={format}
           aria-disabled={!reading}
           download
-          href={reading ? `api/reading/${encodeURIComponent(reading.id)}/export?format=${format}${compared}&${session.stateQuery().toString()}` : undefined}
+          href={reading ? `api/reading/${encodeURIComponent(reading.id)}/export?format=${format}${compared}&${session.shownQuery().toString()}` : undefined}
         >
           {title}
         </a>

@@ -63,6 +63,7 @@ export class Session {
   inAtlas = false;
   atlasSeen = false;
   theme: Theme = "auto";
+  /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
   state: Partial<State>;
   private readonly following = new Following();
   private ticket = 0;
@@ -373,13 +374,13 @@ export class Session {
     if (this.against === anotherText) query.set("against_text", this.againstText);
     if (this.pairing === "likeness") query.set("pairing", "likeness");
     if (this.off.length) query.set("off", writeOff(this.off));
-    const state = this.stateQuery();
-    for (const [name, value] of state) query.set(name, value);
+    for (const [name, value] of toQuery({ ...this.state, theme: this.theme })) query.set(name, value);
     return `${location.pathname}?${query.toString()}`;
   }
 
-  stateQuery(): URLSearchParams {
-    return toQuery({ ...(this.state as State), theme: this.theme });
+  /** What is exported is the picture on screen, also while another text is being read. */
+  shownQuery(): URLSearchParams {
+    return toQuery({ ...this.following.shown, theme: this.theme });
   }
 
   private settle(phase: Phase): void {
