@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,17 @@ import pytest
 import headscope as hs
 from headscope.corpus.text.sharding import shards_of
 from headscope.errors import BadInput
+from headscope.statistics.discovery import discover
+from headscope.statistics.features.grid import Grid
+from headscope.statistics.places.heaviest import Heaviest
+from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey import run
 from headscope.statistics.survey.feeding import fed, helpers
 from headscope.statistics.survey.feeding.desk import Desk, Prepared
 from headscope.statistics.survey.feeding.helpers import Helpers
 from headscope.statistics.survey.options import Options
+from headscope.statistics.survey.portion import measure_chunk
+from headscope.statistics.survey.workers import Worker
 from tests.statistics.test_parts_of_files import measured, same, small_parts, texts
 
 __all__ = ["small_parts"]
@@ -82,18 +89,35 @@ def test_a_survey_fed_by_processes_goes_on_where_it_stopped(
     assert after[0].segments > seen[-2] and engine.helping == 2
 
 
-@pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
+def noted_keys(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The places whose keys are looked up together from now on."""
+    looked_up: list[list[int]] = []
+    look_up = Heaviest.__call__
+
+    def noted(self: Heaviest, codes: Any) -> Any:
+        looked_up.append(codes.tolist())
+        return look_up(self, codes)
+
+    monkeypatch.setattr(Heaviest, "__call__", noted)
+    return looked_up
+
+
+@pytest.mark.parametrize(("name", "on_gpu"), [("tiny_bert", False), ("tiny_llama", True)])
 def test_an_atlas_whose_text_is_prepared_beside_it_is_the_same_file(
-    request: Any, tmp_path: Path, small_parts: None, monkeypatch, name: str
+    request: Any, tmp_path: Path, small_parts: None, monkeypatch, name: str, on_gpu: bool
 ) -> None:
-    """Pairs and single texts, several batches in a portion and several portions in a shard. The
-    second is stopped on the way and goes on."""
+    """Pairs and single texts, several batches in a portion and several portions in a shard; counted
+    as a processor and as a GPU counts. The second is stopped on the way and goes on, and looks up
+    the same keys together: on a GPU a weight's last bit may depend on that."""
+    monkeypatch.setattr(Grid, "on_gpu", on_gpu)
+    looked_up = noted_keys(monkeypatch)
     scope = request.getfixturevalue(name)
     second = texts(60)[::-1]
     pairs = [(a, second[n]) if n % 3 else a for n, a in enumerate(texts(60))]
     asked = {"top": 4, "chunk": 8, "batch_tokens": 128, "max_tokens": 32, "progress": False}
     monkeypatch.setattr(sys, "argv", ["headscope"])
     hs.atlas(scope, pairs, output=tmp_path / "here.atlas", **asked)
+    here = looked_up.copy()
     engines = feed(monkeypatch, 1)
 
     def stop(report: Any) -> None:
@@ -103,7 +127,9 @@ def test_an_atlas_whose_text_is_prepared_beside_it_is_the_same_file(
 
     with pytest.raises(hs.errors.Stopped):
         hs.atlas(scope, pairs, output=tmp_path / "there.atlas", **asked | {"progress": stop})
+    looked_up.clear()
     hs.atlas(scope, pairs, output=tmp_path / "there.atlas", **asked)
+    assert 0 < len(looked_up) < len(here) and looked_up == here[-len(looked_up) :]
     assert (tmp_path / "here.atlas").read_bytes() == (tmp_path / "there.atlas").read_bytes()
     assert [engine.helping for engine in engines] == [1, 1]
     assert gc.get_freeze_count() == 0
@@ -170,3 +196,30 @@ def test_a_sentence_raised_by_a_process_comes_here(tiny_bert: hs.Scope, small_pa
             pool.result(pool.submit(0, "prepare", shards[0], 0))
     finally:
         pool.close()
+
+
+def test_a_worker_with_a_gpu_looks_up_the_same_keys_whatever_it_read_before(
+    tiny_bert: hs.Scope, small_parts: None, monkeypatch
+) -> None:
+    chosen = Options(max_tokens=32, chunk=4)
+    judged = (discover()["confidence"],)
+    places = PlaceSettings(judged, top=4, sample=16)
+    settings = replace(run._settings(tiny_bert, chosen, judged), places=places)
+    source = run.Source(tiny_bert, texts(60), chosen, settings, None)
+    looked_up = noted_keys(monkeypatch)
+
+    def keys_of(shards: list[Any], first: int = 0, so_far: Any = None) -> Any:
+        worker = Worker(tiny_bert, settings, source.cutter, "cpu", 1)
+        worker._forgets = True
+        for shard in shards:
+            looked_up.clear()
+            worker.measure_shard(shard, first, so_far)
+        return looked_up.copy()
+
+    alone = keys_of(source.shards[1:2])
+    assert len(alone) > 2 and keys_of(source.shards[:2]) == alone
+    portions = source.cutter.of_shard(source.shards[1], tiny_bert.tokenizer).portions()
+    settings.places.horizon.forget()
+    so_far = measure_chunk(tiny_bert, next(portions), settings)
+    left = keys_of(source.shards[1:2], 1, so_far)  # one that was started anew
+    assert left == alone[-len(left) :] and 0 < len(left) < len(alone)

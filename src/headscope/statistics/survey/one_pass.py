@@ -84,6 +84,9 @@ class Pass:
         self._open.restore(
             {k.removeprefix(OPEN): v for k, v in arrays.items() if k.startswith(OPEN)}
         )
+        if (places := self._settings.places) is not None:
+            for tally in (self._whole, self._open):
+                places.horizon.learn(tally.places)
         at = state.position
         self.segments, self.portions = int(at["segments"]), int(at["portions"])
         self.digest = str(at["fingerprint"])

@@ -223,9 +223,9 @@ def _launch(run: Run, inputs: Mapping[str, Tensor], unpadded: bool) -> None:
 
 def _settle(tally: Tally, settings: PlaceSettings) -> None:
     """A portion's places are complete."""
-    for kind, places in tally.places.items():
+    for places in tally.places.values():
         places.settle()
-        settings.horizon.learn(kind, places)
+    settings.horizon.learn(tally.places)
 
 
 def _from_maps(

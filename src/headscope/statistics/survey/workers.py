@@ -71,10 +71,25 @@ class Worker:
         if device != "cpu":
             scope.model.to(torch.device(device))
         self._settings, self._cutter = settings, cutter
+        # a processor's weights do not depend on what is looked up together
+        self._forgets = settings.places is not None and device != "cpu"
         self._open: _Open | None = None
 
     def measure(self, portion: Portion) -> Tally:
+        """A portion of any place in the corpus."""
+        self._begin(None)
+        return self._measured(portion)
+
+    def _measured(self, portion: Portion) -> Tally:
         return measure_chunk(self._scope, portion, self._settings)
+
+    def _begin(self, so_far: Tally | None) -> None:
+        """Whoever reads this and whatever it read before, the same is known of what came before."""
+        if self._forgets:
+            assert self._settings.places is not None
+            self._settings.places.horizon.forget()
+            if so_far is not None:
+                self._settings.places.horizon.learn(so_far.places)
 
     def measure_shard(self, shard: Shard, first: int, so_far: Tally | None) -> ShardSums:
         """Some portions from the `first` on, added to the sums so far.
@@ -85,7 +100,7 @@ class Worker:
         digests: list[str] = []
         segments = 0
         while at.following is not None and len(digests) < AT_ONCE:
-            at.tally.merge(self.measure(at.following))
+            at.tally.merge(self._measured(at.following))
             digests.append(digest_of(at.following))
             segments += len(at.following)
             at.following = next(at.portions, None)
@@ -107,6 +122,7 @@ class Worker:
         tally = new_tally(self._settings)
         if so_far is not None:
             tally.merge(so_far)
+        self._begin(so_far)
         return _Open(shard, first, tally, read, portions, next(portions, None))
 
 
