@@ -51,7 +51,7 @@ def main() -> None:
 
     def attribution() -> None:
         solved = attributing.solve(scope, found, asked, 7)
-        attributing._parts(scope, found, solved)
+        attributing._parts(found, solved)
 
     forwards, share = _beside(forward, attribution, given.turns)
     print(f"forward of {given.tokens} tokens {forwards * 1e3:.0f} ms, {given.threads} thread(s)")

@@ -187,6 +187,13 @@ def test_ready_tasks_make_pairs_of_equal_length_and_survive_a_file(tmp_path, tin
         assert hs.circuits.read_pairs(tmp_path / f"{name}.jsonl") == made
 
 
+def test_a_pair_whose_answer_is_no_text_is_named_by_its_line(tmp_path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"clean": "a", "corrupted": "b", "answer": 2.5}\n')
+    with pytest.raises(hs.BadInput, match=r"Line 1 of .* has no text as 'answer'"):
+        hs.circuits.read_pairs(path)
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -194,6 +201,11 @@ def test_ready_tasks_make_pairs_of_equal_length_and_survive_a_file(tmp_path, tin
         (lambda s: hs.circuits.patch(s, "the cat", "the dog"), "Say what is to come back"),
         (lambda s: hs.circuits.patch(s, ["a"], ["a", "the"], "red"), "give a pair each"),
         (lambda s: hs.circuits.patch(s, "the cat", "the dog", "straw berries"), "2 tokens"),
+        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, -3), "no answer -3; they are 0 to 63"),
+        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, ("red", -1)), "no answer -1"),
+        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, 10**9), "no answer 1000000000"),
+        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, ("red", "red")), "are one token"),
+        (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, [2.5]), "Say what is to come back"),
         (lambda s: hs.circuits.patch(s, CLEAN, CORRUPTED, "red", what="souls"), "no patch of"),
         (lambda s: hs.circuits.task("sums"), "names, years, agreement"),
         (lambda s: hs.circuits.read_pairs("nowhere.jsonl"), "no file"),

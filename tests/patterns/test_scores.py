@@ -10,7 +10,7 @@ import torch
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.known import pattern_named, patterns
 from headscope.patterns.map_scores import score_maps
-from headscope.patterns.rank_correlation import RankPattern, spearman
+from headscope.patterns.rank_correlation import RankPattern, Relation
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import grid_of
 
@@ -131,7 +131,7 @@ def test_rank_correlation_agrees_with_scipy(name: str) -> None:
     from scipy import stats
 
     weights, relation, pool = torch.rand(2, 3, 20, 20), torch.rand(2, 20, 20), POOLS[name]
-    found = spearman(weights, relation, pool)
+    found = Relation(relation, pool).correlations(weights)
     for b, h, i in np.ndindex(2, 3, 20):
         keys = pool[b, i]
         if keys.sum() > 2:
@@ -145,8 +145,8 @@ def test_equal_weights_are_ranked_by_their_places_in_any_pool() -> None:
     weights[0, 0] = 0.5  # alike everywhere: no order
     for pool in POOLS.values():
         relation = torch.randint(0, 4, (2, 20, 20)).float()
-        found = spearman(weights, relation, pool)
-        by_torch = spearman(weights.clone().requires_grad_(), relation, pool)
+        found = Relation(relation, pool).correlations(weights)
+        by_torch = Relation(relation, pool).correlations(weights.clone().requires_grad_())
         torch.testing.assert_close(found, by_torch.detach(), atol=1e-6, rtol=0)
         assert not found[0, 0].any()
 

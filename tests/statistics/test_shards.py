@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import headscope as hs
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.sharding import shards_of
 from headscope.errors import BadInput
 from headscope.statistics.statistic import Statistic
+
+pytestmark = pytest.mark.usefixtures("one_thread")  # as many as a worker has: sums round alike
 
 WORDS = "the cat sat on a mat and dog ran to store".split()
 
@@ -33,14 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             lines.insert(2, "{")
         (path / f"part-{number}.jsonl").write_text("\n".join(lines) + "\n")
     return path
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def measured(scope: hs.Scope, folder: Path, **options) -> hs.Survey:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from training import stage, tokenizer
 
@@ -29,13 +27,9 @@ def story(rng: random.Random) -> list[str]:
     return lines
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True)
+def _in_one_thread(one_thread: None) -> None:
     """Models this small are slower on several threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

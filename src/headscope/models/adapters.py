@@ -45,7 +45,7 @@ def open_adapter(
 
 def _base_of(path: Path) -> str:
     try:
-        base = json.loads((path / _FILE).read_text()).get("base_model_name_or_path")
+        base = json.loads((path / _FILE).read_text("utf-8")).get("base_model_name_or_path")
     except (ValueError, OSError, AttributeError) as error:
         raise BadInput(
             f"The file {_FILE} in {path} cannot be read ({first_line(error)}); "

@@ -115,7 +115,7 @@ def model_source(source: str | Path) -> str:
             "give a folder written by save_pretrained."
         )
     try:
-        json.loads(configuration.read_text())
+        json.loads(configuration.read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise BadInput(
             f"The file config.json in {source} cannot be read ({first_line(error)}); "

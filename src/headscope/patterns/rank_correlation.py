@@ -97,11 +97,6 @@ class RankPattern(Pattern):
         return relation.correlations(weights)
 
 
-def spearman(weights: Tensor, relation: Tensor, pool: Tensor) -> Tensor:
-    """Rank correlation over the pool of rows of weights (b h t s) and relation (b t s); b h t."""
-    return Relation(relation, pool).correlations(weights)
-
-
 class Relation:
     """What rows of weights are correlated with: ranks within a pool (b t s), kept for all layers.
 

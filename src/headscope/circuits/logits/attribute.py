@@ -61,7 +61,7 @@ def attribute(
     found = wiring(scope)
     asked = question(scope, text, text_pair, position)
     solved = solve(scope, found, asked, target)
-    parts, edges = _parts(scope, found, solved)
+    parts, edges = _parts(found, solved)
     value = float(solved.answer.detach())
     explained = sum(part.value for part in parts)
     strongest = sorted((p for p in parts if p.part == "head"), key=lambda p: -abs(p.value))
@@ -157,9 +157,7 @@ def _rows(slopes: list[Tensor | None]) -> Tensor:
     return torch.stack(touched).any(0).nonzero().flatten()
 
 
-def _parts(
-    scope: Scope, found: Wiring, solved: Solved
-) -> tuple[list[PartOfLogit], dict[str, Floats]]:
+def _parts(found: Wiring, solved: Solved) -> tuple[list[PartOfLogit], dict[str, Floats]]:
     parts: list[PartOfLogit] = []
     edges: dict[str, Floats] = {}
     bias = sum(solved.biases)

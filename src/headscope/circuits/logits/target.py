@@ -100,23 +100,24 @@ def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) ->
     if not isinstance(several, Sequence) or len(several) not in (1, 2):
         raise BadInput("A target is one token, or two to be told apart: ('Paris', 'London').")
     of_words = asked.output_layer is not None
-    ids = [_word_id(scope, asked, one) if of_words else _class_id(scope, one) for one in several]
-    wrong = [one for one in ids if not 0 <= one < logits.shape[-1]]
-    if wrong:
-        raise BadInput(f"There is no answer {wrong[0]}; they are 0 to {logits.shape[-1] - 1}.")
-    if len(set(ids)) < len(ids):
-        raise BadInput("The two targets are one token; give two different ones.")
+    ids = [token_id(scope, one) if of_words else _class_id(scope, one) for one in several]
+    check_answers(ids, logits.shape[-1])
     return ids
 
 
-def _word_id(scope: Scope, asked: Question, target: str | int) -> int:
-    if isinstance(target, int):
-        return target
-    return token_id(scope, target, after=asked.query.ids[: asked.position or 0])
+def check_answers(ids: Sequence[int], count: int) -> None:
+    """Refuse what is none of the `count` answers, and an answer told apart from itself."""
+    wrong = [one for one in ids if not 0 <= one < count]
+    if wrong:
+        raise BadInput(f"There is no answer {wrong[0]}; they are 0 to {count - 1}.")
+    if len(set(ids)) < len(ids):
+        raise BadInput("The two targets are one token; give two different ones.")
 
 
-def token_id(scope: Scope, word: str, after: object = None) -> int:
+def token_id(scope: Scope, word: str | int) -> int:
     """The one token a word is: as it stands in a text, else as written, else as a piece."""
+    if isinstance(word, int):
+        return int(word)
     spaced = [word] if word[:1].isspace() or "decoder" not in scope.kinds else [f" {word}", word]
     tried = [scope.tokenizer(one, add_special_tokens=False)["input_ids"] for one in spaced]
     for ids in tried:

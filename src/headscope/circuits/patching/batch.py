@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from headscope.circuits.logits.target import token_id, word_layer
+from headscope.circuits.logits.target import check_answers, token_id, word_layer
 from headscope.circuits.patching.pairs import Pair, Pairs
 from headscope.errors import BadInput
+from headscope.models.embeddings import embedded_tokens
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import word_logits
 
@@ -83,22 +84,25 @@ def _batch(scope: Scope, members: list[tuple[int, Pair]]) -> PairBatch:
         both.append((dict(batch.inputs), heard))
     (clean, tokens), (corrupted, other) = both
     device = scope.device
-    right = [_id(scope, pair.answer) for pair in pairs]
-    wrong = [-1 if pair.wrong is None else _id(scope, pair.wrong) for pair in pairs]
+    answers = [_answers(scope, pair) for pair in pairs]
     return PairBatch(
         scope,
         clean,
         corrupted,
         (tokens[0], other[0]),
         torch.tensor([_answer_position(scope, one) for one in tokens], device=device),
-        torch.tensor(right, device=device),
-        torch.tensor(wrong, device=device),
+        torch.tensor([right for right, _ in answers], device=device),
+        torch.tensor([wrong for _, wrong in answers], device=device),
         tuple(number for number, _ in members),
     )
 
 
-def _id(scope: Scope, answer: str | int) -> int:
-    return answer if isinstance(answer, int) else token_id(scope, answer)
+def _answers(scope: Scope, pair: Pair) -> tuple[int, int]:
+    """The right one and the wrong one, −1 where there is none."""
+    asked = [pair.answer] if pair.wrong is None else [pair.answer, pair.wrong]
+    ids = [token_id(scope, one) for one in asked]
+    check_answers(ids, embedded_tokens(scope.model))
+    return ids[0], -1 if pair.wrong is None else ids[1]
 
 
 def _answer_position(scope: Scope, tokens: Tokens) -> int:

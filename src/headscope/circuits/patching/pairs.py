@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 
+_FITS = {"clean": str, "corrupted": str, "answer": str | int, "wrong": str | int | None}
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two prompts of equal length, the answer to the first, and what it is told from."""
@@ -66,14 +69,10 @@ class Pairs:
 def _fits(scope: Scope, pair: Pair) -> bool:
     lengths = {len(scope.tokenizer(text)["input_ids"]) for text in (pair.clean, pair.corrupted)}
     try:
-        answers = [_id(scope, one) for one in (pair.answer, pair.wrong) if one is not None]
+        answers = [token_id(scope, one) for one in (pair.answer, pair.wrong) if one is not None]
     except BadInput:
         return False
     return len(lengths) == 1 and len(set(answers)) == len(answers)
-
-
-def _id(scope: Scope, answer: str | int) -> int:
-    return answer if isinstance(answer, int) else token_id(scope, answer)
 
 
 def read_pairs(path: str | Path) -> Pairs:
@@ -98,6 +97,9 @@ def _pairs_of(path: Path, lines: Iterable[str]) -> list[Pair]:
         missing = [name for name in ("clean", "corrupted", "answer") if known[name] is None]
         if missing:
             raise BadInput(f"Line {number} of {path} has no {missing[0]!r}.")
+        odd = [name for name, fits in _FITS.items() if not isinstance(known[name], fits)]
+        if odd:
+            raise BadInput(f"Line {number} of {path} has no text as {odd[0]!r}.")
         pairs.append(Pair(**known))
     if not pairs:
         raise BadInput(f"{path} holds no pairs.")
@@ -117,19 +119,24 @@ def as_pairs(
         raise BadInput(
             f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
         )
-    if isinstance(answers, str | int):
-        answers = (answers,)
-    if not isinstance(answers, Sequence) or not answers:
+    each = [answers] * len(one) if _is_answer(answers) else answers
+    if not isinstance(each, Sequence) or not each or not all(_is_answer(item) for item in each):
         raise BadInput("Say what is to come back: a token, or two: ('Mary', 'John').")
-    alike = all(isinstance(item, str | int) for item in answers) and len(answers) <= 2
-    each = [answers] * len(one) if alike else list(answers)
     if len(each) != len(one):
         raise BadInput(f"There are {len(one)} pairs and {len(each)} answers; give one a pair.")
     made = [
-        Pair(a, b, *([c] if isinstance(c, str | int) else tuple(c)[:2]))
+        Pair(a, b, *([c] if isinstance(c, str | int) else c))
         for a, b, c in zip(one, other, each, strict=True)
     ]
     return Pairs("prompts", tuple(made))
+
+
+def _is_answer(given: object) -> bool:
+    """A token, or the right one and the wrong one."""
+    if isinstance(given, str | int):
+        return True
+    several = isinstance(given, Sequence) and 1 <= len(given) <= 2
+    return several and all(isinstance(item, str | int) for item in given)
 
 
 def _prompts(given: object, name: str) -> list[str]:

@@ -56,15 +56,6 @@ class Delta:
         squares = float((self.mean**2).sum())
         return float(np.abs(self.mean).sum() ** 2 / squares) if squares > 0 else float("nan")
 
-    @cached_property
-    def participation_by_query(self) -> float:
-        """The same within each query, averaged: a head may use others at each position."""
-        squares = (self.by_query**2).sum(1)
-        some = squares > 0
-        if not some.any():
-            return float("nan")
-        return float((np.abs(self.by_query[some]).sum(1) ** 2 / squares[some]).mean())
-
     def enough(self, share: float = 0.8) -> int:
         """The fewest contributors that carry this share of ΣΔ̄."""
         running = np.cumsum(self.mean[self.order])

@@ -33,7 +33,7 @@ def places_in_text(configuration: Any, tokens: Tokens, laid: list[Laid]) -> Plac
     marked = np.flatnonzero(tokens.ids == image_token(configuration))
     if not len(marked):
         return places
-    shares = _shares(configuration, laid, len(marked))
+    shares = _shares(laid, len(marked))
     start = 0
     for number, (one, count) in enumerate(zip(laid, shares, strict=True)):
         found = token_places(configuration, one, count, number)
@@ -42,7 +42,7 @@ def places_in_text(configuration: Any, tokens: Tokens, laid: list[Laid]) -> Plac
     return places
 
 
-def _shares(configuration: Any, laid: list[Laid], total: int) -> list[int]:
+def _shares(laid: list[Laid], total: int) -> list[int]:
     """How many tokens stand for each picture."""
     if len(laid) == 1:
         return [total]
