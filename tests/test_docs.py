@@ -67,10 +67,19 @@ def test_the_table_of_views_is_what_their_files_say() -> None:
     assert views_page.PAGE.read_text() == views_page.page(), "run: python -m tests.views_page"
 
 
-def test_every_folder_stands_in_the_architecture() -> None:
+def test_the_architecture_names_every_folder_and_none_that_is_not_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    folders = [path.parent.name for path in ROOT.glob("src/headscope/*/__init__.py")]
-    assert [name for name in folders if f"\n  {name}/ " not in text] == []
+    told = dict(re.findall(r"^  (\w+)/ +(.+(?:\n {18}.+)*)", text, re.M))
+    tree = {path.parent for path in ROOT.glob("src/headscope/*/__init__.py")}
+    assert set(told) == {path.name for path in tree}
+    for folder in tree:
+        inside = {path.parent.name for path in folder.glob("*/__init__.py")}
+        assert inside <= set(re.findall(r"(\w+)/", told[folder.name])), folder.name
+        named = re.findall(r"(?<![<>/])\b(\w+)/", told[folder.name])
+        assert [name for name in named if not (folder / name).is_dir()] == [], folder.name
+    front_end = re.findall(r"^web/src/ +(.+(?:\n {18}.+)*)", text, re.M)[0]
+    folders = {path.name for path in (ROOT / "web" / "src").iterdir() if path.is_dir()}
+    assert folders == set(re.findall(r"(?<![<>/])\b(\w+)/", front_end))
 
 
 def test_decisions_are_numbered_without_gaps() -> None:

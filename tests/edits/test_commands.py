@@ -89,7 +89,7 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
     [
         (("ablate", "task.tsv", "--model", "tuned", "--text", "review"), "no column 'review'"),
         (("ablate", "nowhere.tsv", "--model", "tuned"), "There is no file"),
-        (("ablate", "task.tsv", "--model", "base"), "no classification head"),
+        (("ablate", "task.tsv", "--model", "base"), "no output layer of classes"),
         (("ablate", "task.tsv", "--model", "tuned", "--mode", "loud"), "no mode 'loud'"),
         (("ablate", "task.tsv", "--model", "tuned", "--what", "neurons"), "--what is heads"),
         (("ablate", "task.tsv", "--model", "tuned", "--metric", "bleu"), "no metric 'bleu'"),
@@ -107,7 +107,7 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
         (("ablate", "task.tsv", "--model", "tuned", "--max-length", "2"), "at least 8 tokens"),
         (("ablate", "task.tsv", "--model", "tuned", "--map", "m.gif"), "not as gif"),
         (("ablate", "task.tsv", "--model", "tuned", "--device", "gpu"), "no such device"),
-        (("ablate", "texts.txt", "--model", "tuned"), "no head that predicts words"),
+        (("ablate", "texts.txt", "--model", "tuned"), "no output layer of words"),
         (("ablate", "texts.txt", "--model", "base", "--kind", "next"), "choose the kind masked"),
         (("ablate", "texts.txt", "--model", "writer"), "choose the kind next"),
         (("ablate", "texts.txt", "--model", "pairs"), "one text with another"),

@@ -199,7 +199,7 @@ def test_classes_are_matched_with_the_head_s_by_name(source, tmp_path):
 
 
 def test_a_model_without_a_head_for_the_task_is_refused(tiny_bert):
-    with pytest.raises(BadInput, match="no classification head"):
+    with pytest.raises(BadInput, match="no output layer of classes"):
         make_questions(tiny_bert, colours(4, 0))
 
 

@@ -59,5 +59,5 @@ def test_every_head_gets_a_score_with_its_yardsticks(tiny_bert) -> None:
 
 
 def test_a_model_that_guesses_no_words_says_so(make_scope) -> None:
-    with pytest.raises(BadInput, match="no head that predicts words"):
+    with pytest.raises(BadInput, match="no output layer of words"):
         helpfulness(make_scope("BertModel"), TEXT)

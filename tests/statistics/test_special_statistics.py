@@ -70,7 +70,7 @@ def test_masking_follows_berts_training_and_the_document(tiny_bert):
 
 
 def test_a_model_without_a_word_head_has_no_gradient_importance(make_scope):
-    with pytest.raises(BadInput, match="no head that predicts words"):
+    with pytest.raises(BadInput, match="no output layer of words"):
         hs.survey(make_scope("BertModel"), [TEXT], ["gradient_all"], progress=False)
 
 

@@ -38,7 +38,7 @@ def after():
 
 @pytest.fixture(scope="module")
 def before(after):
-    """The same encoder with one layer moved, and a head that predicts words."""
+    """The same encoder with one layer moved, and an output layer of words."""
     scope = tiny_scope("BertForPreTraining")
     scope.model.bert.load_state_dict(copy.deepcopy(after.model.bert.state_dict()))
     with torch.no_grad():

@@ -167,7 +167,7 @@ def speech_of_texts(atlas: Atlas) -> list[str]:
     except HeadscopeError as error:
         raise BadInput(
             f"The atlas holds the parts of speech of {len(texts) - len(asked)} of its {len(texts)} "
-            "texts, and no parser is here for the others: run `pip install headscope[spacy]` and "
+            "texts, and no parser is here for the others: run `pip install 'headscope[spacy]'` and "
             "`python -m spacy download en_core_web_sm`, or make the atlas of a treebank."
         ) from error
     found: list[str] = []

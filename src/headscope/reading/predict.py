@@ -83,7 +83,7 @@ def word_logits(scope: Scope, output: Any, places: Sequence[int] | None = None) 
     if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
         return (logits if places is None else logits[:, list(places)]).float()
     raise BadInput(
-        f"{scope.name} has no head that predicts words; load the model it was pretrained as."
+        f"{scope.name} has no output layer of words; load the model it was pretrained as."
     )
 
 

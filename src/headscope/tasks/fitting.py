@@ -28,7 +28,7 @@ SHOWN = 5  # names of classes in a sentence
 
 
 def fitting(scope: Scope, task: Task) -> Task:
-    """The task with its classes numbered as the model's head numbers them; refused if none fit."""
+    """The task, its classes numbered as the model's output layer does; refused if none fit."""
     of_words = task.kind in ("masked", "next")
     check_output_layer(scope.model, scope.name, "words" if of_words else "classes")
     if task.kind in ("masked", "next"):
@@ -37,15 +37,15 @@ def fitting(scope: Scope, task: Task) -> Task:
     name: str = type(scope.model).__name__
     if "SequenceClassification" not in name:
         raise BadInput(
-            f"{name} has no classification head to answer {task.name} with; make one with "
+            f"{name} has no output layer of classes to answer {task.name} with; make one with "
             f"`headscope finetune`, or score its language loss with the kind masked or next."
         )
     outputs = int(scope.model.config.num_labels)
     if task.kind == "regression":
         if outputs != 1:
             raise BadInput(
-                f"The model's head knows {outputs} classes and {task.name} asks for one number; "
-                "fine-tune the model on this task first."
+                f"The model's output layer knows {outputs} classes and {task.name} asks for one "
+                "number; fine-tune the model on this task first."
             )
         return task
     known = scope.model.config.id2label
@@ -104,7 +104,7 @@ def _check_words(scope: Scope, task: Task) -> None:
         )
     if scope.model.get_output_embeddings() is None:
         raise BadInput(
-            f"{type(scope.model).__name__} has no head that predicts words to score {task.name} "
+            f"{type(scope.model).__name__} has no output layer of words to score {task.name} "
             "with; load the model it was pretrained as, or give a task with labels."
         )
     if task.kind == "next" and not scope.causal:

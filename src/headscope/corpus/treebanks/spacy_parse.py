@@ -1,4 +1,4 @@
-"""Parse raw text with spaCy when no treebank is given (`pip install headscope[spacy]`)."""
+"""Parse raw text with spaCy when no treebank is given (`pip install 'headscope[spacy]'`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_parser(model: str | None = None) -> Any:
     """The named spaCy model, or the first English one that is installed."""
     if importlib.util.find_spec("spacy") is None:
         raise HeadscopeError(
-            "Raw text needs a parser; run `pip install headscope[spacy]`, or give a CoNLL-U file."
+            "Raw text needs a parser; run `pip install 'headscope[spacy]'`, or give a CoNLL-U file."
         )
     spacy: Any = importlib.import_module("spacy")
     for name in (model,) if model else MODELS:

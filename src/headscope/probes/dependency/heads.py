@@ -1,4 +1,4 @@
-"""Dependency heads: which head attends from a word to its syntactic head, or back.
+"""Dependency heads: which head attends from a word to its governor, or back.
 
 After Clark et al. 2019, section 4.2. Heads and offsets are chosen on one part of the data and
 scored on another, so that the best of many is not flattered by the choice.

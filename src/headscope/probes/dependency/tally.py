@@ -33,7 +33,7 @@ class Chosen:
 def predictions(words: Tensor, present: Tensor) -> Tensor:
     """b h 2 w: for each word the word it attends to most, and the word that attends to it most.
 
-    `words` is b h w w attention between words. A word cannot be its own head; among equals
+    `words` is b h w w attention between words. A word cannot be its own governor; among equals
     the first wins.
     """
     absent = ~present

@@ -94,7 +94,7 @@ def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
     if "left out" in guessed:
         left_out["predictive"] = str(guessed["left out"].iloc[0])
     elif guessed.empty:
-        left_out["predictive"] = "the model has no head that predicts words."
+        left_out["predictive"] = "the model has no output layer of words."
     else:
         import pandas as pd
 
