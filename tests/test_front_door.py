@@ -61,10 +61,9 @@ def test_ablate_and_importance_take_a_task(classifier, tiny_gpt2):
 
 
 @pytest.mark.parametrize("name", ["patterns", "ablate", "importance", "finetune", "survey",
-                                  "compare"])  # fmt: skip
+                                  "compare", "atlas"])  # fmt: skip
 def test_every_long_function_takes_the_same_four(name):
-    function = hs.patterns.result.patterns if name == "patterns" else getattr(hs, name)
-    assert set(inspect.signature(function).parameters) >= LONG
+    assert set(inspect.signature(getattr(hs, name)).parameters) >= LONG
 
 
 def test_every_public_name_is_there():

@@ -18,6 +18,13 @@ def make_callable(package: str, home: str) -> None:
             """What a call calls; the reference describes it."""
             return getattr(import_module(home), name)
 
+        @property
+        def __signature__(self) -> Any:
+            """The function's own: what a notebook shows for `hs.patterns?`, and completes."""
+            from inspect import signature
+
+            return signature(self._function)
+
         def __call__(self, *given: Any, **named: Any) -> Any:
             return self._function(*given, **named)
 

@@ -101,7 +101,9 @@ def _answers(scope: Scope, pair: Pair) -> tuple[int, int]:
     """The right one and the wrong one, −1 where there is none."""
     asked = [pair.answer] if pair.wrong is None else [pair.answer, pair.wrong]
     ids = [token_id(scope, one) for one in asked]
-    check_answers(ids, embedded_tokens(scope.model))
+    known = embedded_tokens(scope.model)
+    assert known is not None  # as many as its output layer has words
+    check_answers(ids, known)
     return ids[0], -1 if pair.wrong is None else ids[1]
 
 

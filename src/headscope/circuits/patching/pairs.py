@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from headscope.circuits.logits.target import token_id
 from headscope.corpus.open_text import open_lines
@@ -119,7 +119,7 @@ def as_pairs(
         raise BadInput(
             f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
         )
-    each = [answers] * len(one) if _is_answer(answers) else answers
+    each: Any = [answers] * len(one) if _is_answer(answers) else answers
     if not isinstance(each, Sequence) or not each or not all(_is_answer(item) for item in each):
         raise BadInput("Say what is to come back: a token, or two: ('Mary', 'John').")
     if len(each) != len(one):
@@ -131,7 +131,7 @@ def as_pairs(
     return Pairs("prompts", tuple(made))
 
 
-def _is_answer(given: object) -> bool:
+def _is_answer(given: Any) -> bool:
     """A token, or the right one and the wrong one."""
     if isinstance(given, str | int):
         return True
