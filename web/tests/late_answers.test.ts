@@ -1,19 +1,21 @@
 /** Answers come when they come: an older one never takes the place of a newer. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Session } from "../src/hosts/app/session";
+import { openText } from "../src/hosts/app/atlas";
+import { Session, anotherText } from "../src/hosts/app/session";
 import { Waiting } from "../src/hosts/app/waiting";
 import { Painting } from "../src/instrument/painting";
 import type { State } from "../src/protocol/types";
 import { defaults } from "../src/state/state";
 
-type Question = { path: string; body: Record<string, unknown>; answer(reply: unknown): void };
+type Question = { path: string; body: Record<string, unknown>; answer(reply: unknown): void; refuse(status: number, error: string): void };
 let asked: Question[] = [];
 
 /** Lets everything happen that waits for nobody. */
 const rest = async () => {
   for (let i = 0; i < 30; i++) await Promise.resolve();
 };
-const last = (path: string): Question => asked.filter((each) => each.path.startsWith(path)).at(-1)!;
+const all = (path: string): Question[] => asked.filter((each) => each.path.startsWith(path));
+const last = (path: string): Question => all(path).at(-1)!;
 
 function container(id: string): ArrayBuffer {
   const header = JSON.stringify({ version: 1, view: "head", model: "m", parts: [], buffers: {}, id });
@@ -38,7 +40,8 @@ beforeEach(() => {
   vi.stubGlobal("fetch", (path: string, init?: { body?: string }) =>
     new Promise((resolve) => {
       const answer = (reply: unknown) => resolve({ ok: true, json: () => Promise.resolve(reply), arrayBuffer: () => Promise.resolve(reply) });
-      asked.push({ path, body: JSON.parse(init?.body ?? "{}") as Record<string, unknown>, answer });
+      const refuse = (status: number, error: string) => resolve({ ok: false, status, json: () => Promise.resolve({ error }) });
+      asked.push({ path, body: JSON.parse(init?.body ?? "{}") as Record<string, unknown>, answer, refuse });
     }),
   );
 });
@@ -90,6 +93,129 @@ describe("the app", () => {
     learning.answer(models({ encoder: 2 }));
     await rest();
     expect(session.reading?.id).toBe("of m");
+  });
+
+  it("shows no reading of the model before under the name of the one that was chosen", async () => {
+    const session = await opened();
+    session.follow(state({ layer: 1, head: 3, heads: [3] }));
+    session.text = "two";
+    void session.readTyped();
+    const older = last("api/read");
+    void session.choose("n");
+    older.answer(container("second, of m"));
+    await rest();
+    expect([session.phase, session.reading?.id]).toEqual(["loading", "first"]);
+    session.follow(state({ layer: 1, head: 2, heads: [2] }));
+    last("api/models").answer(models({ encoder: 2 }));
+    await rest();
+    last("api/read").answer(container("second, of n"));
+    await rest();
+    expect([session.phase, session.reading?.id, session.reading?.of.model]).toEqual(["ready", "second, of n", "n"]);
+    expect(session.reading?.source.header.state?.layer).toBeUndefined();
+  });
+
+  it("says so where nothing could be learnt of a model that was chosen", async () => {
+    const session = await opened();
+    const chosen = session.choose("n");
+    last("api/models").refuse(500, "Something went wrong.");
+    await chosen;
+    expect([session.phase, session.message, all("api/read").length]).toEqual(["error", "Something went wrong.", 1]);
+  });
+
+  it("asks nothing more for a reading that nobody waits for", async () => {
+    const session = await opened();
+    session.against = "n";
+    void session.read();
+    const older = last("api/read");
+    session.text = "two";
+    void session.readTyped();
+    older.answer(container("older"));
+    await rest();
+    expect(all("api/read").map(({ body }) => [body["model"], body["text"]])).toEqual([["m", "one"], ["m", "one"], ["m", "two"]]);
+  });
+
+  it("names what a reading is compared with as it was when it was asked for", async () => {
+    const session = await opened();
+    session.against = "n";
+    void session.read();
+    last("api/read").answer(container("one by m"));
+    await rest();
+    session.against = anotherText; // whose text is still to be typed
+    last("api/read").answer(container("one by n"));
+    await rest();
+    expect(session.reading?.other?.title).toBe("n");
+  });
+
+  it("goes on from what is on screen when a reading is taken back", async () => {
+    const session = await opened();
+    void session.switchHead("encoder", 1, 0);
+    last("api/read").answer(container("off"));
+    await rest();
+    session.follow(state({ layer: 1, head: 3, heads: [3] }));
+    const before = session.address();
+    session.text = "two";
+    void session.choose("n");
+    await rest();
+    last("api/models").answer(models({ encoder: 2 }));
+    await rest();
+    last("api/read").refuse(409, "The reading was cancelled.");
+    await rest();
+    expect([session.phase, session.reading?.id, session.model, session.off]).toEqual(["ready", "off", "m", [["encoder", 1, 0]]]);
+    expect([session.address(), session.text, session.changed]).toEqual([before, "two", true]);
+  });
+
+  it("reads once more what the server has let go, unless something is being read", async () => {
+    const session = await opened();
+    const { fetchLayer } = session.reading!.source;
+    const layers = [0, 1].map((layer) => fetchLayer!("encoder", layer, 0).catch(() => undefined));
+    for (const each of all("api/reading")) each.refuse(404, "This reading is no longer kept.");
+    await Promise.all(layers);
+    expect([session.phase, all("api/read").length - all("api/reading").length]).toEqual(["loading", 2]);
+  });
+
+  it("compares what is on screen, also where another reading was begun and taken back meanwhile", async () => {
+    const session = await opened();
+    session.against = "n";
+    void session.read();
+    last("api/read").answer(container("one by m"));
+    await rest();
+    last("api/read").answer(container("one by n"));
+    await rest();
+    void session.readTyped();
+    last("api/read").refuse(409, "The reading was cancelled.");
+    await rest();
+    last("api/compare").answer({ kind: "encoder" });
+    await rest();
+    expect(session.comparison).toEqual({ kind: "encoder" });
+    void session.read();
+    last("api/read").answer(container("again by m"));
+    await rest();
+    last("api/read").answer(container("again by n"));
+    await rest();
+    last("api/compare").refuse(400, "The other reading has no encoder attention.");
+    await rest();
+    expect([session.comparison, session.uncompared]).toEqual([null, "The other reading has no encoder attention."]);
+  });
+
+  it("leaves a text that was typed and read alone when one of the atlas comes late", async () => {
+    const session = await opened();
+    void openText(session, { document: 3, query: 1, kind: "encoder", layer: 0, head: 0, view: "head" });
+    session.text = "two";
+    void session.readTyped();
+    last("api/atlas/text").answer({ text: "of the corpus", text_pair: null });
+    await rest();
+    expect([session.text, last("api/read").body["text"]]).toEqual(["two", "two"]);
+  });
+
+  it("writes no longer when an empty text is read", async () => {
+    const session = await opened();
+    void session.write();
+    await rest();
+    session.text = "";
+    await session.readTyped();
+    last("api/write").answer({ id: "w", steps: [], done: true });
+    await rest();
+    expect([session.isWriting, session.phase, all("api/read").length]).toEqual([false, "empty", 1]);
   });
 
   it("no longer writes once something else is read", async () => {

@@ -204,7 +204,7 @@ export class Instrument implements Mounted {
     this.options.onState?.(state);
     this.stopAhead();
     void this.painting.painted().then(() => {
-      if (themed) this.view?.redraw();
+      if (themed && !this.gone) this.view?.redraw();
       this.lookAhead();
     });
   }

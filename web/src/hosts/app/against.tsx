@@ -80,7 +80,7 @@ export function ChangeMap({ session, instrument }: { session: Session; instrumen
     holder.current.replaceChildren(grid);
   });
   if (!session.reading?.other) return null;
-  if (!comparison) return <section data-panel="change"><h3>What changed</h3><p class="quiet">comparing every head…</p></section>;
+  if (!comparison) return <section data-panel="change"><h3>What changed</h3><p class="quiet">{session.uncompared || "comparing every head…"}</p></section>;
   const here = comparison.layers.indexOf(state.layer) * comparison.heads + state.head;
   const change = comparison.change[here];
   return (

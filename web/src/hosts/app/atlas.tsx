@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { openContainer } from "../../protocol/container";
 import type { Mounted, TextPlace } from "../../protocol/types";
 import { mountInto } from "../mount";
-import { getBytes, getJson, postFile } from "./api";
+import { getBytes, getJson, postFile } from "./server/api";
 import type { Session } from "./session";
 
 /** Texts that were asked for: only the last is opened. */
@@ -13,8 +13,10 @@ let opening = 0;
 /** A text of the corpus read and opened on a head and a query. */
 export async function openText(session: Session, { document, query, kind, layer, head, view }: TextPlace): Promise<void> {
   const mine = ++opening;
+  const { ticket } = session;
   const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
-  if (mine !== opening) return;
+  // Another text may have been typed and read meanwhile.
+  if (mine !== opening || ticket !== session.ticket) return;
   await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
 }
 
@@ -47,6 +49,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
     setMessage(`Opening ${file.name}…`);
     postFile<{ atlas: string }>("api/atlas", file).then(({ atlas }) => {
       session.models!.atlas = atlas;
+      session.tell();
       setOpened((count) => count + 1);
     }, fail);
   };

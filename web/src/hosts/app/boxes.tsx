@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { TokensReply } from "../../protocol/app";
 import { number } from "../../render/dom";
-import { postJson } from "./api";
+import { postJson } from "./server/api";
 import { DropZone } from "./media";
 import type { Session } from "./session";
 
@@ -66,7 +66,7 @@ function TextBox({ session, which, label, onRead }: BoxProps): JSX.Element {
 /** Tokens against the limit while one types, and whether what stands there is what is on screen. */
 function Count({ session }: { session: Session }): JSX.Element {
   const { model, text, pair, models, tooMany } = session;
-  const [counted, setCounted] = useState<(TokensReply & { of: string }) | null>(null);
+  const [counted, setCounted] = useState<(TokensReply & { by: string }) | null>(null);
   const of = JSON.stringify([model, text, pair]);
   useEffect(() => {
     if (!models || tooMany || !text.trim()) return;
@@ -74,7 +74,7 @@ function Count({ session }: { session: Session }): JSX.Element {
     const timer = setTimeout(() => {
       const request = { model, text, text_pair: pair.trim() ? pair : null, off: [] };
       void postJson<TokensReply>("api/tokens", request).then(
-        (reply) => current && setCounted({ ...reply, of }),
+        (reply) => current && setCounted({ ...reply, by: model }),
         () => current && setCounted(null),
       );
     }, 250);
@@ -92,7 +92,8 @@ function Count({ session }: { session: Session }): JSX.Element {
     );
   }
   const notes: JSX.Element[] = [];
-  if (counted?.tokens && text.trim()) {
+  // The letters typed since are soon counted too; another model has another limit.
+  if (counted?.tokens && counted.by === model && text.trim()) {
     const over = counted.limit !== null && counted.tokens > counted.limit;
     notes.push(
       <span key="tokens" class={over ? "warn" : ""} data-tokens={counted.tokens}>

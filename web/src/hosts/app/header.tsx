@@ -1,6 +1,6 @@
 /** The app's top line: model, one or two sentences, read, theme, link, export. */
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
 import { copyText } from "../../render/dom";
 import { AtlasButton } from "./atlas";
@@ -53,11 +53,10 @@ interface MenuProps {
   name: string;
   title: string;
   label: string;
-  onOpen?: () => void;
   children: JSX.Element | JSX.Element[];
 }
 
-function Menu({ name, title, label, onOpen, children }: MenuProps): JSX.Element {
+function Menu({ name, title, label, children }: MenuProps): JSX.Element {
   const details = useRef<HTMLDetailsElement>(null);
   useLayoutEffect(() => {
     const leave = (event: Event) => {
@@ -71,7 +70,6 @@ function Menu({ name, title, label, onOpen, children }: MenuProps): JSX.Element 
       class="menu"
       data-control={name}
       ref={details}
-      onToggle={() => details.current?.open && onOpen?.()}
       onClick={(event) => {
         if ((event.target as Element).closest(".menu-list")) details.current!.open = false;
       }}
@@ -118,10 +116,11 @@ function MediaExamples({ session }: { session: Session }): JSX.Element | null {
 function Export({ session }: { session: Session }): JSX.Element {
   const { reading } = session;
   const compared = reading?.other ? `&other=${encodeURIComponent((reading.other.source.header as AppReadingHeader).id)}` : "";
-  // What is on screen is asked for when the menu opens, not when the header was drawn.
-  const [, opened] = useState(0);
+  // Keys change the picture while the menu is open, too.
+  const [, again] = useReducer((count: number) => count + 1, 0);
+  useLayoutEffect(() => void (session.onShown = () => again(0)), [session]);
   return (
-    <Menu name="export" title="Save this picture or its numbers" label="export" onOpen={() => opened((count) => count + 1)}>
+    <Menu name="export" title="Save this picture or its numbers" label="export">
       {formats.map(([format, title]) => (
         <a
           key={format}

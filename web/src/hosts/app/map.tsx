@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
+import type { Reading } from "../../protocol/reading";
 import { LegendMark } from "../../instrument/legend";
 import { valueText } from "../../render/dom";
 import { diverging, sequential } from "../../render/scales";
@@ -11,7 +12,7 @@ import type { Session } from "./session";
 
 export function HeadMap({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
-  const [values, setValues] = useState<Float32Array | null>(null);
+  const [found, setFound] = useState<{ of: string; reading: Reading; values: Float32Array } | null>(null);
   const [hovered, setHovered] = useState<[number, number] | null>(null);
   const { reading, state } = instrument;
   const table = reading.table;
@@ -20,12 +21,15 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
   const kind = table?.kind ?? state.kind;
   const part = reading.part(kind);
   const shade = instrument.shade();
+  const of = `${kind} ${column?.name ?? ""}`;
   useEffect(() => {
-    if (!column) return setValues(labelScores(instrument, kind));
+    if (!column) return setFound({ of, reading, values: labelScores(instrument, kind) });
     let current = true;
-    void reading.column(column).then((found) => current && setValues(found));
+    void reading.column(column).then((values) => current && setFound({ of, reading, values }));
     return () => void (current = false);
-  }, [reading, column?.name, kind]);
+  }, [reading, of]);
+  // Numbers of another text or column are no numbers of this one.
+  const values = found?.reading === reading && found.of === of ? found.values : null;
   const scale = column?.scale ?? "sequential";
   const ramp = scale === "diverging" ? diverging(shade) : sequential(shade);
   const range = values ? rangeOf(values, scale, column?.range ?? (column ? undefined : [0, 1])) : ([0, 1] as [number, number]);

@@ -26,8 +26,8 @@ export function DropZone({ session }: { session: Session }): JSX.Element {
     if (!file) return;
     last.current = file;
     const found = await requestFor(file, kind);
-    // A large file takes longer than a small one that was given after it.
-    if (last.current !== file) return;
+    // A large file takes longer than a small one that was given after it, or than to choose another model.
+    if (last.current !== file || session.senses !== kind) return;
     setWrong(typeof found === "string" ? found : "");
     if (typeof found !== "string") await session.useMedia(found);
   };

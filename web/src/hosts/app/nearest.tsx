@@ -4,10 +4,10 @@ import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import type { NearestReply } from "../../protocol/app";
 import { visible } from "../../render/dom";
-import { postJson } from "./api";
+import { postJson } from "./server/api";
 import { openText } from "./atlas";
 import type { Session } from "./session";
-import { useAnswer } from "./answer";
+import { useAnswer } from "./server/answer";
 
 /** What stands before or after a token: the spaces between are no part of a token. */
 const around = (text: string) => text && text.replace(/\S(.*\S)?/s, visible);
@@ -16,6 +16,7 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
   const { kind, layer, head, query, view } = instrument.state;
   const { id } = session.reading!;
   const [wanted, setWanted] = useState(false);
+  const [wrong, setWrong] = useState("");
   const question = wanted && query !== null ? `${id} ${kind} ${layer} ${head} ${query}` : null;
   const answer = useAnswer(question, () => postJson<NearestReply>("api/atlas/nearest", { id, kind, layer, head, query }), 200);
   if (session.models?.atlas !== session.model || session.senses) return null;
@@ -32,13 +33,14 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
       <ol class="near-places">
         {reply?.places.map((place) => (
           <li key={`${place.document}-${place.query}`}>
-            <button class="plain" data-near-place={`${place.document}-${place.query}`} onClick={() => void openText(session, { ...place, kind, layer, head, view: shown })}>
+            <button class="plain" data-near-place={`${place.document}-${place.query}`} onClick={() => void openText(session, { ...place, kind, layer, head, view: shown }).then(() => setWrong(""), (error: Error) => setWrong(error.message))}>
               {around(place.text[0])}<b>{visible(place.text[1])}</b>{around(place.text[2])}
             </button>
             <small>{place.likeness.toFixed(2)}</small>
           </li>
         ))}
       </ol>
+      {wrong && <p class="quiet" role="alert">{wrong}</p>}
       {reply && <p class="quiet">Like “{token}” by the cosine of what the head takes{reply.by === "index" ? "; looked up in an index, which may miss a place" : ", compared with every place"}.</p>}
     </section>
   );

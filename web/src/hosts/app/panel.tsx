@@ -3,11 +3,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import type { HeadFacts, ImportanceReply, PredictReply, Prediction } from "../../protocol/app";
+import type { Tokens } from "../../protocol/types";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
 import { Match } from "./against";
-import { useAnswer } from "./answer";
-import { getJson, postJson } from "./api";
+import { useAnswer } from "./server/answer";
+import { getJson, postJson } from "./server/api";
 import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
@@ -21,10 +22,12 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
   const part = instrument.reading.part(state.kind);
   const colour = instrument.colours()[state.head];
   const path = `${state.kind}/${state.layer}/${state.head}`;
-  const facts = useAnswer(`${id} ${path}`, () => getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`), 120);
+  const tokens = instrument.reading.tokens(state.kind);
+  const facts = useAnswer(`${id} ${path}`, async () => ({ ...(await getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`)), tokens }), 120);
+  // What is known of the head before stays until this one's is here: faint, and nothing can be done with it.
   const stale = facts?.for !== `${id} ${path}`;
   const reply = facts?.reply ?? null;
-  const waiting = <p class="quiet">{facts?.error ?? (session.opening ? "waiting for the model…" : "measuring…")}</p>;
+  const waiting = <p class="quiet">{(!stale && facts?.error) || (session.opening ? "waiting for the model…" : "measuring…")}</p>;
   return (
     <aside class="side right" aria-label="This head">
       <h2>
@@ -37,16 +40,16 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         {reply ? <What facts={reply} session={session} /> : waiting}
       </section>
       <Match session={session} instrument={instrument} />
-      <section data-panel="looks" class={stale ? "stale" : ""}>
+      <section data-panel="looks" class={stale ? "stale" : ""} inert={stale}>
         <h3>What it looks at most here</h3>
-        {reply ? <Looks facts={reply} instrument={instrument} /> : waiting}
+        {reply ? <Looks facts={reply} tokens={reply.tokens} instrument={instrument} /> : waiting}
       </section>
-      <Written session={session} instrument={instrument} />
+      <Written instrument={instrument} />
       <section data-panel="numbers" class={stale ? "stale" : ""}>
         <h3>Numbers <small>on this text</small></h3>
         {reply ? <Numbers facts={reply} session={session} /> : waiting}
       </section>
-      <section data-panel="why" class={stale ? "stale" : ""}>
+      <section data-panel="why" class={stale ? "stale" : ""} inert={stale}>
         <h3>Why</h3>
         <Why facts={reply} instrument={instrument} session={session} />
       </section>
@@ -82,8 +85,8 @@ function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.E
 }
 
 /** The strongest pairs of words, each a click from its place in the picture. */
-function Looks({ facts, instrument }: { facts: HeadFacts; instrument: Instrument }): JSX.Element {
-  const { query, key } = instrument.reading.tokens(instrument.state.kind);
+function Looks({ facts, tokens, instrument }: { facts: HeadFacts; tokens: { query: Tokens; key: Tokens }; instrument: Instrument }): JSX.Element {
+  const { query, key } = tokens;
   const looks = facts.looks ?? [];
   return (
     <>
@@ -130,7 +133,7 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
   return (
     <section data-panel="switch">
       <label class="switch">
-        <input type="checkbox" data-control="off" checked={off} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
+        <input type="checkbox" data-control="off" checked={off} disabled={session.model !== session.reading!.of.model} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
         <span>switch off</span>
       </label>
       {off && <p class="quiet">While it is off, each token attends to every token it may see alike.</p>}
@@ -155,15 +158,16 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
 
 function Predictions({ session }: { session: Session }): JSX.Element | null {
   const entry = session.models?.models.find((each) => each.id === session.model);
-  const { id } = session.reading!;
-  const question = entry?.predicts === false ? null : `${id} ${JSON.stringify(session.off)}`;
-  const answer = useAnswer(question, () => postJson<PredictReply>("api/predict", { id, off: session.off }), 60);
+  const { id, of: { off } } = session.reading!;
+  const question = entry?.predicts === false ? null : id;
+  const answer = useAnswer(question, async () => ({ ...(await postJson<PredictReply>("api/predict", { id, off })), off }), 60);
   if (question === null) return null;
-  const reply = answer?.reply;
+  const { reply, error } = answer ?? {};
+  const [stale, both] = [answer?.for !== question, (reply ? reply.off : off).length > 0];
   return (
-    <section data-panel="predictions" aria-busy={answer?.for !== question}>
-      <h3><Terms session={session}>Predictions</Terms>{session.off.length > 0 && <small> before → after</small>}</h3>
-      {!reply && <p class="quiet">{answer?.error ?? (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
+    <section data-panel="predictions" class={stale ? "stale" : ""} aria-busy={stale}>
+      <h3><Terms session={session}>Predictions</Terms>{both && <small> before → after</small>}</h3>
+      {!reply && <p class="quiet">{(!stale && error) || (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
       {reply?.note && <p class="quiet"><Terms session={session}>{reply.note}</Terms></p>}
       {reply?.places.map((place) => (
         <div key={place.position} class="place">
@@ -173,7 +177,7 @@ function Predictions({ session }: { session: Session }): JSX.Element | null {
               {place.before.slice(0, 5).map((before, i) => (
                 <tr key={i}>
                   <PredictionCell prediction={before} />
-                  {session.off.length > 0 && <PredictionCell prediction={place.after[i]} changed={place.after[i]?.token !== before.token} />}
+                  {both && <PredictionCell prediction={place.after[i]} changed={place.after[i]?.token !== before.token} />}
                 </tr>
               ))}
             </tbody>
@@ -194,20 +198,20 @@ function PredictionCell({ prediction, changed }: { prediction: Prediction | unde
 }
 
 function Importance({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
-  const { id } = session.reading!;
-  const [wanted, setWanted] = useState<string | null>(session.ranked ? id : null);
-  const question = wanted === null ? null : `${id} ${JSON.stringify(session.off)}`;
-  const answer = useAnswer(question, () => postJson<ImportanceReply>("api/importance", { id, off: session.off }), 200);
+  const { id, of: { off } } = session.reading!;
+  const question = session.ranked ? id : null;
+  const answer = useAnswer(question, () => postJson<ImportanceReply>("api/importance", { id, off }), 200);
+  const stale = question !== null && answer?.for !== question;
   const most = answer?.reply?.heads[0]?.importance || 1;
   return (
-    <section data-panel="importance" aria-busy={question !== null && answer?.for !== question}>
+    <section data-panel="importance" class={stale ? "stale" : ""} aria-busy={stale} inert={stale}>
       <h3>Most important heads for this input</h3>
-      {wanted === null && <button class="button" data-control="rank" onClick={() => {
+      {question === null && <button class="button" data-control="rank" onClick={() => {
             session.ranked = true;
-            setWanted(id);
+            session.tell();
           }}>rank the heads</button>}
-      {wanted !== null && !answer && <p class="quiet">ranking every head…</p>}
-      {answer?.error && <p class="quiet">{answer.error}</p>}
+      {stale && <p class="quiet">ranking every head…</p>}
+      {!stale && answer?.error && <p class="quiet">{answer.error}</p>}
       <ol class="meters">
         {answer?.reply?.heads.slice(0, 8).map(({ kind, layer, head, importance }) => (
           <li key={`${kind}${layer}-${head}`}>

@@ -1,19 +1,24 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
-import { openContainer } from "../../protocol/container";
-import type { AppHeader, Comparison, Example, Lesson, MediaRequest, ModelEntry, ModelsReply, OffHead, ReadRequest, StartReply, Writing } from "../../protocol/app";
+import type { AppHeader, Comparison, Example, Lesson, MediaRequest, ModelsReply, OffHead, StartReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State, Theme } from "../../protocol/types";
 import type { Tooltip } from "../../render/tooltip";
 import { Following, kept, lasting } from "../../state/lasting";
 import { readOff, writeOff } from "../../state/off";
 import { fromQuery, toQuery } from "../../state/url";
+import { Known } from "./server/known";
+import { sourceOf } from "./server/source";
 import { Waiting } from "./waiting";
-import { ApiError, getBytes, getJson, postBytes, postJson } from "./api";
+import { ApiError, getJson, postJson } from "./server/api";
 
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
+
+/** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
+export type Wanted = Pick<Session, "model" | "wasRead" | "media" | "off" | "writing" | "against" | "againstText">;
 
 export interface Reading {
   id: string;
   source: Source;
+  of: Wanted;
   /** The reading it is compared with, and what that is. */
   other: { source: Source; title: string; id: string } | null;
 }
@@ -26,7 +31,7 @@ export const anotherText = "another-text";
 const atOnce = 4;
 const atMost = 24;
 
-export class Session {
+export class Session extends Known {
   phase: Phase = "starting";
   message = "";
   /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
@@ -34,8 +39,6 @@ export class Session {
   /** The place in the server's queue of a reading that is under way. */
   waiting: Waiting | null = null;
   tooLong: { tokens: number; limit: number } | null = null;
-  models: ModelsReply | null = null;
-  model = "";
   /** What stands in the boxes, and what of it was read last. */
   text = "";
   pair = "";
@@ -54,6 +57,8 @@ export class Session {
   /** Of two readings: the head of the same number beside each head, or the one most alike. */
   pairing: "number" | "likeness" = "number";
   comparison: Comparison | null = null;
+  /** Why the two cannot be compared. */
+  uncompared = "";
   lesson: Lesson | null = null;
   writing: Writing | null = null;
   /** The model is writing now. */
@@ -66,11 +71,15 @@ export class Session {
   /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
   state: Partial<State>;
   private readonly following = new Following();
-  private ticket = 0;
+  /** Told of every change of the picture on screen, for which the whole app need not be drawn again. */
+  onShown: () => void = () => undefined;
+  /** Counts what was asked for: whoever waits for an answer sees by it that something else is wanted now. */
+  ticket = 0;
   private readonly listeners = new Set<() => void>();
   private urlTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(address: URLSearchParams) {
+    super();
     this.model = address.get("model") ?? "";
     this.text = address.get("text") ?? "";
     this.pair = address.get("pair") ?? "";
@@ -109,45 +118,37 @@ export class Session {
     else this.settle("empty");
   }
 
-  /** Those that make sense for the model at hand. */
-  examples(): Example[] {
-    return (this.entry?.examples ?? []).map((number) => this.models!.examples[number]);
-  }
-
-  private get entry(): ModelEntry | undefined {
-    return this.models?.models.find((each) => each.id === this.model);
-  }
-
-  /** What the model takes beside or instead of a text. */
-  get senses(): "image" | "audio" | null {
-    return this.entry?.sees ? "image" : this.entry?.hears ? "audio" : null;
-  }
-
-  /** What a text beside a picture or a sound is; null where the model takes none. */
-  get about(): string | null {
-    return this.entry?.reads ? "A text about it (optional)" : this.entry?.encoder_decoder ? "Its transcript (optional)" : null;
-  }
-
-  mediaExamples(): MediaRequest[] {
-    const fitting = (this.models?.media_examples ?? []).filter((each) => each.kind === this.senses);
-    return fitting.map(({ name }) => ({ media: "example", name }));
-  }
-
   /** Reads a picture or a sound, with what stands in the box where the model reads text as well. */
   async useMedia(media: MediaRequest | null): Promise<void> {
     this.media = media;
     this.forget();
-    if (media) await this.read(false, true);
-    else this.settle("empty");
+    if (media) return this.read(false, true);
+    this.begin();
+    this.settle("empty");
   }
 
   /** Another model: what was read before is read by it, or what it can take. */
   async choose(model: string): Promise<void> {
+    const ticket = this.begin();
     this.model = model;
     this.forget();
-    await this.learn();
-    if (this.senses && !this.media) await this.useMedia(this.mediaExamples()[0] ?? null);
+    this.settle("loading");
+    try {
+      await this.learn();
+    } catch (error) {
+      if (ticket === this.ticket) this.fail(error);
+    }
+    if (ticket !== this.ticket || this.phase !== "loading") return;
+    if (this.senses && !this.isTaken(this.media)) await this.useMedia(this.mediaExamples()[0] ?? null);
     else await this.read();
+  }
+
+  /** Something is asked for: what was asked for before is waited for no longer. */
+  private begin(): number {
+    this.isWriting = false;
+    this.waiting?.end();
+    this.waiting = null;
+    return ++this.ticket;
   }
 
   /** Asks again until the server's model is there. */
@@ -192,6 +193,7 @@ export class Session {
   }
 
   async useExample(example: Example): Promise<void> {
+    this.inAtlas = false;
     this.text = example.text;
     this.pair = example.text_pair ?? "";
     this.off = [];
@@ -204,7 +206,8 @@ export class Session {
 
   /** The model goes on from the text, or from what it wrote so far, until it is stopped or has written enough. */
   async write(): Promise<void> {
-    const ticket = ++this.ticket;
+    const ticket = this.begin();
+    this.inAtlas = false;
     if (!this.writing) this.wasRead = { text: this.text, pair: "" };
     if (!this.wasRead.text.trim()) return this.settle("empty");
     const already = this.writing?.steps.length ?? 0;
@@ -238,64 +241,73 @@ export class Session {
 
   /** Reads again the text that was read last, or, `typed`, the one in the boxes; what was on screen stays until the new reading is here. */
   async read(truncate = false, typed = false): Promise<void> {
-    const ticket = ++this.ticket;
+    const ticket = this.begin();
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
-    // Whoever reads something else no longer waits for what was being written.
-    this.isWriting = false;
-    this.waiting?.end();
+    if (this.against === allOn && !this.off.length) this.against = "";
     const waiting = (this.waiting = new Waiting(() => this.tell()));
+    const wanted = this.wanted();
     this.settle("loading");
     try {
-      const source = await this.ask(this.model, this.off, truncate);
-      const other = await this.askOther(truncate);
+      const source = await this.ask(wanted, truncate);
+      if (ticket !== this.ticket) return;
+      const other = await this.askOther(wanted, truncate);
+      if (ticket !== this.ticket) return;
       await this.learn();
       if (ticket !== this.ticket) return;
-      const { lesson, writing } = source.header as AppHeader;
+      const { id, lesson, writing } = source.header as AppHeader;
       this.lesson = lesson ?? null;
-      this.writing = writing ?? null;
+      this.writing = wanted.writing = writing ?? null;
       source.header.state = { ...source.header.state, ...this.state, theme: this.theme };
       if (other) other.header.state = source.header.state;
-      this.reading = { id: (source.header as AppHeader).id, source, other: other && { source: other, title: this.otherTitle(), id: (other.header as AppHeader).id } };
+      this.reading = { id, source, of: wanted, other: other && { source: other, title: this.otherTitle(wanted), id: (other.header as AppHeader).id } };
       this.settle("ready");
-      await this.compare(ticket);
+      await this.compare();
     } catch (error) {
       if (ticket !== this.ticket) return;
-      // Taken back: what was on screen before is still there.
-      if (error instanceof ApiError && error.status === 409 && this.reading) this.settle("ready");
+      if (error instanceof ApiError && error.status === 409 && this.reading) this.takeBack(this.reading);
       else this.fail(error);
     } finally {
       waiting.end();
     }
   }
 
-  private async askOther(truncate: boolean): Promise<Source | null> {
-    if (this.against === allOn && !this.off.length) this.against = "";
-    if (this.against === anotherText && !this.againstText.trim()) return null;
-    if (!this.against) return null;
-    if (this.against === anotherText) return this.ask(this.model, this.off, truncate, this.againstText);
-    return this.ask(this.against === allOn ? this.model : this.against, [], truncate);
+  private wanted(): Wanted {
+    const { model, wasRead, media, off, writing, against, againstText } = this;
+    return { model, wasRead, media, off, writing, against, againstText };
   }
 
-  private otherTitle(): string {
-    if (this.against === anotherText) return `“${this.againstText.slice(0, 40)}${this.againstText.length > 40 ? "…" : ""}”`;
-    return this.against === allOn ? "every head on" : this.titleOf(this.against);
+  /** What was on screen before is still there, and everything goes on from it; what was typed is left as it is. */
+  private takeBack({ of }: Reading): void {
+    Object.assign(this, of);
+    this.state = this.following.shown;
+    this.settle("ready");
   }
 
-  /** Little is known of a model before it is opened: afterwards its examples and abilities are. */
-  private async learn(): Promise<void> {
-    const entry = this.models?.models.find((each) => each.id === this.model);
-    if (entry && !Object.keys(entry.layers).length) this.models = await getJson<ModelsReply>("api/models");
+  private async askOther(wanted: Wanted, truncate: boolean): Promise<Source | null> {
+    const { against, againstText } = wanted;
+    if (!against || (against === anotherText && !againstText.trim())) return null;
+    if (against === anotherText) return this.ask({ ...wanted, wasRead: { text: againstText, pair: "" }, writing: null }, truncate);
+    // What one model wrote is read token by token by it alone; another reads the same words.
+    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], writing: null }, truncate);
+    return this.ask({ ...wanted, off: [] }, truncate);
+  }
+
+  private otherTitle({ against, againstText }: Wanted): string {
+    if (against === anotherText) return `“${againstText.slice(0, 40)}${againstText.length > 40 ? "…" : ""}”`;
+    return against === allOn ? "every head on" : this.titleOf(against);
   }
 
   /** How much each head changed and which is which; the picture does not wait for it. */
-  private async compare(ticket: number): Promise<void> {
-    this.comparison = null;
+  private async compare(): Promise<void> {
     const { reading } = this;
+    this.comparison = null;
+    this.uncompared = "";
     if (!reading?.other) return;
-    const found = await postJson<Comparison>("api/compare", { id: reading.id, other: reading.other.id }).catch(() => null);
-    if (ticket !== this.ticket) return;
-    this.comparison = found;
+    const found = await postJson<Comparison>("api/compare", { id: reading.id, other: reading.other.id }).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    if (reading !== this.reading) return;
+    if (typeof found === "string") this.uncompared = found;
+    else this.comparison = found;
     this.tell();
   }
 
@@ -305,44 +317,28 @@ export class Session {
     return this.pairing === "likeness" && match ? match.to : [layer, head];
   }
 
-  titleOf(model: string): string {
-    return this.models?.models.find((each) => each.id === model)?.title ?? model;
-  }
-
-  private async ask(model: string, off: OffHead[], truncate: boolean, text?: string): Promise<Source> {
-    const own = text === undefined;
-    const request: ReadRequest = {
-      model,
-      text: own ? this.wasRead.text : text,
-      text_pair: own && this.wasRead.pair.trim() ? this.wasRead.pair : null,
-      // What one model wrote is read token by token by it alone; another reads the same words.
-      ...(own && model === this.model && this.writing ? { writing: this.writing.id } : {}),
-      off,
+  private ask(wanted: Wanted, truncate: boolean): Promise<Source> {
+    const asked = {
+      model: wanted.model,
+      text: wanted.wasRead.text,
+      text_pair: wanted.wasRead.pair.trim() ? wanted.wasRead.pair : null,
+      ...(wanted.writing ? { writing: wanted.writing.id } : {}),
+      off: wanted.off,
       layer: this.state.layer ?? null,
       ...(truncate ? { truncate } : {}),
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
-    const media = this.senses ? this.media : null;
-    const source = openContainer(await (media ? postBytes("api/media", { ...request, ...media, ...(this.about ? {} : { text: "" }) }) : postBytes("api/read", request)));
-    const { id } = source.header as AppHeader;
-    source.fetchLayer = async (kind: Kind, layer: number, head: number) => {
-      try {
-        return await getBytes(`api/reading/${encodeURIComponent(id)}/layer/${kind}/${layer}?head=${head}`);
-      } catch (error) {
-        // The server has let this reading go, or was started anew: read the text again.
-        if (error instanceof ApiError && error.status === 404 && this.reading?.id === id) void this.read(truncate);
-        throw error;
-      }
-    };
-    if (!media) {
-      source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
-      source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
-    }
-    return source;
+    const media = this.senses ? wanted.media : null;
+    return sourceOf(media && !this.about ? { ...asked, text: "" } : asked, media, (id) => {
+      // Whatever is on its way takes the place of what is gone.
+      const { reading } = this;
+      if (this.phase === "ready" && (reading?.id === id || reading?.other?.id === id)) void this.read(truncate);
+    });
   }
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
+    this.inAtlas = false;
     this.state = kept(this.state, lasting);
     this.following.coming = true;
     // The server opens a long text as text and a short one with lines; another view was chosen by hand.
@@ -363,6 +359,7 @@ export class Session {
   /** The address follows the picture, so that a link reopens it. */
   follow(state: State): void {
     this.state = this.following.after(state, this.state);
+    this.onShown();
     clearTimeout(this.urlTimer);
     this.urlTimer = setTimeout(() => history.replaceState(null, "", this.address()), 150);
   }
@@ -390,6 +387,8 @@ export class Session {
   }
 
   private fail(error: unknown): void {
+    // What the model wrote is no longer kept: the next try reads the text it began with.
+    if (error instanceof ApiError && error.status === 404) this.writing = null;
     this.message = error instanceof Error ? error.message : String(error);
     const detail = error instanceof ApiError ? error.detail : null;
     this.tooLong = detail?.tokens && detail.limit ? { tokens: detail.tokens, limit: detail.limit } : null;

@@ -1,6 +1,6 @@
 /** While a reading is under way: how many are before it in the server's queue, and a way to take it back. */
 import type { JSX } from "preact";
-import { getJson, postJson } from "./api";
+import { getJson, postJson } from "./server/api";
 import type { Session } from "./session";
 
 /** A reading that takes no longer shows nothing of this. */

@@ -1,6 +1,7 @@
 /** The model writes: the button that lets it, the text as it grows, and a step through what it wrote. */
 import type { JSX } from "preact";
 import type { Instrument } from "../../instrument/instrument";
+import type { AppHeader } from "../../protocol/app";
 import { visible } from "../../render/dom";
 import type { Session } from "./session";
 
@@ -29,9 +30,10 @@ export function Growing({ session }: { session: Session }): JSX.Element | null {
 }
 
 /** One step: the token that was chosen, what else was weighed, and the query whose attention made it. */
-export function Written({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
-  const { writing } = session;
-  if (!writing?.steps.length || !session.reading?.source.header.prompt_tokens) return null;
+export function Written({ instrument }: { instrument: Instrument }): JSX.Element | null {
+  // Of the picture on screen: the text may be growing behind it.
+  const { writing, prompt_tokens } = instrument.source.header as AppHeader;
+  if (!writing?.steps.length || !prompt_tokens) return null;
   const first = writing.prompt_tokens;
   const { query, kind } = instrument.state;
   const own = kind === "encoder" ? null : query;

@@ -1,5 +1,5 @@
 /** The app's routes. A failure is one sentence, the server's own where it gave one. */
-import type { ReadError } from "../../protocol/app";
+import type { ReadError } from "../../../protocol/app";
 
 export class ApiError extends Error {
   constructor(

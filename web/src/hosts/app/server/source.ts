@@ -1,0 +1,24 @@
+/** A reading as the server answers it, and what is fetched of it when it is looked at. */
+import { openContainer } from "../../../protocol/container";
+import type { AppHeader, MediaRequest, ReadRequest } from "../../../protocol/app";
+import type { Kind, Source } from "../../../protocol/types";
+import { ApiError, getBytes, postBytes } from "./api";
+
+/** `gone` is told when the server has let the reading go, or was started anew. */
+export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, gone: (id: string) => void): Promise<Source> {
+  const source = openContainer(await (media ? postBytes("api/media", { ...asked, ...media }) : postBytes("api/read", asked)));
+  const { id } = source.header as AppHeader;
+  source.fetchLayer = async (kind: Kind, layer: number, head: number) => {
+    try {
+      return await getBytes(`api/reading/${encodeURIComponent(id)}/layer/${kind}/${layer}?head=${head}`);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) gone(id);
+      throw error;
+    }
+  };
+  if (!media) {
+    source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
+    source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
+  }
+  return source;
+}
