@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,10 +73,17 @@ def _parameters() -> dict[str, Any]:
     }
 
 
+_one_at_a_time = threading.RLock()
+
+
 @contextmanager
 def drawing() -> Generator[None]:
-    """Apply the house style to what is drawn inside."""
-    with matplotlib.rc_context(_parameters()):  # pyright: ignore[reportArgumentType]
+    """Apply the house style to what is drawn inside.
+
+    matplotlib has one set of parameters for all threads: of two figures drawn at once, one would
+    come out in the style of the other.
+    """
+    with _one_at_a_time, matplotlib.rc_context(_parameters()):  # pyright: ignore[reportArgumentType]
         yield
 
 

@@ -36,7 +36,8 @@ class OpenedAtlas:
 
     def text(self, document: int) -> dict[str, Any]:
         """A text of the corpus as people type it: what is read when an example is clicked."""
-        first, second = self._atlas.text(self._models.scope(self.model), document)
+        with self._models.lock(self.model):
+            first, second = self._atlas.text(self._models.scope(self.model), document)
         return {"text": first, "text_pair": second}
 
     def nearest(self, kept: KeptReading, kind: Kind, head: tuple[int, int], query: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from headscope.errors import BadInput
 from headscope.figures import save
-from headscope.surfaces.app.attributions import attribution, target_of
+from headscope.surfaces.app.attributions import attribution, target_of, weighed
 from headscope.surfaces.app.heads.patterns import labels_of
 from headscope.surfaces.app.readings import KeptReading
 from headscope.surfaces.page import page
@@ -28,6 +28,18 @@ TYPES = {
 }
 
 
+def runs_model(query: Mapping[str, str]) -> bool:
+    """What made an answer, and what attention carries, are not kept with a reading."""
+    return query.get("view") == "prediction" or _weighting(query) != "weight"
+
+
+def _weighting(query: Mapping[str, str]) -> str:
+    """What is drawn in place of the weight, by a view that can: two readings by weight alone."""
+    known = getattr(discover().get(query.get("view", "head")), "OPTIONS", {})
+    asked = query.get("weighting", "weight")
+    return asked if asked in known.get("weighting", ()) and not query.get("other") else "weight"
+
+
 def export(
     kept: KeptReading, query: Mapping[str, str], other: KeptReading | None = None
 ) -> tuple[bytes, str, str]:
@@ -38,6 +50,10 @@ def export(
     name = query.get("view", "head")
     if name not in discover():
         raise BadInput(f"There is no view called {name[:40]!r}.")
+    weighting = _weighting(query)
+    query = {**query, "weighting": weighting}
+    if weighting != "weight" and not kept.has_media:  # anew: the one kept may be of another answer
+        kept = weighed(kept, weighting, target_of({"target": query.get("target") or None}))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"headscope-{name}.{kind}"
         if kind == "safetensors":

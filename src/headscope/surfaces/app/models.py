@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class Models:
         self.default = next(reversed(self._sources)) if names else BUNDLED
         self._scopes: dict[str, Scope] = {}
         self._turns = {name: Turns() for name in self._sources}
+        # transformers changes torch for all threads while it makes a model
+        self._opening = threading.Lock()
 
     def __iter__(self) -> Any:
         return iter(self._sources)
@@ -51,7 +54,10 @@ class Models:
         return any(turns.take_back(ticket) for turns in self._turns.values())
 
     def scope(self, name: str) -> Scope:
-        with self.lock(name):
+        """Of a model that is open at once, also while it is busy."""
+        if name in self._scopes:
+            return self._scopes[name]
+        with self.lock(name), self._opening:
             if name not in self._scopes:
                 self._scopes[name] = load(
                     self._sources[name], device=self._device, dtype=self._dtype

@@ -20,7 +20,6 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.interrupting import Interrupted
 from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.attributions import target_of, weighting_of
-from headscope.surfaces.app.export import export
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
 from headscope.surfaces.app.models import BUNDLED, Models
@@ -151,9 +150,7 @@ def _of_reading(session: Session) -> list[Route]:
 
     def export_reading(request: Request) -> Response:
         asked = dict(request.query_params)
-        kept = session.readings.get(request.path_params["id"])
-        other = session.readings.get(asked["other"]) if asked.get("other") else None
-        data, kind, name = export(kept, asked, other)
+        data, kind, name = session.export(request.path_params["id"], asked)
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(data, media_type=kind, headers=disposition)
 

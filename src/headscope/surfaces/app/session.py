@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from headscope.surfaces.app.atlas import OpenedAtlas, opened_bytes
 from headscope.surfaces.app.attributions import attributed, weighed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
+from headscope.surfaces.app.export import export, runs_model
 from headscope.surfaces.app.heads.facts import head_facts
 from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
@@ -73,14 +75,15 @@ class Session:
                 reading = _read(scope, request.text, request.text_pair, request.truncate)
             else:
                 reading = read_written(scope, written)
+            more: dict[str, Any] = {}
+            if written is not None and request.writing is not None:
+                more["writing"] = described(scope, request.writing, written)
             # a turn of its own kind: of a long text it is as much work as the pass, and as memory
             scores = scores_for(reading)
         text, pair = (request.text, request.text_pair) if written is None else _texts(reading)
         kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
         data = opened(kept, request.layer)
-        more: dict[str, Any] = {"id": self.readings.keep(kept, name)}
-        if written is not None and request.writing is not None:
-            more["writing"] = described(scope, request.writing, written)
+        more["id"] = self.readings.keep(kept, name)
         return ViewData({**data.header, **more}, data.buffers)
 
     def write(self, request: WriteRequest) -> dict[str, Any]:
@@ -153,13 +156,22 @@ class Session:
             return attributed(kept, target)
 
     def weigh(self, name: str, by: str, target: str | None) -> ViewData:
-        kept = self.readings.get(name)
-        if kept.has_media:
-            raise BadInput(NO_PREDICTIONS)
-        with self.models.lock(kept.model):
+        model = self.readings.get(name).model
+        with self.models.lock(model):
+            # looked up now: another weighting of it may have been made while this one waited
+            kept = self.readings.get(name)
+            if kept.has_media:
+                raise BadInput(NO_PREDICTIONS)
             kept = weighed(kept, by, target)
-        self.readings.replace(name, kept)
+            self.readings.replace(name, kept)
         return weightings_data(kept.reading)
+
+    def export(self, name: str, query: Mapping[str, str]) -> tuple[bytes, str, str]:
+        """What is on screen as a file; in turn where the model is asked for it."""
+        kept = self.readings.get(name)
+        other = self.readings.get(query["other"]) if query.get("other") else None
+        with self.models.lock(kept.model) if runs_model(query) else contextlib.nullcontext():
+            return export(kept, query, other)
 
     def importance(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
         kept = self.readings.get(name)
