@@ -45,28 +45,28 @@ def test_of_two_weightings_asked_for_at_once_both_are_kept(session):
     assert set(session.readings.get(name).reading.part().weightings) == {"norm", "logit"}
 
 
+def drawn(session, name: str, **more: str) -> dict:
+    """What a figure of one head says that it shows."""
+    query = {"format": "svg", "view": "matrix", "kind": "decoder", "layer": "1", "head": "0"}
+    found = DESCRIPTION.search(session.export(name, query | more)[0].decode())
+    assert found is not None
+    return json.loads(html.unescape(found[1]))
+
+
 def test_a_figure_is_drawn_towards_the_answer_on_screen_whichever_was_asked_for_last(session):
     name = read(session)
-
-    def drawn(target: str) -> dict:
-        query = {"format": "svg", "view": "matrix", "kind": "decoder", "layer": "1", "head": "0"}
-        query |= {"weighting": "logit", "target": target}
-        figure = session.export(name, query)[0].decode()
-        found = DESCRIPTION.search(figure)
-        assert found is not None
-        return json.loads(html.unescape(found[1]))
-
     session.weigh(name, "logit", "cat")
-    alone = drawn("cat")
+    alone = drawn(session, name, weighting="logit", target="cat")
     session.weigh(name, "logit", "dog")
-    assert drawn("cat") == alone
-    assert drawn("dog") != alone
+    assert drawn(session, name, weighting="logit", target="cat") == alone
+    assert drawn(session, name, weighting="logit", target="dog") != alone
 
 
 def test_two_readings_are_exported_by_weight_as_they_are_on_screen(session):
-    query = {"format": "svg", "view": "matrix", "layer": "1", "head": "0", "weighting": "norm"}
     name, other = read(session), read(session)
-    assert session.export(name, {**query, "other": other})[0].startswith(b"<?xml")
+    by_weight = drawn(session, name, other=other)
+    assert drawn(session, name, other=other, weighting="norm") == by_weight
+    assert drawn(session, name, weighting="norm") != drawn(session, name)
 
 
 def test_one_figure_is_drawn_at_a_time():
