@@ -67,6 +67,8 @@ def test_two_readings_are_exported_by_weight_as_they_are_on_screen(session):
     by_weight = drawn(session, name, other=other)
     assert drawn(session, name, other=other, weighting="norm") == by_weight
     assert drawn(session, name, weighting="norm") != drawn(session, name)
+    for view in ("head", "model", "text"):  # which show one reading, the other beside it
+        assert drawn(session, name, other=other, view=view) == drawn(session, name, view=view)
 
 
 def test_one_figure_is_drawn_at_a_time():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,15 @@ def _save_figure(
 ) -> None:
     data = _data(kept, name, query, other)
     labels = as_labels(labels_of(kept.scores), data.header["state"]["kind"])
-    compared = None if other is None else other.reading
+    compared = _beside(discover()[name].draw, other).get("other")
     state = data.header["state"]
     save(draw(name, _source(kept, name, state), state, labels=labels, other=compared), path)
+
+
+def _beside(function: Callable[..., Any], other: KeptReading | None) -> dict[str, Any]:
+    """The second of two readings, for a view that shows both in one picture."""
+    takes = "other" in function.__annotations__
+    return {"other": other.reading} if other is not None and takes else {}
 
 
 def _source(kept: KeptReading, name: str, state: Mapping[str, Any]) -> Any:
@@ -95,9 +101,7 @@ def _data(
         neurons=None if figure or name != "neuron" else True,
         only=() if figure else None,  # a figure is drawn from the reading itself
     )
-    compared: dict[str, Any] = {}
-    if other is not None and "other" in discover()[name].build.__annotations__:
-        compared = {"other": other.reading}
+    compared = _beside(discover()[name].build, other)
     source = _source(kept, name, state)
     built = discover()[name].build(source, sending=sending, kind=state["kind"], **compared)
     # what an address leaves out is the page's default, not what a new view would open on
