@@ -133,6 +133,7 @@ def search(rounds: int) -> dict[str, float]:
         {
             "kind": "encoder", "document": np.arange(documents), "tokens": tokens,
             "segments": [np.zeros(length, np.int8)] * documents,
+            "classes": [np.full(length, 4, np.int8)] * documents,
             "continues": [np.zeros(length, bool)] * documents,
         }
     )  # fmt: skip

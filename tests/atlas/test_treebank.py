@@ -122,3 +122,19 @@ def test_a_text_is_found_in_its_treebank_without_case_accents_and_spaces(tmp_pat
     assert trees_of([str(path)]) is None and trees_of(tmp_path) is not None
     (tmp_path / "b.txt").write_text("plain")
     assert trees_of(tmp_path) is None
+
+
+def test_a_text_is_looked_up_as_words_not_within_them(tmp_path):
+    def sentence(*words):
+        rows = [(n, w, "_", tag, "_", "_", n - 1, "dep", "_", "_") for n, (w, tag) in words]
+        return "\n".join("\t".join(map(str, row)) for row in rows) + "\n\n"
+
+    path = tmp_path / "short.conllu"
+    every = (["long ADJ", "ago ADV"], ["left ADJ", "turn NOUN"], ["Go VERB"], ["Left VERB"])
+    path.write_text(
+        "".join(sentence(*enumerate((each.split() for each in words), 1)) for words in every)
+    )
+    trees = TreebankTags(path)
+    for words, speech in (["go"], ["VERB"]), (["left"], ["VERB"]), (["turn"], ["NOUN"]):
+        found = trees.grammar(words)
+        assert found is not None and found.speech == speech

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headscope.text.spelling import readable, spells_bytes
+from headscope.text.spelling import joined, readable, spells_bytes
 from headscope.text.tokenise import tokenise
 from tests.text.tokenizers import TOKENIZERS, byte_level
 
@@ -44,3 +44,20 @@ def test_punctuation_in_bytes_is_punctuation() -> None:
         kind for label, kind in zip(tokens.labels, tokens.classes, strict=True) if label == "。"
     ]
     assert all(kind == 3 for kind in whole)
+
+
+@pytest.mark.parametrize(
+    ("labels", "word"),
+    [
+        (["straw", "##berries"], "strawberries"),
+        (["␣", "19", "55"], "1955"),
+        (["▁", "7"], "7"),
+        (["␣"], "␣"),  # a space alone is all there is
+        (["\\x20\\xe5", "\\xa5", "\\x88"], "奈"),
+        (["\\xf0\\x9f", "\\x8d"], "\\xf0\\x9f\\x8d"),  # no whole letter
+        (["\\", "x", "41"], "\\x41"),  # written so in the text
+        (["\\x0c"], "\\x0c"),
+    ],
+)
+def test_pieces_are_joined_to_the_word_of_the_text(labels: list[str], word: str) -> None:
+    assert joined(labels) == word

@@ -1,5 +1,7 @@
 /** Examples of an atlas: where a query and its keys stand, within one text and across two. */
 import { describe, expect, it } from "vitest";
+import { leftOut } from "../src/more/heads/atlas/charts";
+import { isSpaceOf } from "../src/more/heads/atlas/spelled";
 import { AtlasData } from "../src/protocol/atlas";
 import type { AtlasHeader } from "../src/protocol/atlas";
 import type { Reading } from "../src/protocol/reading";
@@ -39,5 +41,23 @@ describe("the excerpt of an example", () => {
     const excerpt = data.excerpt(data.all(0)[0])!;
     expect(places(excerpt.asked)).toEqual([null, ...range(2, 26), null]);
     expect(places(excerpt.keys!)).toEqual([null, ...range(33, 37), null]);
+  });
+});
+
+describe("an example as text", () => {
+  it("leaves out the space before a number, and no space that stands alone", () => {
+    const token = (text: string, continues: boolean) => ({ place: 0, text, continues, special: false });
+    expect(isSpaceOf(token("␣", false), token("7", true))).toBe(true);
+    expect(isSpaceOf(token("▁", false), token("7", true))).toBe(true);
+    for (const next of [token("June", false), null, undefined]) expect(isSpaceOf(token("␣", false), next)).toBe(false);
+    expect(isSpaceOf(token("straw", false), token("##berries", true))).toBe(false);
+  });
+});
+
+describe("the chart of offsets", () => {
+  it("says how much stands further away than it shows", () => {
+    expect(leftOut([[-60, 3, 1], [-1, 1, 1]], 24)).toBe("75 % stand further away than 24");
+    expect(leftOut([[64, 1, 1], [-1, 999, 1]], 24)).toBe("< 1 % stand further away than 24");
+    expect(leftOut([[-24, 1, 1]], 24)).toBe("");
   });
 });

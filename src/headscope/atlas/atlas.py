@@ -50,6 +50,16 @@ class Atlas(HeadResult):
         self._search: Any = None
         self.indexes: dict[str, Any] = {}  # of nearest places, a head each
 
+    def __repr__(self) -> str:
+        about = self.description
+        shapes = [f"{k}: {n} layers × {h} heads" for k, (n, h) in about.get("shape", {}).items()]
+        told = [
+            *shapes,
+            f"{about.get('tokens', 0):,} tokens",
+            *([] if self.has_text else ["no text"]),
+        ]
+        return f"<{self.title}: {', '.join(told)}>"
+
     # what it holds
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -132,6 +142,8 @@ class Atlas(HeadResult):
         `text` is the place with `around` tokens on each side, the query in [[ ]] and the key it
         attends to most in << >>; it is empty where an atlas keeps no text.
         """
+        if decile is not None and decile not in range(-1, 10):
+            raise BadInput(f"decile is 0 (the lowest tenth) to 9 (the highest), not {decile!r}.")
         rows: Any = self._of_head(self.frame("examples"), layer, head, kind)
         name = current_name(measure) if measure else self.shown_measure(layer, head, kind)
         found = rows[
@@ -253,9 +265,18 @@ class Atlas(HeadResult):
     # search and comparison
 
     def find(self, n: int | None = 50, **wanted: Any) -> pd.DataFrame:
-        """Kept places that fit: see `headscope.atlas.search.Search.find` for what can be asked."""
-        from headscope.atlas.search import Search
+        """Kept places that fit everything asked for, the heaviest first, `n` of them (None: all).
 
+        What can be asked: `query`, `key` (a token, a word or "/expression/"), `query_pos`,
+        `key_pos` (a part of speech), `head` as (layer, head), `layer`, `kind`, `offset` (a number
+        or (least, most)), `weight` (the least), `same_word`, and `around`, the tokens of text to
+        show on each side: see `headscope.atlas.search.Search.find`.
+        """
+        from headscope.atlas.search import ASKED, Search
+
+        odd = ", ".join(sorted(set(wanted) - set(ASKED)))
+        if odd:
+            raise BadInput(f"find does not know {odd}; what can be asked: {', '.join(ASKED)}.")
         if self._search is None:
             self._search = Search(self)
         return self._search.find(n, **wanted)
@@ -309,19 +330,26 @@ class Atlas(HeadResult):
         about = {k: v for k, v in store.description.items() if k not in ("format", "version")}
         return cls(about, {}, store)
 
+    def need(self, layer: int | None, head: int | None, kind: Kind | None) -> None:
+        """Say so where there is no such kind of attention, layer or head."""
+        heads: Any = self.table
+        if kind is not None:
+            heads = heads[heads["kind"] == kind]
+        if heads.empty:
+            raise BadInput(f"There is no {kind} attention here, but {' and '.join(self.kinds)}.")
+        here = (heads["layer"] == layer) | (layer is None)
+        if not (here & ((heads["head"] == head) | (head is None))).any():
+            name = f"head {layer}-{head}" if head is not None else f"layer {layer}"
+            raise BadInput(
+                f"There is no {'' if kind is None else f'{kind} '}{name} here; layers are 0 to "
+                f"{heads['layer'].max()}, heads 0 to {heads['head'].max()}."
+            )
+
     def _of_head(
         self, frame: pd.DataFrame, layer: int, head: int, kind: Kind | None
     ) -> pd.DataFrame:
         chosen = kind or self.kinds[0]
-        heads: Any = self.table
-        heads = heads[heads["kind"] == chosen]
-        if heads.empty:
-            raise BadInput(f"There is no {chosen} attention here, but {' and '.join(self.kinds)}.")
-        if not ((heads["layer"] == layer) & (heads["head"] == head)).any():
-            raise BadInput(
-                f"There is no {chosen} head {layer}-{head} here; layers are 0 to "
-                f"{heads['layer'].max()}, heads 0 to {heads['head'].max()}."
-            )
+        self.need(layer, head, chosen)
         rows: Any = frame
         return rows[(rows["kind"] == chosen) & (rows["layer"] == layer) & (rows["head"] == head)]
 

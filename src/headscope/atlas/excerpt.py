@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.text.spelling import SPACES, joined
+
 QUERY, KEY = ("[[", "]]"), ("<<", ">>")
 NOWHERE = -1  # the query of a text that has none
 
@@ -38,11 +40,11 @@ def excerpt(
         return ""
     centre = query if about is None else about
     low, high = max(0, centre - around), min(len(document), centre + around + 1)
-    parts = [_stretch(document, low, high, query, keys)]
+    parts = [_stretch(document, low, high, query, keys, low)]
     for key in keys:
         if not low <= key < high:
             near = range(max(0, key - 2), min(len(document), key + 3))
-            far = _stretch(document, near.start, near.stop, query, keys)
+            far = _stretch(document, near.start, near.stop, query, keys, near.start)
             parts = [far, *parts] if key < low else [*parts, far]
     lead = "… " if low > 0 and len(parts) == 1 else ""
     trail = " …" if high < len(document) else ""
@@ -54,24 +56,38 @@ def surrounded(document: DocumentTokens | None, query: int, around: int) -> tupl
     if document is None:
         return "", "", ""
     low, high = max(0, query - around), min(len(document), query + around + 1)
-    said = [_spelled(document, place, low) for place in range(low, high)]
-    at = query - low
-    before, after = ("".join(map("".join, some)) for some in (said[:at], said[at + 1 :]))
-    gap, token = said[at]
     lead, trail = "… " if low > 0 else "", " …" if high < len(document) else ""
+    before, after = (
+        _stretch(document, *some, NOWHERE, (), low) for some in ((low, query), (query + 1, high))
+    )
+    gap, token = _spelled(document, query, low)
     return lead + before + gap, token, after + trail
 
 
-def _stretch(document: DocumentTokens, low: int, high: int, query: int, keys: Sequence[int]) -> str:
-    text = ""
+def _stretch(
+    document: DocumentTokens, low: int, high: int, query: int, keys: Sequence[int], first: int
+) -> str:
+    """The tokens of a stretch, words of which nothing is marked as the text spells them."""
+    text, run = "", list[str]()  # the pieces of a word before this one, none of them marked
     for place in range(low, high):
-        gap, shown = _spelled(document, place, low)
+        gap, shown = _spelled(document, place, first)
+        marked = place == query or place in keys
+        if gap or marked:
+            text += _said(run, cut=not gap)
+            run = []
+        text += gap
+        if not marked:
+            run.append(shown)
+            continue
         if place == query:
             shown = f"{QUERY[0]}{shown}{QUERY[1]}"
-        if place in keys:
-            shown = f"{KEY[0]}{shown}{KEY[1]}"
-        text += gap + shown
-    return text
+        text += f"{KEY[0]}{shown}{KEY[1]}" if place in keys else shown
+    return text + _said(run, cut=high < len(document) and bool(document.continues[high]))
+
+
+def _said(pieces: list[str], cut: bool) -> str:
+    """Pieces of a word, which may be `cut` by a mark: a space before it is no part of it."""
+    return "" if cut and len(pieces) == 1 and pieces[0] in SPACES else joined(pieces)
 
 
 def _spelled(document: DocumentTokens, place: int, first: int) -> tuple[str, str]:

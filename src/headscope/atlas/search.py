@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from headscope.atlas.speech import known_speech, parts_of_speech
 from headscope.errors import BadInput, HeadscopeError
+from headscope.text.spelling import joined
+from headscope.text.tokens import TokenClass
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 Text = str | re.Pattern[str]
 Mask = NDArray[np.bool_]
 HEAD = ["kind", "layer", "head"]
+ASKED = (
+    "query", "key", "head", "layer", "kind", "query_pos", "key_pos", "offset", "weight",
+    "same_word", "around",
+)  # fmt: skip
+UNKNOWN = ("[UNK]", "<unk>")  # two words that a model does not know need not be the same
 
 
 class Search:
@@ -64,12 +71,22 @@ class Search:
         self._occurrence = np.cumsum(starts)
         self._tokens, self._token_names = pd.factorize(tokens)
         self._words, self._word_names = pd.factorize(np.array(words, dtype=object))
+        self._alike = self._same_words(rows)
         places: Any = self._places
         for side, of_cross in (("query", "decoder"), ("key", "encoder")):
             stands = np.where(places["kind"] == "cross", of_cross, places["kind"])
             numbers = zip(stands, places["document"], strict=True)
             own = np.array([start[kind, int(n)] for kind, n in numbers], dtype=np.int64)[self._at]
             setattr(self, f"_{side}_at", own + getattr(self, f"_{side}"))
+
+    def _same_words(self, rows: Any) -> NDArray[np.intp]:
+        """The same number for all places of a word, however it is capitalised; -1 for tokens that
+        are no word of the text."""
+        numbers, names = pd.factorize(np.array([str(w).lower() for w in self._word_names], object))
+        unknown = [any(mark.lower() in name for mark in UNKNOWN) for name in names]
+        numbers[np.array(unknown, dtype=bool)[numbers]] = -1
+        classes = np.concatenate([np.zeros(0, np.int8), *rows["classes"]])
+        return np.where(classes <= TokenClass.SPECIAL, -1, numbers[self._words])
 
     def find(
         self,
@@ -94,21 +111,19 @@ class Search:
         as the atlas keeps them, or as spaCy tells where it keeps none. `offset` is key place −
         query place, one number or (least, most).
         `weight` is the least weight, `head` is (layer, head), `same_word` asks for another place
-        where the query's word stands.
+        where the query's word stands, capitalised or not.
         """
+        _check(n, weight, query=query, key=key)
         fits = self._weight >= weight
-        if kind is not None:
-            fits &= self._kind == kind
-        if head is not None:
-            fits &= (self._layer == head[0]) & (self._head == head[1])
-        if layer is not None:
-            fits &= self._layer == layer
+        if head is not None or layer is not None or kind is not None:
+            fits &= self._of_heads(head, layer, kind)
         if offset is not None:
-            low, high = (offset, offset) if isinstance(offset, int) else offset
+            low, high = _range(offset)
             apart = self._key - self._query
             fits &= (apart >= low) & (apart <= high)
         if same_word:
-            fits &= self._words[self._query_at] == self._words[self._key_at]
+            fits &= self._alike[self._query_at] == self._alike[self._key_at]
+            fits &= self._alike[self._query_at] >= 0
             fits &= self._occurrence[self._query_at] != self._occurrence[self._key_at]
         for text, at in ((query, self._query_at), (key, self._key_at)):
             if text is not None:
@@ -117,6 +132,19 @@ class Search:
             if speech is not None:
                 fits &= self._tagged(speech)[at]
         return self._shown(np.flatnonzero(fits), n, around)
+
+    def _of_heads(self, head: Any, layer: int | None, kind: Any) -> Mask:
+        """Which rows are of the heads asked for; those must be there."""
+        fits = np.ones(len(self._kind), dtype=bool)
+        if head is not None:
+            of, number = _pair(head, "head is (layer, head), such as (7, 3)")
+            self._atlas.need(of, number, kind)
+            fits &= (self._layer == of) & (self._head == number)
+        if layer is not None or head is None:
+            self._atlas.need(layer, None, kind)
+        if layer is not None:
+            fits &= self._layer == layer
+        return fits if kind is None else fits & (self._kind == kind)
 
     def _spelled(self, text: Text) -> Mask:
         """Which tokens of all texts are spelled so, or belong to a word that is."""
@@ -154,6 +182,39 @@ class Search:
             for row in frame.itertuples()
         ]
         return frame.assign(text=texts)
+
+
+def _check(n: Any, weight: Any, **texts: Any) -> None:
+    """What cannot be looked for is told: an empty answer would say that no head does it."""
+    if n is not None and not (isinstance(n, (int, np.integer)) and n >= 1):
+        instead = f"; name what to look for, as query={n!r}" if isinstance(n, str) else ""
+        raise BadInput(f"n is how many places to give, at least 1, not {n!r}{instead}.")
+    if not (isinstance(weight, (int, float, np.number)) and 0 <= weight <= 1):
+        raise BadInput(f"weight is the least weight, 0 to 1, not {weight!r}.")
+    for side, text in texts.items():
+        if text is not None and not isinstance(text, (str, re.Pattern)):
+            raise BadInput(f"{side} is a token, a word or an expression, not {text!r}.")
+        if isinstance(text, str) and not text.strip():
+            raise BadInput(f"Say which {side} to look for, for example 'it' or '/^un/'.")
+
+
+def _range(offset: Any) -> tuple[int, int]:
+    if isinstance(offset, (int, np.integer)):
+        return int(offset), int(offset)
+    low, high = _pair(offset, "offset is key place − query place, one number or (least, most)")
+    if low > high:
+        raise BadInput(f"offset is (least, most), and {low} is more than {high}.")
+    return low, high
+
+
+def _pair(given: Any, meant: str) -> tuple[int, int]:
+    if not isinstance(given, str):
+        try:
+            first, second = given
+            return int(first), int(second)
+        except (TypeError, ValueError):
+            pass
+    raise BadInput(f"{meant}, not {given!r}.")
 
 
 def speech_of_texts(atlas: Atlas) -> list[str]:
@@ -194,12 +255,13 @@ def words_of(tokens: Iterable[str], continues: Iterable[bool]) -> list[str]:
 
 
 def words_once(tokens: Iterable[str], continues: Iterable[bool]) -> Iterable[str]:
-    word = ""
+    pieces: list[str] = []
     for place, (token, goes_on) in enumerate(zip(tokens, continues, strict=True)):
         if place and not goes_on:
-            yield word
-        word = word + token.removeprefix("##") if place and goes_on else token
-    yield word
+            yield joined(pieces)
+            pieces = []
+        pieces.append(token)
+    yield joined(pieces)
 
 
 def spread(of_words: list[str], continues: Iterable[bool]) -> list[str]:

@@ -42,8 +42,10 @@ class TreebankTags:
         self._relation: list[str] = []
         letters: list[str] = []
         of_letter: list[int] = []  # the word that a letter belongs to, -1 between sentences
+        begins: list[int] = []  # sentences, among the letters
         for sentence in read_trees(path, Faults()):
             spelled = [letters_of(word) for word in sentence.words]
+            begins.append(len(of_letter))
             if not _spells_its_text(sentence, spelled):
                 letters.append(APART)
                 of_letter.append(-1)
@@ -58,12 +60,15 @@ class TreebankTags:
                 of_letter += [first + place] * len(word)
         self._letters = "".join(letters)
         self._of_letter = np.array(of_letter, dtype=np.int64)
+        # between letters, the ends of all included: 2 between sentences, 1 between words, else 0
+        self._edges = np.append(np.diff(self._of_letter, prepend=-2) != 0, True).astype(np.int8)
+        self._edges[[*begins, -1]] = 2
 
     def grammar(self, words: list[str]) -> Grammar | None:
         """What the treebank says of the words of a text; None where it has no such text."""
         spelled = [letters_of(word) for word in words]
-        at = self._letters.find("".join(spelled))
-        if at < 0 or not any(spelled):
+        at = self._where("".join(spelled))
+        if at < 0:
             return None
         starts = at + np.cumsum([0, *(len(word) for word in spelled)])[:-1]
         starts = np.minimum(starts, len(self._of_letter) - 1)  # a last word without letters
@@ -78,6 +83,17 @@ class TreebankTags:
             ],
             [self._relation[word] for word in mine],
         )
+
+    def _where(self, text: str) -> int:
+        """Where the text stands, -1 if nowhere: the first place where it begins and ends with a
+        sentence, else with a word; “go” is not looked up within “ago”."""
+        best, at = (-1, -1, -1), self._letters.find(text) if text else -1
+        while at >= 0 and best[:2] != (2, 2):
+            ends = int(self._edges[at]), int(self._edges[at + len(text)])
+            if ends > best[:2]:
+                best = (*ends, at)
+            at = self._letters.find(text, at + 1)
+        return best[2]
 
 
 def letters_of(word: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.atlas.speech import grammar_of, parsed
 from headscope.errors import HeadscopeError
+from headscope.text.spelling import joined
 
 if TYPE_CHECKING:
     from headscope.atlas.spelled import Spelled
@@ -84,7 +85,7 @@ def words_of_texts(
 
 def words_of(text: KeptText, spelled: Spelled) -> Words:
     of_token: list[int] = []
-    words: list[str] = []
+    words: list[list[str]] = []  # their pieces
     for token, its_class, goes_on in zip(
         spelled(text.ids), text.classes.tolist(), text.continues.tolist(), strict=True
     ):
@@ -92,11 +93,11 @@ def words_of(text: KeptText, spelled: Spelled) -> Words:
             of_token.append(-1)
             continue
         if goes_on and words and of_token[-1] >= 0:
-            words[-1] += token.removeprefix("##")
+            words[-1].append(token)
         else:
-            words.append(token)
+            words.append([token])
         of_token.append(len(words) - 1)
-    return Words(np.array(of_token, dtype=np.int64), words)
+    return Words(np.array(of_token, dtype=np.int64), [joined(pieces) for pieces in words])
 
 
 def _parse(every: list[Words]) -> None:

@@ -5,6 +5,8 @@ Nothing here asks which tokenizer it is; the marks themselves tell.
 
 from __future__ import annotations
 
+import itertools
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,6 +19,9 @@ from headscope.text.tokens import TokenClass
 
 _BOUNDARIES = ("Ġ", "▁", "Ċ")
 _BYTE_MARKS = ("Ġ", "Ċ", "ĉ", "â", "Ã", "ð")
+_BYTES = re.compile(r"(?:\\x[0-9a-f]{2})+")
+_SPACE = "␣"
+SPACES = (_SPACE, "▁")  # labels of tokens that are nothing but space
 _CLS = {"[CLS]", "<s>", "<cls>", "<|begin_of_text|>", "<bos>", "<|startoftext|>"}
 _SEP = {"[SEP]", "</s>", "<sep>", "<|endoftext|>", "<|eot_id|>", "<eos>", "<|im_end|>"}
 _SPECIAL = {"[PAD]", "<pad>", "[MASK]", "<mask>", "<|im_start|>"}
@@ -58,7 +63,27 @@ def readable(token: str, of_bytes: bool | None = None) -> str:
         if not of_bytes and not token.startswith(_BOUNDARIES):
             return visible(token)  # "château" is letters, not bytes
         return "".join(f"\\x{byte:02x}" for byte in raw)
-    return visible(spelled.strip(" ")) or "␣"
+    return visible(spelled.strip(" ")) or _SPACE
+
+
+def joined(labels: Sequence[str]) -> str:
+    """The word that pieces spell, given as `readable` shows them: without the space before it, and
+    the parts of a letter that was cut put together."""
+    if len(labels) == 1 and "\\" not in labels[0]:
+        return labels[0]
+    pieces = [*labels[:1], *(label.removeprefix("##") for label in labels[1:])]
+    runs = itertools.groupby(pieces, lambda piece: _BYTES.fullmatch(piece) is not None)
+    word = "".join(_letters("".join(run)) if cut else "".join(run) for cut, run in runs)
+    return (word[1:] if word.startswith(SPACES) else word).strip(" ") or word
+
+
+def _letters(shown: str) -> str:
+    """The letters whose bytes are shown as \\x.., or those bytes where they are none."""
+    try:
+        spelled = bytes.fromhex(shown.replace("\\x", "")).decode("utf-8")
+    except UnicodeDecodeError:
+        return shown
+    return spelled if visible(spelled) == spelled else shown
 
 
 def visible(text: str) -> str:

@@ -6,11 +6,22 @@ import { spelled } from "./spelled";
 
 const [width, height] = [260, 54];
 
+type Offset = [number, number, number | null];
+
+const total = (rows: Offset[]) => rows.reduce((sum, [, count]) => sum + count, 0);
+
+/** What the chart leaves out, in words; nothing where it shows all. */
+export function leftOut(rows: Offset[], reach: number): string {
+  const further = total(rows.filter(([offset]) => Math.abs(offset) > reach));
+  return further ? `${Math.round((100 * further) / total(rows)) || "< 1"} % stand further away than ${reach}` : "";
+}
+
 /** Offsets: how often the heaviest key stands there, against a line for even attention. */
 export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
-  const rows = (page.profiles["offset"] ?? []) as unknown as [number, number, number | null][];
+  const rows = (page.profiles["offset"] ?? []) as unknown as Offset[];
   if (!rows.length) return null;
   const reach = large ? 24 : 12;
+  const left = leftOut(rows, reach);
   const shown = rows.filter(([offset]) => Math.abs(offset) <= reach);
   const most = Math.max(...shown.map(([, count]) => count), 1);
   const step = width / (2 * reach + 1);
@@ -26,7 +37,7 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
   for (const offset of [-reach, 0, reach]) {
     picture.append(svg("text", { x: (offset + reach + 0.5) * step, y: height + 11, "text-anchor": offset < 0 ? "start" : offset ? "end" : "middle", class: "sc-tick" }, offset > 0 ? `+${offset}` : String(offset).replace("-", "−")));
   }
-  return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h3", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement);
+  return make("div", { class: large ? "at-chart" : "" }, ...(large ? [make("h3", {}, "Key before or after the query")] : []), picture as unknown as HTMLElement, ...(large && left ? [make("p", {}, left)] : []));
 }
 
 /** How strongly it attends, by where in the text the query stands and by how long the text is. */
@@ -58,8 +69,8 @@ const titles: [string, string, string][] = [
   ["key_token", "Attends to", "times it was the heaviest key; × more than even attention would"],
   ["query_token", "From", "queries; × heavier than this head's usual"],
   ["pair", "From → to", "times; × more than query and key by themselves would"],
-  ["speech", "Parts of speech", "of 1,024 queries drawn; × more than even attention would"],
-  ["relation", "What the key is to the query", "of 1,024 queries drawn; × more than even attention would"],
+  ["speech", "Parts of speech", "of up to 1,024 queries drawn; × more than even attention would"],
+  ["relation", "What the key is to the query", "of up to 1,024 queries drawn; × more than even attention would"],
   ["writes", "Writes", "tokens it raises most when it looks at what it mostly looks at"],
 ];
 

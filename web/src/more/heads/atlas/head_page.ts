@@ -4,7 +4,7 @@ import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, weightText } from "../../../render/dom";
 import { menu } from "../scatter/geometry";
 import { offsetChart, placeCharts, tokenLists } from "./charts";
-import { spelled } from "./spelled";
+import { isSpaceOf, spelled } from "./spelled";
 import { switchedOff } from "./switched_off";
 
 export interface Asked {
@@ -113,7 +113,7 @@ function marked(into: HTMLElement, tokens: (Token | null)[], query: number | nul
     const asks = token.place === query;
     const kind = [asks ? "query" : "", weight === undefined ? "" : "key", token.special ? "special" : ""].join(" ").trim();
     const shown = spelled(joined ? token.text.replace(/^##/, "") : token.text);
-    if (!kind) return into.append(shown);
+    if (!kind) return into.append(isSpaceOf(token, tokens[i + 1]) ? "" : shown);
     const mark = make("span", { class: kind, title: [asks ? "the query" : "", weight === undefined ? "" : `weight ${weightText(weight)}`].filter(Boolean).join(", ") }, shown);
     if (weight !== undefined) mark.style.setProperty("--weight", String(Math.round(100 * weight)) + "%");
     into.append(mark);

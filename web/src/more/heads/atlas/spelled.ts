@@ -1,4 +1,5 @@
 /** A token of the corpus as it is written on a page: without an end it would push all else away. */
+import type { Token } from "../../../protocol/atlas";
 import { visible } from "../../../render/dom";
 
 const most = 60;
@@ -6,4 +7,9 @@ const most = 60;
 export function spelled(token: string): string {
   const shown = visible(token);
   return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
+}
+
+/** A token that is nothing but the space before a word, as some tokenizers give numbers. */
+export function isSpaceOf(token: Token, next: Token | null | undefined): boolean {
+  return (token.text === "␣" || token.text === "▁") && !!next?.continues;
 }
