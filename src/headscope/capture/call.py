@@ -88,6 +88,7 @@ class Call:
     given_mask: Tensor | None = field(default=None, repr=False)  # as it came, boolean or additive
     implied_causal: bool = False  # no mask came, and fused attention hides the future by itself
     lazy_rows: Callable[[Tensor], Tensor | None] | None = field(default=None, repr=False)
+    lazy_mask_rows: Callable[[Tensor], Tensor | None] | None = field(default=None, repr=False)
     again: Callable[[Tensor], Again] | None = field(default=None, repr=False)
 
     @property
@@ -107,6 +108,13 @@ class Call:
     def mask(self) -> Tensor | None:
         """b|1 1|h t s, additive: 0 where a query may look at a key, very negative elsewhere."""
         return self.lazy_mask.get()
+
+    def mask_of(self, queries: Tensor) -> Tensor | None:
+        """b|1 1|h r|1 s, the mask of some queries, where it can be had without that of all."""
+        if self.lazy_mask_rows is not None and not self.lazy_mask.made:
+            return self.lazy_mask_rows(queries)
+        mask = self.mask
+        return mask if mask is None or mask.shape[2] == 1 else mask[:, :, queries]
 
     @property
     def valid_queries(self) -> Tensor:

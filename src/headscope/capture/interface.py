@@ -162,6 +162,9 @@ class _Own:
                 self.module, self.query, self.key, self.value, self.mask.get(), **self.extras
             )
 
+    def mask_rows(self, rows: Tensor) -> Tensor | None:
+        return _dense_rows(self.given_mask, rows, self.query, self.key, self.implied)
+
     def eager_rows(self, rows: Tensor) -> Tensor | None:
         """The weights of some queries; None where the function does not give them so."""
         query, key = self.query, self.key
@@ -169,7 +172,7 @@ class _Own:
             **self.extras,
             "position_bias": _of_rows(self.extras.get("position_bias"), rows, query),
         }
-        shown = _dense_rows(self.given_mask, rows, query, key, self.implied)
+        shown = self.mask_rows(rows)
         with active.tap_closed():
             made = self.function(self.module, query[:, :, rows], key, self.value, shown, **some)[1]
         whole = (query.shape[0], query.shape[1], rows.numel(), key.shape[2])
@@ -212,6 +215,7 @@ class _Own:
             given_mask=self.given_mask,
             implied_causal=self.implied and self.given_mask is None,
             lazy_rows=self.eager_rows,
+            lazy_mask_rows=self.mask_rows,
             again=self.again,
         )
 

@@ -22,10 +22,12 @@ def weights_of(call: Call, q: Tensor, k: Tensor, rows: Tensor) -> Tensor:
     Scaling, soft-cap, positional bias, mask and sinks are the call's own.
     """
     bias, visible = None, None
-    for added in (call.bias, call.mask):
-        if added is None:
+    added = call.bias
+    if added is not None and added.shape[2] != 1:
+        added = added[:, :, rows]
+    for some in (added, call.mask_of(rows)):
+        if some is None:
             continue
-        some = added if added.shape[2] == 1 else added[:, :, rows]
         visible = allowed(some) if visible is None else visible & allowed(some)
         if some.dtype != torch.bool:
             bias = some.float() if bias is None else bias + some.float()

@@ -2,6 +2,8 @@
 
 Norms stand frozen, and what every module with weights gives is taken as given, so that between
 the writers and the answer only additions and linear maps remain. The numbers are the model's own.
+Of a long text that is written to at every position, while one is asked: what is written elsewhere
+need not be kept.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
+from headscope.capture.weight_rows import weight_rows
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.edits.sweep.layers import hidden_of, replace_hidden, standing_in
 from headscope.interrupts import stopped_safely
@@ -22,6 +25,8 @@ from headscope.interrupts import stopped_safely
 if TYPE_CHECKING:
     from headscope.circuits.wiring import Wiring
     from headscope.reading import Scope
+
+FEW = 8  # queries whose weights are made at once and kept
 
 
 @dataclass(frozen=True)
@@ -32,14 +37,32 @@ class Leaf:
     module: nn.Module | None
     value: Tensor  # b t hidden, or a bias
     given: Tensor | None  # what the writer was given: the heads' outputs, for a projection
+    whole: bool = True  # t is every position; else the rows that were asked for
+
+    def at(self, rows: Tensor, tensor: Tensor) -> Tensor:
+        """Of something as long as the value, what belongs to the rows asked for."""
+        return tensor[:, rows.to(tensor.device)] if self.whole and tensor.dim() == 3 else tensor
+
+
+@dataclass(frozen=True)
+class Attended:
+    """The weights of some queries of a call (h r s), and the values they weigh."""
+
+    heads: int
+    weights_of: Callable[[Tensor], Tensor]
+    values: Tensor  # g s d
 
 
 @dataclass
 class Trace:
     output: Any = None
+    start: Leaf | None = None  # the stream as it enters the first layer
     leaves: list[Leaf] = field(default_factory=list[Leaf])
-    calls: dict[tuple[Kind, int], Call] = field(default_factory=dict[tuple[Kind, int], Call])
-    hidden: list[Tensor] = field(default_factory=list[Tensor])  # after every layer, b t d
+    attended: dict[tuple[Kind, int], Attended] = field(
+        default_factory=dict[tuple[Kind, int], Attended]
+    )
+    hidden: list[Tensor] = field(default_factory=list[Tensor])  # after every layer, b t|r d
+    beside: tuple[Any, ...] | None = None  # what layers return beside it, where they do
 
 
 def trace(
@@ -48,10 +71,12 @@ def trace(
     inputs: Mapping[str, Tensor],
     at: int | None = None,
     wrapped: nn.Module | None = None,
+    rows: Tensor | None = None,
 ) -> Trace:
     """Run the scope's model under its edits; gradients reach the leaves and nothing else.
 
-    With `at`, the output layer `wrapped` is run at that position alone.
+    With `at`, the output layer `wrapped` is run at that position alone. With `rows`, writers are
+    leaves at these positions alone; the embeddings, the first leaf, are one everywhere.
     """
     found = Trace()
     layers = wiring.stack.layers
@@ -60,19 +85,20 @@ def trace(
         first = layers[0].register_forward_pre_hook(_begin(found), with_kwargs=True)
         undo.callback(first.remove)
         for layer in layers:
-            handle = layer.register_forward_hook(_keep(found))
+            handle = layer.register_forward_hook(_keep(found, rows))
             undo.callback(handle.remove)
         for number, cuts in enumerate(wiring.cuts):
             for module in cuts:
                 writes = id(module) in wiring.writers
-                undo.enter_context(
-                    standing_in(module, _cut(found, number, module, writes, module.forward))
-                )
+                cut = _Cut(found, number, module, writes, rows, module.forward)
+                undo.enter_context(standing_in(module, cut))
         for norm in wiring.norms:
             undo.enter_context(standing_in(norm, FrozenNorm(norm, _bias(found, wiring, norm))))
         if at is not None and wrapped is not None:
             undo.enter_context(standing_in(wrapped, _only(at, wrapped.forward)))
-        found.output = scope.forward(inputs, _seen(found), lazy=True, gradients=True)
+        seen = _seen(found, rows, {(p.kind, p.layer) for p in wiring.projections.values()})
+        options = {"use_cache": False} if scope.accepts("use_cache") else {}
+        found.output = scope.forward(inputs, seen, lazy=True, gradients=True, **options)
     return found
 
 
@@ -80,7 +106,8 @@ def _begin(found: Trace) -> Callable[..., Any]:
     def begin(module: nn.Module, args: Any, kwargs: Any) -> Any:
         def leaf(hidden: Tensor) -> Tensor:
             start = hidden.detach().requires_grad_()
-            found.leaves.append(Leaf(None, None, start, None))
+            found.start = Leaf(None, None, start, None)
+            found.leaves.append(found.start)
             return start.clone()
 
         return replace_hidden(args, kwargs, leaf)
@@ -88,27 +115,43 @@ def _begin(found: Trace) -> Callable[..., Any]:
     return begin
 
 
-def _keep(found: Trace) -> Callable[..., None]:
+def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
     def keep(module: nn.Module, given: Any, output: Any) -> None:
-        found.hidden.append(hidden_of(output).detach())
+        hidden = hidden_of(output).detach()
+        found.hidden.append(hidden if rows is None else hidden[:, rows.to(hidden.device)])
+        found.beside = output[1:] if isinstance(output, tuple) else None
 
     return keep
 
 
-def _cut(
-    found: Trace, layer: int, module: nn.Module, writes: bool, forward: Callable[..., Any]
-) -> Callable[..., Any]:
-    def cut(*args: Any, **kwargs: Any) -> Any:
-        with torch.no_grad():
-            output = forward(*args, **kwargs)
-        if not writes or not isinstance(output, Tensor) or not output.is_floating_point():
-            return output
-        value = output.detach().requires_grad_()
-        given = args[0].detach() if args and isinstance(args[0], Tensor) else None
-        found.leaves.append(Leaf(layer, module, value, given))
-        return value.clone()  # some layers add to it in place, which a leaf would refuse
+@dataclass(frozen=True)
+class _Cut:
+    """Stands in for a module with weights: what it gives is taken as given."""
 
-    return cut
+    found: Trace
+    layer: int
+    module: nn.Module
+    writes: bool
+    rows: Tensor | None
+    forward: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with torch.no_grad():
+            output = self.forward(*args, **kwargs)
+        if not self.writes or not isinstance(output, Tensor) or not output.is_floating_point():
+            return output
+        given = args[0].detach() if args and isinstance(args[0], Tensor) else None
+        start = self.found.start
+        along = start is not None and output.shape[:-1] == start.value.shape[:-1]
+        if self.rows is None or not along or output.dim() != 3:
+            value = output.detach().requires_grad_()
+            self.found.leaves.append(Leaf(self.layer, self.module, value, given))
+            return value.clone()  # some layers add to it in place, which a leaf would refuse
+        rows = self.rows.to(output.device)
+        value = output.detach()[:, rows].requires_grad_()
+        given = None if given is None else given.reshape(*output.shape[:2], -1)[:, rows]
+        self.found.leaves.append(Leaf(self.layer, self.module, value, given, whole=False))
+        return output.detach().index_copy(1, rows, value)
 
 
 def _bias(found: Trace, wiring: Wiring, norm: nn.Module) -> Callable[[Tensor], None]:
@@ -127,8 +170,27 @@ def _only(at: int, forward: Callable[..., Any]) -> Callable[..., Any]:
     return only
 
 
-def _seen(found: Trace) -> Callable[[Call], None]:
+def _seen(
+    found: Trace, rows: Tensor | None, written: set[tuple[Kind, int]]
+) -> Callable[[Call], None]:
     def see(call: Call) -> None:
-        found.calls[call.kind, call.layer] = call
+        if call.v is None or (call.kind, call.layer) not in written:
+            return
+        if rows is not None and len(rows) <= FEW:
+            weights_of = _weights_now(call, rows.to(call.v.device))
+        else:
+            weights_of = _weights(call)
+        found.attended[call.kind, call.layer] = Attended(call.heads, weights_of, call.v[0].detach())
 
     return see
+
+
+def _weights(call: Call) -> Callable[[Tensor], Tensor]:
+    return lambda rows: weight_rows(call, rows)[0]
+
+
+@torch.no_grad()
+def _weights_now(call: Call, rows: Tensor) -> Callable[[Tensor], Tensor]:
+    """Made while the call is at hand: of a long text its q and k are too much to keep."""
+    made = weight_rows(call, rows)[0].detach()
+    return lambda _: made

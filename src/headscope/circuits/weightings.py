@@ -10,7 +10,7 @@ as shares of the largest of the reading, and said to be.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -125,21 +125,13 @@ def weigh(
 
 def _norms(scope: Scope, text: Text, text_pair: Text | None) -> tuple[Factors, float]:
     """‖v_j W_h‖, and the largest α_ij ‖v_j W_h‖."""
-    _ = scope.description  # watches which module takes the heads' outputs
-    factors: Factors = {}
-    most = 0.0
 
-    def note(call: Call) -> None:
-        nonlocal most
+    def factor(call: Call) -> Tensor:
         weight = weight_of(projection_of(scope, call)).float()
         assert call.v is not None
-        norms = head_norms(weight, call.v.float(), call.heads)[0]
-        most = max(most, _largest(call, norms))
-        factors[call.kind, call.layer] = norms.cpu().numpy().astype(np.float32)
+        return head_norms(weight, call.v.float(), call.heads)[0]
 
-    inputs = one_text(scope, text, text_pair)
-    scope.forward(inputs, note, lazy=True, **last_word_alone(scope, inputs))
-    return factors, most
+    return _weighed(scope, one_text(scope, text, text_pair), factor)
 
 
 def _towards(
@@ -148,24 +140,48 @@ def _towards(
     """|v_j W_h · u| with u the answer's direction as the answering position has it."""
     wired = wiring(scope)
     solved = solve(scope, wired, asked, target)
-    row = int(solved.rows[-1])
-    factors: Factors = {}
-    most = 0.0
+    directions: dict[tuple[Kind, int], Tensor] = {}  # hidden
     for leaf, slope in zip(solved.traced.leaves, solved.slopes, strict=True):
         projection = None if leaf.module is None else wired.projections.get(id(leaf.module))
-        if projection is None or leaf.module is None or slope is None:
-            continue
-        call = solved.traced.calls[projection.kind, projection.layer]
-        projection_of(scope, call)  # says why, where values cannot be read
+        if projection is not None and slope is not None:
+            here = leaf.at(solved.rows, slope)[0, -1].float()
+            directions[projection.kind, projection.layer] = here
+    names = answer_labels(scope, asked, solved.ids)
+    del solved  # and with it what the pass kept: the values come from another, layer by layer
+
+    def factor(call: Call) -> Tensor | None:
+        direction = directions.get((call.kind, call.layer))
+        if direction is None:
+            return None
+        weight = weight_of(projection_of(scope, call)).float()
         assert call.v is not None
-        weight = weight_of(leaf.module).float()
-        back = weight.reshape(call.heads, -1, weight.shape[-1]) @ slope[0, row].float()  # h d
-        spread = call.v[0].detach().float()
-        spread = spread.repeat_interleave(call.heads // spread.shape[0], dim=0)  # h s d
-        along = (spread @ back[:, :, None])[..., 0].abs()  # h s
-        most = max(most, _largest(call, along))
-        factors[projection.kind, projection.layer] = along.cpu().numpy().astype(np.float32)
-    return answer_labels(scope, asked, solved.ids), (factors, most)
+        back = weight.reshape(call.heads, -1, weight.shape[-1]) @ direction  # h d
+        values = call.v[0].float()
+        spread = values.repeat_interleave(call.heads // values.shape[0], dim=0)  # h s d
+        return (spread @ back[:, :, None])[..., 0].abs()
+
+    return names, _weighed(scope, asked.inputs, factor)
+
+
+def _weighed(
+    scope: Scope,
+    inputs: Mapping[str, Tensor],
+    factor: Callable[[Call], Tensor | None],
+) -> tuple[Factors, float]:
+    """A pass in which every call is weighed by itself (h s) and let go; None leaves one out."""
+    _ = scope.description  # watches which module takes the heads' outputs
+    factors: Factors = {}
+    most = 0.0
+
+    def note(call: Call) -> None:
+        nonlocal most
+        found = factor(call)
+        if found is not None:
+            most = max(most, _largest(call, found))
+            factors[call.kind, call.layer] = found.cpu().numpy().astype(np.float32)
+
+    scope.forward(inputs, note, lazy=True, **last_word_alone(scope, inputs))
+    return factors, most
 
 
 @stopped_safely()

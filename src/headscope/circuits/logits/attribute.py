@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,7 +11,6 @@ from torch import Tensor, nn
 from headscope.arguments import need_scope
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
-from headscope.capture.weight_rows import weight_rows
 from headscope.circuits.logits.attribution import Attribution, Floats, PartOfLogit, place
 from headscope.circuits.logits.lens import logit_lens
 from headscope.circuits.logits.promoted import promoted
@@ -24,19 +24,20 @@ from headscope.circuits.logits.target import (
     softcapped,
     target_ids,
 )
-from headscope.circuits.trace import Leaf, Trace, trace
+from headscope.circuits.trace import Attended, Leaf, Trace, trace
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.interrupts import stopped_safely
 from headscope.reading.predict import likeliest
 
 if TYPE_CHECKING:
-    from headscope.capture import Call
     from headscope.reading import Scope
     from headscope.text.tokenise import Text
 
 SPEAKING = 12  # heads whose raised and lowered tokens are worked out
 SHOWN = 5  # likeliest answers kept
+LONG = 2048  # tokens from which on it is asked first which positions make a whole text's answer
+MOST_EDGES = 2**24  # of a layer; where more queries than that reach the answer, they are summed up
 
 
 def attribute(
@@ -99,10 +100,38 @@ class Solved:
         self.biases: list[float] = []
         self.rows = torch.zeros(0, dtype=torch.long)
 
+    def reached_from(self, at: int | None = None) -> bool:
+        """Whether the slope at the embeddings is known and, with `at`, is zero but there."""
+        every = zip(self.traced.leaves, self.slopes, strict=True)
+        slope = next((slope for leaf, slope in every if leaf is self.traced.start), None)
+        if slope is None or at is None:
+            return slope is not None
+        reaches = slope[0].abs().amax(-1) > 0
+        reaches[at] = False
+        return not bool(reaches.any())
+
+
+def solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solved:
+    """The pass taken apart, keeping what reaches the answer: a word's is its own position's alone
+    wherever all between the writers and the answer works position by position, which the slope
+    of the embeddings tells."""
+    at = asked.position
+    if at is not None and asked.output_layer is not None:
+        solved = _solved(scope, found, asked, target, torch.tensor([at]))
+        if solved.reached_from(at):
+            return solved
+    elif len(asked.query) > LONG:  # the answer of a whole text: first, from which positions
+        solved = _solved(scope, found, asked, target, torch.zeros(0, dtype=torch.long))
+        if solved.reached_from() and len(solved.rows):
+            return _solved(scope, found, asked, target, solved.rows)
+    return _solved(scope, found, asked, target, None)
+
 
 @stopped_safely()
 @torch.enable_grad()
-def solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solved:
+def _solved(
+    scope: Scope, found: Wiring, asked: Question, target: Target, rows: Tensor | None
+) -> Solved:
     before: list[Tensor] = []
 
     def keep(module: nn.Module, given: Any, output: Tensor) -> None:
@@ -111,7 +140,7 @@ def solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solve
     layer = asked.output_layer
     handle = None if layer is None else layer.register_forward_hook(keep)
     try:
-        traced = trace(scope, found, asked.inputs, asked.position, layer)
+        traced = trace(scope, found, asked.inputs, asked.position, layer, rows)
     finally:
         if handle is not None:
             handle.remove()
@@ -133,7 +162,7 @@ def solve(scope: Scope, found: Wiring, asked: Question, target: Target) -> Solve
         for slope, bias in zip(slopes[len(leaves) :], outside, strict=True)
         if slope is not None
     ]
-    solved.rows = _rows(solved.slopes)
+    solved.rows = _rows(traced.leaves, solved.slopes, rows)
     return solved
 
 
@@ -149,11 +178,15 @@ def _outer_biases(model: nn.Module, found: Wiring) -> list[Tensor]:
     ]  # fmt: skip
 
 
-def _rows(slopes: list[Tensor | None]) -> Tensor:
+def _rows(leaves: list[Leaf], slopes: list[Tensor | None], kept: Tensor | None) -> Tensor:
     """The positions through which anything reaches the answer."""
     touched = [
-        slope[0].abs().amax(-1) > 0 for slope in slopes if slope is not None and slope.dim() == 3
+        slope[0].abs().amax(-1) > 0
+        for leaf, slope in zip(leaves, slopes, strict=True)
+        if leaf.whole and slope is not None and slope.dim() == 3
     ]
+    if kept is not None and len(kept):
+        return kept.to(touched[0].device) if touched else kept
     return torch.stack(touched).any(0).nonzero().flatten()
 
 
@@ -166,7 +199,8 @@ def _parts(found: Wiring, solved: Solved) -> tuple[list[PartOfLogit], dict[str, 
         if slope is None:
             continue
         projection = None if leaf.module is None else found.projections.get(id(leaf.module))
-        whole = float((slope.double() * leaf.value.detach().double()).sum())
+        here, value = leaf.at(solved.rows, slope), leaf.at(solved.rows, leaf.value.detach())
+        whole = float((here.double() * value.double()).sum())
         if leaf.module is None:
             if leaf.value.dim() == 1 or leaf.layer is not None:
                 bias += whole
@@ -176,7 +210,7 @@ def _parts(found: Wiring, solved: Solved) -> tuple[list[PartOfLogit], dict[str, 
             mlps[leaf.layer or 0] = mlps.get(leaf.layer or 0, 0.0) + whole
         else:
             kind, layer = projection.kind, projection.layer
-            values, edge = _by_head(leaf, slope, solved, kind, layer, projection.heads)
+            values, edge = _by_head(leaf, here, solved, kind, layer, projection.heads)
             parts += [
                 PartOfLogit("head", kind, layer, head, value) for head, value in enumerate(values)
             ]
@@ -191,25 +225,36 @@ def _parts(found: Wiring, solved: Solved) -> tuple[list[PartOfLogit], dict[str, 
 def _by_head(
     leaf: Leaf, slope: Tensor, solved: Solved, kind: Kind, layer: int, heads: int
 ) -> tuple[list[float], Floats | None]:
-    """What each head added, and from which keys (h r s)."""
+    """What each head added, and from which keys (h r s). slope: b r hidden."""
     assert leaf.module is not None and leaf.given is not None
-    rows = solved.rows
-    back = slope[0, rows].double() @ weight_of(leaf.module).double().T  # r h·d
-    back = back.view(len(rows), heads, -1)
-    mixed = leaf.given.reshape(*slope.shape[:2], heads, -1)[0, rows].double()
+    back = slope[0].double() @ weight_of(leaf.module).double().T  # r h·d
+    back = back.view(slope.shape[1], heads, -1)
+    given = leaf.given.reshape(*leaf.value.shape[:2], -1)
+    mixed = leaf.at(solved.rows, given)[0].double().view_as(back)
     values = (mixed * back).sum(dim=(0, 2)).tolist()
-    call = solved.traced.calls.get((kind, layer))
-    return values, None if call is None else _edges(call, back, rows)
+    attended = solved.traced.attended.get((kind, layer))
+    return values, None if attended is None else _edges(attended, back, solved.rows)
 
 
 @torch.no_grad()
-def _edges(call: Call, back: Tensor, rows: Tensor) -> Floats | None:
-    """h r s: α_ij (v_j · W_O slope_i), in which no vector per edge is ever made."""
-    if call.v is None:
-        return None
-    spread = call.v[0].double().repeat_interleave(call.heads // call.v.shape[1], dim=0)  # h s d
-    towards = torch.einsum("rhd,hsd->hrs", back, spread)
-    return (weight_rows(call, rows)[0].double() * towards).cpu().numpy()
+def _edges(attended: Attended, back: Tensor, rows: Tensor) -> Floats:
+    """h r s: α_ij (v_j · W_O slope_i), in which no vector per edge is ever made.
+
+    Of a long text whose answer comes from many queries h 1 s, the sum over them.
+    """
+    values, heads = attended.values.double(), attended.heads
+    spread = values.repeat_interleave(heads // values.shape[0], dim=0)  # h s d
+    at_once = max(1, MOST_EDGES // spread[..., 0].numel())
+
+    def some(start: int) -> Tensor:
+        here = slice(start, start + at_once)
+        towards = torch.einsum("rhd,hsd->hrs", back[here], spread)
+        return attended.weights_of(rows[here]).double() * towards
+
+    if len(rows) <= at_once:
+        return some(0).cpu().numpy()
+    parts = (some(start).sum(1, keepdim=True) for start in range(0, len(rows), at_once))
+    return functools.reduce(torch.add, parts).cpu().numpy()
 
 
 def _likeliest(scope: Scope, asked: Question, solved: Solved) -> tuple[tuple[str, float], ...]:

@@ -66,7 +66,7 @@ class Attribution(HeadResult):
     unexplained: float  # what the parts do not sum to
     note: str  # what was held fixed
     rows_read: NDArray[np.int64]  # the queries whose attention reaches the answer
-    edges: dict[str, Floats] = field(repr=False)  # "kind.layer": h r s, logit by head and key
+    edges: dict[str, Floats] = field(repr=False)  # "kind.layer": h r|1 s, logit by head and key
     promotes: dict[str, tuple[Tokenwise, Tokenwise]] = field(
         default_factory=dict[str, tuple[Tokenwise, Tokenwise]], repr=False
     )  # "kind.layer.head": what a head raises and lowers here

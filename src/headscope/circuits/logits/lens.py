@@ -36,14 +36,18 @@ def logit_lens(
     seen: list[Tokenwise] = []
     targets: list[float] = []
     for hidden in solved.traced.hidden:
-        logits = _read_out(scope, wiring, asked, hidden)
+        # of one position where that is all that was kept: the others say nothing here
+        every = hidden.expand(-1, len(asked.query), -1)
+        beside = solved.traced.beside
+        given = every if beside is None else (every, *beside)
+        logits = _read_out(scope, wiring, asked, given)
         best = likeliest(scope, logits.float().softmax(-1), SHOWN)
         seen.append(Tokenwise(tuple(p.token for p in best), tuple(p.probability for p in best)))
         targets.append(float(difference(logits, solved.ids)))
     return tuple(seen), tuple(targets)
 
 
-def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tensor) -> torch.Tensor:
+def _read_out(scope: Scope, wiring: Wiring, asked: Question, given: Any) -> torch.Tensor:
     layer, at = asked.output_layer, asked.position
     assert layer is not None and at is not None
     own, here = layer.forward, slice(at, at + 1)
@@ -53,20 +57,13 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, hidden: torch.Tenso
 
     with stopped_safely(), evaluating(scope.model), contextlib.ExitStack() as undo:
         for one in wiring.stack.layers:
-            undo.enter_context(standing_in(one, _giving(one, hidden)))
+            undo.enter_context(standing_in(one, lambda *_, **__: given))
         if wiring.stack.before is not None:  # what the encoder says changes nothing any more
             own_encoder = wiring.stack.before.forward
             undo.enter_context(standing_in(wiring.stack.before, own_encoder))
         undo.enter_context(standing_in(layer, one_position))
         output = scope.model(**scope.accepted(asked.inputs), **_plain(scope))
     return logits_of(scope, output, True, at)
-
-
-def _giving(layer: Any, hidden: torch.Tensor) -> Any:
-    def instead(*args: Any, **kwargs: Any) -> torch.Tensor:
-        return hidden
-
-    return instead
 
 
 def _plain(scope: Scope) -> dict[str, Any]:
