@@ -58,8 +58,11 @@ def test_the_wheel_carries_the_front_end_and_the_bundled_model(wheel: Path) -> N
     assert "headscope/surfaces/static/headscope.js" in names
     assert "headscope/surfaces/static/headscope-heads.js" in names
     assert "headscope/models/bundled/model.safetensors" in names
-    assert "headscope/models/bundled/tokenizer.json" in names
-    assert not any(name.startswith(("web/", "tests/", "training/")) for name in names)
+    assert "headscope/models/bundled/bundled.atlas" in names
+    source = {path for path in (ROOT / "src" / "headscope").rglob("*") if path.is_file()}
+    kept = {path for path in source if "__pycache__" not in path.parts}
+    here = {path.relative_to(ROOT / "src").as_posix() for path in kept}
+    assert {name for name in names if ".dist-info/" not in name} == here
 
 
 def test_the_wheel_draws_a_view_with_no_node_on_the_path(fresh: Path, tmp_path: Path) -> None:
@@ -135,6 +138,11 @@ def test_the_wheel_s_metadata_admits_the_pythons_it_names(wheel: Path) -> None:
 def test_the_source_archive_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     archive = build("--sdist", ROOT, tmp_path / "sdist")
     with tarfile.open(archive) as packed:
+        names = {name.split("/", 1)[1] for name in packed.getnames()}
+        beside = {name for name in names if not name.startswith(("src/headscope/", "web/"))}
+        assert beside == {
+            "README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", ".gitignore", "PKG-INFO",
+        }  # fmt: skip
         packed.extractall(tmp_path, filter="data")
     again = build("--wheel", next(tmp_path.glob("headscope-*")), tmp_path / "again")
     assert contents(again) == contents(wheel)
