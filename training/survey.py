@@ -97,12 +97,26 @@ def survey(
     encoder.train(was_training)
     encoder.dtype = dtype
 
+    return {
+        "length": length,
+        "inputs": inputs,
+        "best": _best(plain, nulls, cross),
+        "best_on_masked_inputs": _resting(masked),
+        "heads": {
+            name: [[round(float(x), 5) for x in row] for row in s]
+            for name, s in plain.scores().items()
+        },
+    }
+
+
+def _best(plain: Tally, nulls: list[Tally], cross: Tensor) -> dict[str, Any]:
+    """For each pattern its best head, beside uniform attention and the shuffled keys."""
     scores, uniform = plain.scores(), plain.uniform_scores()
     shuffled = [tally.scores() for tally in nulls]
     best: dict[str, Any] = {}
     for name in (*PATTERNS, "punctuation"):
         flat = int(scores[name].argmax())
-        layer, head = divmod(flat, shape.heads)
+        layer, head = divmod(flat, cross.shape[1])
         score = float(scores[name][layer, head])
         best[name] = {
             "layer": layer,
@@ -110,7 +124,7 @@ def survey(
             "score": score,
             "uniform": uniform[name],
             "lift": score / max(uniform[name], 1e-9),
-            "null": sum(float(s[name][layer, head]) for s in shuffled) / max(1, shuffles),
+            "null": sum(float(s[name][layer, head]) for s in shuffled) / max(1, len(nulls)),
             "null_best": max((float(s[name].max()) for s in shuffled), default=0.0),
             "mean_of_heads": float(scores[name].mean()),
         }
@@ -122,22 +136,18 @@ def survey(
     best["other_sentence"]["lift_within_other"] = best["other_sentence"]["score"] / max(
         expected, 1e-9
     )
-    resting_best = {
+    return best
+
+
+def _resting(masked: Tally) -> dict[str, Any]:
+    """Where heads rest while there are masks."""
+    return {
         name: {
             "score": float(s.max()),
             "mean_of_heads": float(s.mean()),
             "uniform": masked.uniform_scores()[name],
         }
         for name, s in masked.scores().items()
-    }
-    return {
-        "length": length,
-        "inputs": inputs,
-        "best": best,
-        "best_on_masked_inputs": resting_best,
-        "heads": {
-            name: [[round(float(x), 5) for x in row] for row in s] for name, s in scores.items()
-        },
     }
 
 

@@ -10,6 +10,7 @@ from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.measures import find
 from headscope.views.labels import Label
+from headscope.views.numbers.table import Table
 from headscope.views.of_heads.ablations import (
     Ablations,
     described,
@@ -71,8 +72,8 @@ def build(
     buffers = Buffers()
     examples, documents = pack_examples(rows, measures, buffers)
     texts, key_texts = pack_texts(source, table.kind, rows, documents, buffers)
-    places = [(each, number) for each in table.layers for number in range(table.heads)]
-    counts: Mapping[Any, int] = rows.groupby(["layer", "head"]).size().to_dict()
+    pages = head_pages(source, table.kind, table.layers, table.heads)
+    switched_off = of_each_head(disabled, table.layers, table.heads)
     header: dict[str, Any] = {
         "view": NAME,
         "views": [NAME],
@@ -88,19 +89,12 @@ def build(
         "labels": [label.header() for label in labels],
         "atlas": {
             "tokens": source.description.get("tokens"),
-            "measures": [
-                {"name": name, "title": _title(name)} for name in measures
-            ],
+            "measures": [{"name": name, "title": _title(name)} for name in measures],
             "ablations": described(disabled),
             "heads": [
-                {**page, "off": off}
-                for page, off in zip(
-                    head_pages(source, table.kind, table.layers, table.heads),
-                    of_each_head(disabled, table.layers, table.heads),
-                    strict=True,
-                )
+                {**page, "off": off} for page, off in zip(pages, switched_off, strict=True)
             ],
-            "counts": [int(counts.get(place, 0)) for place in places],
+            "counts": _counts(rows, table),
             "examples": examples,
             "texts": texts,
             "key_texts": key_texts,  # of cross attention, which looks into another text
@@ -108,6 +102,12 @@ def build(
         },
     }  # fmt: skip
     return view_data(header, buffers)
+
+
+def _counts(rows: Any, table: Table) -> list[int]:
+    """How many examples each head has, layer by layer."""
+    found: Mapping[Any, int] = rows.groupby(["layer", "head"]).size().to_dict()
+    return [int(found.get((n, head), 0)) for n in table.layers for head in range(table.heads)]
 
 
 def _title(name: str) -> str:
