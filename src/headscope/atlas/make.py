@@ -46,11 +46,11 @@ def atlas(
 
     `statistics` are those of `hs.survey`, the standard ones when left out; patterns are always
     measured. Of every head and measure the `top` strongest places are kept, at most
-    `per_document` of one document, and `per_decile` of every decile of the measure over the
-    corpus, each with its `keys` heaviest keys. Heads are compared with each other over a share of
-    all queries, `distances` (True: all; False: not at all). An atlas holds excerpts of the corpus;
-    `text=False` keeps none. The other options are those of `hs.survey`. With an `output` the run
-    can be stopped and goes on.
+    `per_document` of one document (each window of a longer text is one), and `per_decile` of every
+    decile of the measure over the corpus, each with its `keys` heaviest keys. Heads are compared
+    with each other over a share of all queries, `distances` (True: all; False: not at all). An
+    atlas holds excerpts of the corpus; `text=False` keeps none. The other options are those of
+    `hs.survey`. With an `output` the run can be stopped and goes on.
     """
     need_scope(scope)
     _check(top=top, per_decile=per_decile, per_document=per_document, keys=keys)

@@ -56,8 +56,10 @@ def profile_table(
             writes = written(scope, places, heads, spelled, WRITTEN)
             parts += [] if writes is None else [writes]
     frame: Any = pd.concat(parts, ignore_index=True)
+    at = frame["at"].to_numpy(dtype=np.int64)
+    attends = counts.positions[1].any(-1)[at]  # a head that is off attends to no key most
+    frame, at = frame[attends].drop(columns="at"), at[attends]
     numbers = np.array(heads)
-    at = frame.pop("at").to_numpy(dtype=np.int64)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
     frame["clear"] = frame["clear"] == True  # noqa: E712  rows without a test are not clear
     nothing = "other" not in frame or frame["other"].isna().all()  # as in a very small corpus
@@ -120,7 +122,7 @@ def _query_tokens(counts: Counts) -> Columns:
         "at": head,
         "count": table.count,
         "expected": whole[head],
-        "lift": mean / whole[head],
+        "lift": mean / np.maximum(whole[head], 1e-300),  # 0 of a head that is off
         "p": p,
         "clear": holm_clear(p, ERROR_RATE),
         "name": token,

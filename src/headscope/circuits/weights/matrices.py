@@ -204,13 +204,24 @@ def _of_norm(norm: nn.Module | None, *, reads: bool) -> Map:
         return lambda x: x
 
     def mapped(x: Tensor) -> Tensor:
-        gain, _, centred = tried(norm.forward, x)
+        gain, _, centred = _tried(norm, x)
         x = x * gain if reads else x
         if centred:
             x = x - x.mean(-1, keepdim=True)
         return x if reads else x * gain
 
     return mapped
+
+
+def _tried(norm: nn.Module, like: Tensor) -> tuple[Tensor, Tensor, bool]:
+    try:
+        return tried(norm.forward, like)
+    except RuntimeError:
+        own = next((weight.dtype for weight in norm.parameters()), like.dtype)
+        if own == like.dtype:
+            raise
+        # torch's layer norm takes numbers of its weights' own precision alone
+        return tried(norm.forward, like.to(own))
 
 
 def vocabulary(scope: Scope) -> tuple[Tensor, Tensor]:
