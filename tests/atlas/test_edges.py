@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 import headscope as hs
+from headscope.atlas import make
 from headscope.circuits.weights.matrices import head_weights, vocabulary
 from tests.tiny import tiny_scope
 
@@ -44,3 +46,25 @@ def test_what_heads_write_is_read_from_weights_in_half_precision(name, dtype):
         atlas = hs.atlas(scope, TEXTS, top=3, progress=False)
     assert np.isfinite(atlas.profiles(0, 0, "writes")["weight"]).all()
     assert len(atlas.profiles(0, 0, "writes")) == 10
+
+
+def test_what_is_not_counted_of_a_pair_is_told(tiny_bert, corpus, monkeypatch):
+    asked = {"chunk": 5, "progress": False, "distances": False}
+    monkeypatch.setattr("headscope.atlas.profiles.LEAST", 1)
+    monkeypatch.setattr("headscope.atlas.profiles.TOKENS", 10**4)
+    whole = hs.atlas(tiny_bert, corpus, **asked)
+    monkeypatch.setattr(make, "PlaceSettings", partial(make.PlaceSettings, pairs=40))
+    few = hs.atlas(tiny_bert, corpus, **asked)
+    assert "lost" not in whole.description
+    lacking = 0
+    for layer, head in ((0, 0), (1, 3)):
+        lost = few.description["lost"]["encoder"][f"{layer}-{head}"]
+        counts = [
+            of.profiles(layer, head, "pair").set_index(["name", "other"])["count"]
+            for of in (few, whole)
+        ]
+        assert len(counts[0]) == 40 < len(counts[1])
+        lacks = counts[1].reindex(counts[0].index) - counts[0]
+        assert lacks.between(0, lost).all()
+        lacking += int((lacks > 0).sum())
+    assert lacking > 0

@@ -116,7 +116,23 @@ def _description(
         "shape": shape,
         "measures": [described(name) for name in survey.measures if find(name) and ":" not in name],
         "examples_of": {kind: list(places.names) for kind, places in tally.places.items()},
+        **({"lost": lost} if text and (lost := _lost(tally)) else {}),
     }
+
+
+def _lost(tally: Tally) -> dict[str, dict[str, int]]:
+    """By kind and head what the count of a pair of tokens may lack, where it may lack anything."""
+    found = {
+        kind: {
+            f"{layer}-{head}": count
+            for (layer, head), count in zip(
+                tally.heads[kind], places.counts.lost.tolist(), strict=True
+            )
+            if count
+        }
+        for kind, places in tally.places.items()
+    }
+    return {kind: of_kind for kind, of_kind in found.items() if of_kind}
 
 
 def described(name: str) -> dict[str, Any]:
