@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,14 @@ COLUMNS = {
     "groups": (*_HEAD, "x", "y", "group"),
 }
 TABLES = tuple(COLUMNS)
+# what a column holds, whichever table it is of; the others hold numbers, which may be missing
+TEXT = ("kind", "measure", "pattern", "label", "profile", "name", "other")
+WHOLE = ("layer", "head", "other_layer", "other_head", "decile", "rank", "document", "query")
+LISTS = (*_KEYS, "tokens", "ids", "segments", "classes", "continues")
+FLAGS = ("labelled",)
 REQUIRED = ("heads", "examples", "documents", "profiles")
+# what a file that is cut or changed gives; zipfile has no name of its own for some of it
+_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can say
 
 
@@ -72,21 +80,20 @@ class Store:
 
         try:
             found = pyarrow.parquet.read_table(io.BytesIO(self._bytes(f"{name}.parquet")))
-        except (pyarrow.ArrowException, OSError, zipfile.BadZipFile) as error:
+        except (pyarrow.ArrowException, *_UNREADABLE) as error:
             raise BadInput(f"{self.path} is damaged: {name}.parquet cannot be read.") from error
-        lacking = [column for column in COLUMNS[name] if column not in found.column_names]
-        if lacking:
-            raise BadInput(
-                f"{self.path} is damaged: {name}.parquet has no column {lacking[0]!r}; make the "
-                "atlas again."
-            )
+        amiss = _amiss(name, found)
+        if amiss is not None:
+            raise BadInput(f"{self.path} is damaged: {name}.parquet {amiss}; make the atlas again.")
         return found.to_pandas()
 
     def _described(self) -> dict[str, Any]:
         try:
             found = json.loads(self._bytes(DESCRIPTION))
-        except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+        except (KeyError, FileNotFoundError) as error:
             raise BadInput(f"{self.path} is no atlas: it has no {DESCRIPTION}.") from error
+        except (ValueError, *_UNREADABLE) as error:
+            raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} cannot be read.") from error
         if not isinstance(found, dict) or found.get("format") != "headscope atlas":
             raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} says something else.")
         version = found.get("version")
@@ -94,6 +101,9 @@ class Store:
             raise BadInput(f"{self.path} is damaged: its {DESCRIPTION} names no version.")
         if version > FORMAT:
             raise BadInput(f"{self.path} was made by a newer headscope; upgrade to open it.")
+        for name in ("segments", "tokens"):
+            if not isinstance(found.get(name, 0), int):
+                raise BadInput(f"{self.path} is damaged: its {DESCRIPTION} counts no {name}.")
         return found
 
     def _bytes(self, member: str) -> bytes:
@@ -116,6 +126,45 @@ def _has(path: Path, member: str) -> bool:
         return (path / member).is_file()
     with zipfile.ZipFile(path) as file:
         return member in file.namelist()
+
+
+def _amiss(name: str, table: Any) -> str | None:
+    """What is wrong with a table that can be read; None if it is as it should be."""
+    from pyarrow import types
+
+    wants: dict[str, tuple[str, Any]] = {
+        **dict.fromkeys(TEXT, ("text", types.is_string)),
+        **dict.fromkeys(WHOLE, ("whole numbers", types.is_integer)),
+        **dict.fromkeys(LISTS, ("lists", types.is_list)),
+        **dict.fromkeys(FLAGS, ("yes or no", types.is_boolean)),
+    }
+    for column in COLUMNS[name]:
+        if column not in table.column_names:
+            return f"has no column {column!r}"
+        held, missing = table.column(column).type, table.column(column).null_count
+        what, fits = wants.get(column, ("numbers", _is_number))
+        if len(table) and (not fits(_plain(held)) or (missing and column in wants)):
+            return f"has a column {column!r} that holds no {what}"
+    return "has no rows" if name == "heads" and not len(table) else None
+
+
+def _plain(held: Any) -> Any:
+    """The type of an Arrow column, whichever of its forms a writer chose."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(held):
+        held = held.value_type
+    if pyarrow.types.is_large_string(held) or pyarrow.types.is_string_view(held):
+        return pyarrow.string()
+    if pyarrow.types.is_large_list(held) or pyarrow.types.is_fixed_size_list(held):
+        return pyarrow.list_(held.value_type)
+    return held
+
+
+def _is_number(held: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_integer(held) or types.is_floating(held)
 
 
 def _member(file: zipfile.ZipFile, name: str, data: bytes, compression: int) -> None:
