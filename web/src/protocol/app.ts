@@ -172,11 +172,7 @@ export interface HeadFacts {
   why_not?: string | null;
 }
 
-/** POST /api/predict */
-export interface PredictRequest {
-  id: string;
-  off: OffHead[];
-}
+/** POST /api/predict with { id: string; off: OffHead[] } */
 export interface PredictReply {
   /** One entry a masked word, or one for the next token, the class or the next sentence. */
   places: {
@@ -194,11 +190,7 @@ export interface Prediction {
   probability: number;
 }
 
-/** POST /api/importance */
-export interface ImportanceRequest {
-  id: string;
-  off: OffHead[];
-}
+/** POST /api/importance with { id: string; off: OffHead[] } */
 export interface ImportanceReply {
   /** Strongest first. */
   heads: { kind: Kind; layer: number; head: number; importance: number }[];
