@@ -166,8 +166,8 @@ describe("the app", () => {
 
   it("reads once more what the server has let go, unless something is being read", async () => {
     const session = await opened();
-    const { fetchLayer } = session.reading!.source;
-    const layers = [0, 1].map((layer) => fetchLayer!("encoder", layer, 0).catch(() => undefined));
+    const { source } = session.reading!;
+    const layers = [0, 1].map((layer) => source.fetchLayer!("encoder", layer, 0).catch(() => undefined));
     for (const each of all("api/reading")) each.refuse(404, "This reading is no longer kept.");
     await Promise.all(layers);
     expect([session.phase, all("api/read").length - all("api/reading").length]).toEqual(["loading", 2]);
