@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.contracts.family import Family
-from tests.contracts.sizes import grouped, usual
+from tests.contracts.sizes import grouped, two_stacks, usual
 from tests.tiny import VOCABULARY
 
 _EXPERTS = {"num_experts": 2, "num_experts_per_tok": 1}
@@ -118,6 +118,13 @@ MIXED: tuple[Family, ...] = (
         },
         "sliding windows on both sides; the whole model is refused",
     ),
+    Family(
+        "BigBird-Pegasus, its decoder",
+        "BigBirdPegasusForCausalLM",
+        two_stacks(decoder_layers=2),
+        "causal by its masks alone",
+    ),
+    Family("Doge", "DogeForCausalLM", usual(num_key_value_heads=2), "a mask of its own making"),
     Family("Ernie 4.5", "Ernie4_5ForCausalLM", grouped()),
     Family("GLM-4", "Glm4ForCausalLM", grouped(partial_rotary_factor=0.5), "partly rotary"),
 )

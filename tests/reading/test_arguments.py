@@ -157,3 +157,19 @@ def test_a_model_in_train_mode_is_read_surveyed_probed_and_edited_without_dropou
     for name, ask in asked.items():
         np.testing.assert_array_equal(ask(hs.load(model, tiny_tokenizer())), expected[name])
         assert [module.training for module in model.modules()] == modes
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"keep": None}, "keep is 'auto' or a list of what is kept, of weights, q, k, v"),
+        ({"keep": (name for name in ["q"])}, "keep is 'auto' or a list of what is kept"),
+        ({"layers": []}, "layers is a list of at least one layer number"),
+        ({"memory": float("inf")}, "A size is a number of bytes or a text such as '2GB', not inf"),
+    ],
+)
+def test_what_is_kept_and_where_is_said_in_numbers_and_names(
+    tiny_bert: hs.Scope, options: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        tiny_bert.read("the cat", **options)

@@ -35,6 +35,19 @@ def test_a_text_of_unknown_tokens_is_warned_of(tiny_bert: hs.Scope) -> None:
     assert tiny_bert.read("мама the cat").warnings == ()
 
 
+def test_a_second_sentence_is_read_by_a_model_that_knows_one_type_and_told() -> None:
+    scope = tiny_scope("RobertaForMaskedLM", type_vocab_size=1)
+    reading = scope.read("the cat", "he sat")
+    assert "knows only one, so both were read alike" in reading.warnings[0]
+    assert scope.read("the cat he sat").warnings == ()
+    ids = scope.encode(["the cat"], ["he sat"]).inputs["input_ids"]
+    scope.model.set_attn_implementation("eager")
+    own = scope.model(input_ids=ids, output_attentions=True).attentions
+    for layer in range(2):
+        np.testing.assert_allclose(reading.part().weights(layer), own[layer][0].detach(), atol=1e-5)
+    hs.survey(scope, ["the cat sat"], ["entropy"])  # is tried on pairs first
+
+
 def test_warnings_are_kept_with_a_saved_reading(tiny_bert: hs.Scope, tmp_path: Path) -> None:
     reading = tiny_bert.read("мама мыла")
     reading.save(tmp_path / "reading.safetensors")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import weakref
 from pathlib import Path
 
@@ -61,6 +63,21 @@ def test_selecting_a_head_never_makes_the_rest(
     assert made == [whole.shape[2]]
     some = attention.isel(layer=[0, 1], head=[3, 0], query=slice(4, 9, 2), key=-1)
     np.testing.assert_allclose(some, whole[:, [3, 0], 4:9:2, -1], atol=1e-5)
+
+
+@pytest.mark.usefixtures("nothing_is_small")
+def test_lazy_attention_is_copied_lazily_and_can_be_written_to(
+    tiny_gpt2: hs.Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attention = tiny_gpt2.read(TEXT).attention
+    copies = [attention.copy(), copy.deepcopy(attention), pickle.loads(pickle.dumps(attention))]
+    for found in copies[:2]:
+        np.testing.assert_array_equal(found.sel(layer=1, head=2), attention.sel(layer=1, head=2))
+    copies[0][0, 0, 0, 0] = 9
+    assert copies[0][0, 0, 0, 0] == 9 and attention[0, 0, 0, 0] == 1
+    np.testing.assert_array_equal(copies[2], attention)
+    monkeypatch.setattr(layers.LayerAttention, "head_weights", None)
+    copy.deepcopy(attention).sel(layer=0)  # nothing is made
 
 
 @pytest.mark.usefixtures("nothing_is_small")

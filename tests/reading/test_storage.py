@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
+import pickle
+import resource
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +82,46 @@ def test_an_unchanged_file_is_left_when_writing_fails(tiny_bert: hs.Scope, tmp_p
         reading.save(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["r.safetensors"]
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_the_old_file_stays(
+    tiny_bert: hs.Scope, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.safetensors"
+    reading = tiny_bert.read("the cat sat on the mat")
+    reading.save(path)
+    before = path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    silent = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
+    try:
+        with pytest.raises(HeadscopeError, match=r"could not be written .*; free some space"):
+            reading.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, silent)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["r.safetensors"]
+
+
+def test_one_array_given_for_several_layers_is_saved_for_each(tmp_path: Path) -> None:
+    same = np.full((1, 2, 3, 3), 1 / 3, dtype=np.float32)
+    Reading.from_attention([same, same], ["a", "b", "c"]).save(tmp_path / "r.safetensors")
+    back = Reading.load(tmp_path / "r.safetensors")
+    np.testing.assert_array_equal(back.attention, np.concatenate([same, same]))
+
+
+def test_an_opened_reading_can_be_copied_and_sent_to_another_process(
+    tiny_bert: hs.Scope, tmp_path: Path
+) -> None:
+    reading = tiny_bert.read("the cat sat")
+    reading.save(tmp_path / "r.safetensors")
+    sent = pickle.dumps(Reading.load(tmp_path / "r.safetensors"))
+    copied = copy.deepcopy(Reading.load(tmp_path / "r.safetensors"))
+    (tmp_path / "r.safetensors").unlink()
+    for found in (pickle.loads(sent), copied):
+        np.testing.assert_array_equal(found.attention, reading.attention)
+        np.testing.assert_array_equal(found.part().layers[1].q, reading.part().layers[1].q)
 
 
 @pytest.mark.parametrize("damage", ["cut", "noise", "empty", "text"])

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from headscope.capture import active, families
 from headscope.capture.call import Answer, Call, Kind, Sink
-from headscope.capture.interface_only import only_interface
+from headscope.capture.interface_only import only_interface, says_what_is_causal
 from headscope.capture.mixed_layers import watch_layers
 from headscope.capture.numbering import Numbering
 from headscope.capture.switch import switched
@@ -37,7 +37,7 @@ class Door:
         self.model = model
         named = dict(model.named_modules())  # gone through once: a GPU waits for it
         self.modules = list(named.values())
-        self.implies_masks = lazy and only_interface(self.modules)
+        self.implies_masks = lazy and only_interface(self.modules) and self.says_what_is_causal
         self.numbering = Numbering(model)
         self.passes = 0
         self.calls = 0
@@ -45,6 +45,11 @@ class Door:
         self._names = {id(module): name for name, module in named.items()}
         self._looked_again = False
         self._decoder_valid: Callable[[], Valid] | None = None
+
+    @functools.cached_property
+    def says_what_is_causal(self) -> bool:
+        """Whether modules tell which of them see no future; else only their masks do."""
+        return says_what_is_causal(self.modules)
 
     def watches(self, module: nn.Module) -> bool:
         """Whether the module is part of the model, also when a pass has only just made it."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture import active
 from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_placed
+from headscope.capture.sink_share import mixing_weights
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
 
@@ -157,10 +158,19 @@ class _Own:
     mask: Lazy
 
     def eager(self) -> tuple[Tensor, Tensor | None]:
+        return self._made(self.query, self.mask.get(), self.extras)
+
+    def _made(
+        self, query: Tensor, mask: Tensor | None, extras: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        def run(value: Tensor) -> tuple[Tensor, Tensor | None]:
+            return self.function(self.module, query, self.key, value, mask, **extras)
+
         with active.tap_closed():
-            return self.function(
-                self.module, self.query, self.key, self.value, self.mask.get(), **self.extras
-            )
+            output, weights = run(self.value)
+            if weights is None or extras.get("s_aux") is None or self.module.training:
+                return output, weights
+            return output, mixing_weights(weights, self.value, lambda value: run(value)[0])
 
     def mask_rows(self, rows: Tensor) -> Tensor | None:
         return _dense_rows(self.given_mask, rows, self.query, self.key, self.implied)
@@ -172,9 +182,7 @@ class _Own:
             **self.extras,
             "position_bias": _of_rows(self.extras.get("position_bias"), rows, query),
         }
-        shown = self.mask_rows(rows)
-        with active.tap_closed():
-            made = self.function(self.module, query[:, :, rows], key, self.value, shown, **some)[1]
+        made = self._made(query[:, :, rows], self.mask_rows(rows), some)[1]
         whole = (query.shape[0], query.shape[1], rows.numel(), key.shape[2])
         return made if made is not None and tuple(made.shape) == whole else None
 
@@ -308,10 +316,13 @@ def _of_rows(tensor: Tensor | None, rows: Tensor, query: Tensor) -> Tensor | Non
 
 
 def _sees_no_future(door: Door, call: Call, mask: Tensor | None) -> bool:
-    """Causality as the mask has it: a module may say "causal" and be given a two-way mask."""
-    if not call.causal or mask is None or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
+    """Causality as the mask has it: a module may say "causal" and be given a two-way mask, or say
+    nothing and be given a causal one."""
+    if mask is None or mask.shape[-1] != mask.shape[-2] or mask.shape[-1] < 2:
         return call.causal
-    return door.numbering.forbids_the_future(mask)
+    if call.causal:
+        return door.numbering.forbids_the_future(mask)
+    return not door.says_what_is_causal and door.numbering.grows_by_row(mask)
 
 
 def _is_causal(module: nn.Module, extras: dict[str, Any]) -> bool:

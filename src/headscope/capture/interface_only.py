@@ -1,7 +1,7 @@
 """Whether all attention of a model goes through the registered function.
 
 Only then may a mask be left out where the fused attention implies it: a module that takes its
-own softmax would silently see the future.
+own softmax would silently see the future, and so would one that does not say it is causal.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ _DISPATCH = "ALL_ATTENTION_FUNCTIONS"
 def only_interface(modules: Iterable[nn.Module]) -> bool:
     dispatching = False
     for module in modules:
-        kind = type(module)
-        if not _ATTENTION.search(kind.__name__):
-            continue
-        found = _names(kind)
+        found = _attention_names(module)
         dispatches = _DISPATCH in found
         # GPT-2 has both ways, and takes its own softmax only when told to compute it upcast
         own = not dispatches or getattr(module, "reorder_and_upcast_attn", True)
@@ -31,6 +28,26 @@ def only_interface(modules: Iterable[nn.Module]) -> bool:
             return False
         dispatching |= dispatches
     return dispatching
+
+
+def says_what_is_causal(modules: Iterable[nn.Module]) -> bool:
+    """Whether a mask that was left out can be told from none.
+
+    A family that runs sdpa has to say of each module whether it is causal. One that does not may
+    leave it to its masks, as the decoder of BigBird-Pegasus does.
+    """
+    from transformers import PreTrainedModel
+
+    every = list(modules)
+    attending = [one for one in every if _DISPATCH in _attention_names(one)]
+    if any(not hasattr(one, "is_causal") for one in attending):
+        return False
+    runs_sdpa = all(one._supports_sdpa for one in every if isinstance(one, PreTrainedModel))
+    return runs_sdpa or all(one.is_causal for one in attending)
+
+
+def _attention_names(module: nn.Module) -> set[str]:
+    return _names(type(module)) if _ATTENTION.search(type(module).__name__) else set()
 
 
 @functools.cache

@@ -53,6 +53,11 @@ class Numbering:
         self._masks.append((weakref.ref(mask), answer))
         return answer
 
+    def grows_by_row(self, mask: Tensor) -> bool:
+        """Whether a mask forbids the future and no mere padding: then all rows would be alike."""
+        seen = allowed(mask)
+        return self.forbids_the_future(mask) and bool((seen != seen[..., -1:, :]).any())
+
     def causal_as_known(self, module: nn.Module, causal: bool | None) -> bool:
         """A single cached query cannot show whether a module is causal; an earlier pass did."""
         if causal is None:

@@ -84,6 +84,13 @@ def _type_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) -
             f"The tokenizer gives token types, which {type(scope.model).__name__} adds to the text "
             "as if they were words; take 'token_type_ids' out of tokenizer.model_input_names."
         ]
+    if given and scope.knows_one_type and scope.accepts("token_type_ids"):
+        if bool(inputs["token_type_ids"].any()):
+            return [
+                "The tokenizer tells first and second sentences apart by token types and the model "
+                "knows only one, so both were read alike."
+            ]
+        return []
     types = getattr(scope.model.config, "type_vocab_size", 0) or 0
     if not given and types > 1 and scope.accepts("token_type_ids") and tokens.segments.any():
         return [

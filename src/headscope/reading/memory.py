@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -20,7 +21,7 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?\s*", re.I)
 
 def bytes_of(size: str | int | float) -> int:
     """2_000_000_000 of "2GB"; numbers are bytes already."""
-    if isinstance(size, (int, float)) and not isinstance(size, bool) and size > 0:
+    if isinstance(size, (int, float)) and not isinstance(size, bool) and 0 < size < math.inf:
         return int(size)
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None or float(found[1]) <= 0:

@@ -224,10 +224,15 @@ class Scope:
         return name in self.shared["parameters"]
 
     def accepted(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Tokenizers give token types to models that have none; those are left out."""
-        if self.accepts("token_type_ids"):
+        """Tokenizers give token types to models that have none, or but one; those are left out."""
+        if self.accepts("token_type_ids") and not self.knows_one_type:
             return dict(tensors)
         return {name: tensor for name, tensor in tensors.items() if name != "token_type_ids"}
+
+    @property
+    def knows_one_type(self) -> bool:
+        """Whether the model has a single vector for token types, as RoBERTa and its kin do."""
+        return getattr(self.model.config, "type_vocab_size", None) == 1
 
     # readings
 

@@ -37,9 +37,12 @@ class Keeping:
             if keep != "auto":
                 raise BadInput(f"keep is 'auto' or a list of names, such as keep=[{keep!r}].")
             return Keeping(frozenset(("q", "k")), True, memory.limit(most))
+        known = ", ".join(get_args(Keep))
+        if not isinstance(keep, Collection):
+            raise BadInput(f"keep is 'auto' or a list of what is kept, of {known}, not {keep!r}.")
         wrong = [name for name in keep if name not in get_args(Keep)]
         if wrong:
-            raise BadInput(f"keep knows {', '.join(get_args(Keep))}; {wrong[0]!r} is none of them.")
+            raise BadInput(f"keep knows {known}; {wrong[0]!r} is none of them.")
         return Keeping(frozenset(keep), False, memory.limit(most))
 
     @property

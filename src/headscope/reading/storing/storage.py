@@ -33,6 +33,7 @@ _NUMBERS = ("scaling", "window", "softcap")
 
 
 def save(reading: Reading, path: str | os.PathLike[str]) -> None:
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     tensors: dict[str, Any] = {}
@@ -63,7 +64,20 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
         "media": media_out(reading, tensors),
     }
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, metadata={"headscope": json.dumps(described)})
+        try:
+            save_file(_apart(tensors), temporary, metadata={"headscope": json.dumps(described)})
+        except SafetensorError as error:  # a full disk is no OSError to it
+            raise OSError(str(error)) from error
+
+
+def _apart(tensors: dict[str, Any]) -> dict[str, Any]:
+    """Attention that was given may be one array for several layers, which safetensors refuses."""
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        if tensor.numel() and tensor.data_ptr() in places:
+            tensors[name] = tensor.clone()
+        places.add(tensor.data_ptr())
+    return tensors
 
 
 class _Shared:

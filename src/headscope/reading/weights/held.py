@@ -68,6 +68,13 @@ class InFile:
             return self.file.get_tensor(self.name)
         return self.file.get_slice(self.name)[first]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> InFile:
+        return self  # nothing can change it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process may not see the file, or see another one in its place."""
+        return InMemory, (self.tensor(),)
+
 
 @dataclass(frozen=True, eq=False)
 class Made:

@@ -29,7 +29,7 @@ def attention_of(part: Part) -> xr.DataArray:
     dims = ("layer", "head", "query", "key")
     maps = _Maps(part, shape)
     small = float_bytes(shape) <= AT_ONCE
-    data: Any = maps.read((slice(None),) * 4) if small else indexing.LazilyIndexedArray(maps)
+    data: Any = maps.read((slice(None),) * 4) if small else _looked_up(maps)
     coordinates: Any = token_coordinates(part.query, part.key)
     coordinates["layer"] = list(part.numbers)
     coordinates["head"] = np.arange(part.heads)
@@ -39,6 +39,11 @@ def attention_of(part: Part) -> xr.DataArray:
         name="attention",
         attrs={"kind": part.kind},
     )
+
+
+def _looked_up(maps: _Maps) -> Any:
+    """A copy of it looks at the same maps, and one that is written to makes its own."""
+    return indexing.CopyOnWriteArray(indexing.LazilyIndexedArray(maps))
 
 
 class _Maps(BackendArray):
