@@ -10,8 +10,10 @@ import torch
 
 import headscope as hs
 from headscope.circuits.logits.attribute import attribute
+from headscope.errors import HeadscopeError
 from tests.contracts.families import FAMILIES
 from tests.contracts.family_models import build
+from tests.contracts.sizes import two_stacks
 from tests.tiny import tiny_scope, tiny_tokenizer
 
 DECODERS = (
@@ -20,6 +22,8 @@ DECODERS = (
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}
 TEXT = "i went to the store and bought a red"
+
+FSMT = {**two_stacks(), "src_vocab_size": 64, "tgt_vocab_size": 64, "langs": ["en", "de"]}
 
 
 def scope_of(name: str) -> hs.Scope:
@@ -91,6 +95,33 @@ def test_the_lens_ends_in_what_the_model_says(tiny_gpt2) -> None:
     assert len(found.lens) == 2
     assert found.lens[-1].tokens[0] == found.likeliest[0][0]
     assert found.target_by_layer[-1] == pytest.approx(found.value, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "sizes"),
+    [
+        ("OpenAIGPTLMHeadModel", {"n_embd": 32, "n_layer": 2, "n_head": 4}),  # layers give lists
+        ("GPTNeoXJapaneseForCausalLM", {"intermediate_multiple_size": 2}),  # layers give tuples
+    ],
+)
+def test_layers_that_give_more_than_a_tensor_are_read_out_too(architecture, sizes) -> None:
+    scope = tiny_scope(architecture, **sizes)
+    found = attribute(scope, TEXT)
+    assert abs(found.unexplained) < 1e-4
+    own = scope.forward(scope.encode([TEXT])).logits[0, -1].softmax(-1)
+    assert found.lens[-1].values[0] == pytest.approx(float(own.max()), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "sizes", "sentence"),
+    [
+        ("IBertForMaskedLM", {}, "modules of another kind"),
+        ("FSMTForConditionalGeneration", FSMT, "names a table of words as its output layer"),
+    ],
+)
+def test_what_cannot_be_taken_apart_is_refused(architecture, sizes, sentence) -> None:
+    with pytest.raises(HeadscopeError, match=f"{sentence}.* cannot be taken apart"):
+        attribute(tiny_scope(architecture, **sizes), "the [MASK] sat")
 
 
 @pytest.mark.parametrize("architecture", ["BertForPreTraining", "DistilBertForMaskedLM"])

@@ -42,10 +42,10 @@ Two give less than everything. Longformer and the encoder of LED give no v where
 everywhere: those look at values of another projection. Block-sparse BigBird gives weights alone: it
 counts some keys twice in its softmax, which no q and k of a dense map would show.
 
-One shows other weights than its `output_attentions`. Granite with sliding windows (Granite SWA, also
-with experts) scales the output of a head by what its sink leaves over, and its own weights do not tell.
-Here they do, as those of gpt-oss: rows sum to less than one, and weights times values are the output
-(`tests/capture/test_sink_share.py`).
+One shows other weights than its `output_attentions`. Granite with sliding windows (Granite SWA,
+also with experts) scales the output of a head by what its sink leaves over, and its own weights do
+not tell. Here they do, as those of gpt-oss: rows sum to less than one, and weights times values are
+the output (`tests/capture/test_sink_share.py`).
 
 This page is made by `python -m tests.contracts.families_page > docs/reference/families.md`.
 

@@ -20,6 +20,7 @@ from headscope.capture import Call, Kind
 from headscope.capture.weight_rows import weight_rows
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.edits.sweep.layers import hidden_of, replace_hidden, standing_in
+from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
     def keep(module: nn.Module, given: Any, output: Any) -> None:
         hidden = hidden_of(output).detach()
         found.hidden.append(hidden if rows is None else hidden[:, rows.to(hidden.device)])
-        found.beside = output[1:] if isinstance(output, tuple) else None
+        found.beside = tuple(output[1:]) if isinstance(output, tuple | list) else None
 
     return keep
 
@@ -165,6 +166,11 @@ def _bias(found: Trace, wiring: Wiring, norm: nn.Module) -> Callable[[Tensor], N
 
 def _only(at: int, forward: Callable[..., Any]) -> Callable[..., Any]:
     def only(hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if hidden.dim() != 3:  # ProphetNet's several streams of predictions
+            raise HeadscopeError(
+                "This model predicts from several streams at once, so what its heads add to a "
+                "prediction cannot be taken apart."
+            )
         return forward(hidden[:, at : at + 1], *args, **kwargs)
 
     return only

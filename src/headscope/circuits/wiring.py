@@ -95,6 +95,11 @@ def _find(scope: Scope) -> Wiring:
         answer = _all_answers(scope, traced.output)
         leaves = [leaf for leaf in traced.leaves if leaf.module is not None]
         values = [leaf.value for leaf in leaves]
+        if not values:  # I-BERT's modules hand on numbers and their scales
+            raise HeadscopeError(
+                f"{scope.name} writes into its stream by modules of another kind, so what its "
+                "heads write cannot be taken apart."
+            )
         slopes: Any = torch.autograd.grad(answer, values, allow_unused=True)
     writers = frozenset(
         id(leaf.module) for leaf, slope in zip(leaves, slopes, strict=True) if slope is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.decoder_text import encode_both
 from headscope.text.vocabulary import labels_of, spelling_of
@@ -67,6 +67,11 @@ def word_layer(scope: Scope) -> nn.Module | None:
     layer = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     if layer is None or getattr(layer, "weight", None) is None:
         return None
+    if isinstance(layer, nn.Embedding):  # FSMT's is not what scores its words
+        raise HeadscopeError(
+            f"{scope.name} names a table of words as its output layer, so what its heads add to a "
+            "word cannot be taken apart."
+        )
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
     scored = getattr(layer, "out_features", layer.weight.shape[0])  # a packed weight has no rows
     return layer if scored == rows else None

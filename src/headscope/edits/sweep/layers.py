@@ -107,12 +107,14 @@ def replace_hidden(args: Any, kwargs: Any, change: Callable[[Tensor], Tensor]) -
 
 def hidden_of(output: Any) -> Tensor:
     """The hidden states among what a layer returns."""
-    return output[0] if isinstance(output, tuple) else output
+    return output[0] if isinstance(output, tuple | list) else output
 
 
 def with_hidden(output: Any, hidden: Tensor) -> Any:
     """What a layer returned, with other hidden states."""
-    return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
+    if isinstance(output, tuple | list):
+        return type(output)((hidden, *output[1:]))
+    return hidden
 
 
 class StoppedPass(Exception):
