@@ -162,6 +162,24 @@ def test_heads_as_points_lie_on_paper_as_on_screen(show, tiny_bert, name):
         same(shown, figure, str(change))
 
 
+def test_what_heads_move_is_drawn_on_screen_as_on_paper_one_after_another(new_page, address):
+    page = opened(new_page, address, "model=writer", ("the cat sat on the mat",))
+    at = {"layer": 1, "head": 3, "heads": [3], "query": None}
+    for view in ("head", "matrix", "text"):
+        shown = {}
+        for weighting in ("weight", "norm", "logit", "weight"):
+            picture, figure = look(page, {**at, "view": view, "weighting": weighting})
+            same(picture, figure, f"{view} {weighting}\n")
+            shown[weighting] = json.dumps(picture)
+        assert len(set(shown.values())) == 3, view
+
+
+def test_no_head_on_is_no_head_on_paper(new_page, address):
+    page = opened(new_page, address, "model=tiny")
+    picture, figure = look(page, {"view": "head", "heads": []})
+    same(picture, figure, "no head")
+
+
 def test_a_difference_is_exported_as_a_difference(new_page, address):
     page = opened(new_page, address, "model=tiny&against=all-on&off=encoder.1.0")
     page.locator(".app-other.hs-ready").wait_for()

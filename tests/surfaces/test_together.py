@@ -30,8 +30,8 @@ def session(tiny_llama):
     return session_over(models)
 
 
-def read(session) -> str:
-    return str(session.read(ReadRequest("writer", TEXT, None, (), None)).header["id"])
+def read(session, text: str = TEXT) -> str:
+    return str(session.read(ReadRequest("writer", text, None, (), None)).header["id"])
 
 
 def test_of_two_weightings_asked_for_at_once_both_are_kept(session):
@@ -67,6 +67,8 @@ def test_two_readings_are_exported_by_weight_as_they_are_on_screen(session):
     by_weight = drawn(session, name, other=other)
     assert drawn(session, name, other=other, weighting="norm") == by_weight
     assert drawn(session, name, weighting="norm") != drawn(session, name)
+    longer = read(session, f"{TEXT} and a dog ran")
+    assert drawn(session, name, other=longer) == drawn(session, name)
     for view in ("head", "model", "text"):  # which show one reading, the other beside it
         assert drawn(session, name, other=other, view=view) == drawn(session, name, view=view)
 

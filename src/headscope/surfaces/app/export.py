@@ -16,6 +16,7 @@ from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
 from headscope.views.labels import as_labels
+from headscope.views.matrix import check_comparable
 from headscope.views.state import choices, free
 from headscope.views.wire.address import state_of
 
@@ -50,6 +51,7 @@ def export(
     name = query.get("view", "head")
     if name not in discover():
         raise BadInput(f"There is no view called {name[:40]!r}.")
+    other = _compared(kept, query, other)
     weighting = _weighting(query)
     query = {**query, "weighting": weighting}
     if weighting != "weight" and not kept.has_media:  # anew: the one kept may be of another answer
@@ -74,6 +76,19 @@ def _save_figure(
     compared = _beside(discover()[name].draw, other).get("other")
     state = data.header["state"]
     save(draw(name, _source(kept, name, state), state, labels=labels, other=compared), path)
+
+
+def _compared(
+    kept: KeptReading, query: Mapping[str, str], other: KeptReading | None
+) -> KeptReading | None:
+    """Of two readings that differ in length each is looked at alone."""
+    if other is None or query.get("reading", "this") != "this":
+        return other
+    try:
+        check_comparable(kept.reading, other.reading)
+    except BadInput:
+        return None
+    return other
 
 
 def _beside(function: Callable[..., Any], other: KeptReading | None) -> dict[str, Any]:

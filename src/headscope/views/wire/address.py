@@ -27,7 +27,7 @@ def state_of(query: Mapping[str, str], reading: Reading) -> dict[str, Any]:
     state["kind"] = kind
     state |= {name: whole(query[name], name) for name in _NUMBERS if query.get(name)}
     for name in _LISTS:
-        if query.get(name):
+        if name in query:  # nothing may be what is on: an empty list is one
             state[name] = None if query[name] == "all" else _listed(query[name], name)
     own = {name: query[name] for name in (*choices(), *free()) if query.get(name)}
     state |= checked({name: _plain(value, name) for name, value in own.items() if name != "marked"})
@@ -42,7 +42,7 @@ def whole(text: str, name: str) -> int:
 
 
 def _listed(text: str, name: str) -> list[int]:
-    parts = text.split(".")
+    parts = text.split(".") if text else []
     if len(parts) > MOST_LISTED:
         raise BadInput(f"{name} lists at most {MOST_LISTED:,} numbers.")
     return [whole(part, name) for part in parts]

@@ -178,7 +178,7 @@ export class HeadView implements View {
     const renormalise = state.specials === "renormalised";
     this.layer = state.layer;
     const lowest = Math.max(state.minimum, visibleFrom(state.scale));
-    const key = [this.placedFor, state.layer, heads.join("."), state.filter, lowest].join("|");
+    const key = [this.placedFor, this.context.reading.by, state.layer, heads.join("."), state.filter, lowest].join("|");
     if (key !== this.basedOn) {
       this.matrices = heads.map((head, i) => ({ head, matrix: project(maps[i], s, this.units.query, this.units.key, renormalise) }));
       this.base = strongest(this.matrices, this.units.key.length, lineLimit, lowest, this.allowed());
