@@ -14,6 +14,7 @@ from headscope.views.of_heads.head_page import sentence
 from tests.atlas.conftest import texts
 from tests.browser.conftest import chromium, new_page, show
 from tests.browser.test_access import violations
+from tests.tiny import tiny_scope
 from tests.views.decoding import Container
 
 __all__ = ["chromium", "new_page", "show"]
@@ -238,3 +239,16 @@ def test_the_page_is_walked_by_keyboard_and_axe_finds_nothing(show, atlas, ablat
     assert page.locator("[data-decile='4']").get_attribute("aria-pressed") == "true"
     inside = "document.querySelector('[data-headscope]').shadowRoot.activeElement?.dataset.decile"
     assert page.evaluate(inside) == "4", "the focus stays where it was"
+
+
+def test_the_number_of_a_layer_stands_beside_its_row_in_a_map_of_many_layers(show):
+    scope = tiny_scope("LlamaForCausalLM", num_hidden_layers=30)
+    survey = hs.survey(scope, ["the cat sat on the mat"], ["entropy", "confidence"], progress=False)
+    seen = show(hs.head_scatter(survey, x="entropy", y="confidence"))
+    middles = "m => m.map(e => e.getBoundingClientRect()).map(b => (b.top + b.bottom) / 2)"
+    numbers = seen.page.locator(".hm-name").evaluate_all(
+        "m => m.map(e => { const r = document.createRange(); r.selectNodeContents(e);"
+        " const b = r.getBoundingClientRect(); return (b.top + b.bottom) / 2; })"
+    )
+    cells = seen.page.locator('[data-map$="-0"]').evaluate_all(middles)
+    assert len(cells) == 30 and np.abs(np.subtract(numbers[-30:], cells)).max() < 1.5
