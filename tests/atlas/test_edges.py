@@ -12,6 +12,8 @@ import torch
 import headscope as hs
 from headscope.atlas import make
 from headscope.circuits.weights.matrices import head_weights, vocabulary
+from headscope.errors import BadInput
+from headscope.statistics.features.grid import Grid
 from tests.tiny import tiny_scope
 
 TEXTS = ["the cat sat on the mat", "a dog ran to the house", "one"]
@@ -68,3 +70,32 @@ def test_what_is_not_counted_of_a_pair_is_told(tiny_bert, corpus, monkeypatch):
         assert lacks.between(0, lost).all()
         lacking += int((lacks > 0).sum())
     assert lacking > 0
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_a_stopped_run_without_text_has_no_token_beside_it_either(
+    tiny_bert, corpus, tmp_path, monkeypatch, on_gpu
+):
+    monkeypatch.setattr(Grid, "on_gpu", on_gpu)
+    asked = {"chunk": 7, "text": False, "progress": False}
+    hs.atlas(tiny_bert, corpus, output=tmp_path / "whole.atlas", **asked)
+    calls = []
+
+    def stop(progress):
+        calls.append(progress)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    output = tmp_path / "stopped.atlas"
+    with pytest.raises(hs.Stopped):
+        hs.atlas(tiny_bert, corpus, output=output, **asked | {"progress": stop})
+    (kept,) = tmp_path.rglob("counts.npz")
+    with np.load(kept) as arrays:
+        places = [name for name in arrays.files if "places/" in name]
+        assert any(arrays[name].size for name in places if name.endswith("offsets"))
+        of_tokens = [n for n in places if "text" in n or n.endswith((".codes", ".count"))]
+        assert len(of_tokens) > 10 and not any(arrays[name].size for name in of_tokens)
+    with pytest.raises(BadInput, match="begun with another settings"):
+        hs.atlas(tiny_bert, corpus, output=output, **asked | {"text": True})
+    hs.atlas(tiny_bert, corpus, output=output, **asked)
+    assert output.read_bytes() == (tmp_path / "whole.atlas").read_bytes()

@@ -69,6 +69,7 @@ def atlas(
         keys=keys,
         compared=float(distances),
         seed=chosen.seed,
+        text=text,
     )
 
     weights = weights_of(scope)

@@ -42,9 +42,6 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
         flat = values.movedim(1, 0).flatten(1)
         return flat if chosen is None else flat[:, chosen]
 
-    key_ids = grid.key.ids[:, None].expand(-1, key.shape[1], -1).gather(2, key)
-    query_ids = of_heads(grid.query.ids[:, None])[0]
-    pairs = (query_ids, of_heads(key_ids), of_heads(largest))
     places = torch.arange(key.shape[2], device=key.device)
     offsets = of_heads((key - places + REACH).clamp(0, OFFSETS - 1)) if grid.same else None
     if grid.on_gpu:
@@ -52,14 +49,24 @@ def count_batch(counts: Counts, rows: Rows, grid: Grid) -> None:
         there.add_along(positions, lengths)
         if offsets is not None:
             there.add_offsets(offsets)
-        there.add_pairs(*pairs)
     else:
         counts.positions += positions.numpy()
         counts.lengths += lengths.numpy()
         if offsets is not None:
             counts.add_offsets(offsets.numpy())
-        counts.add_pairs(*(of.numpy() for of in pairs))
     counts.total += int(real.sum())
+    if grid.same:
+        for n, texts in zip(*np.unique(real.sum(1), return_counts=True), strict=True):
+            counts.expected_offsets += texts * _chance_of_offsets(int(n), grid.causal)
+    if not counts.of_tokens:
+        return
+    key_ids = grid.key.ids[:, None].expand(-1, key.shape[1], -1).gather(2, key)
+    query_ids = of_heads(grid.query.ids[:, None])[0]
+    pairs = (query_ids, of_heads(key_ids), of_heads(largest))
+    if grid.on_gpu:
+        counts.on_device(key.device).add_pairs(*pairs)
+    else:
+        counts.add_pairs(*(of.numpy() for of in pairs))
     _count_chance(counts, grid)
 
 
@@ -86,7 +93,7 @@ def _focus(rows: Rows, grid: Grid) -> Tensor:
 
 
 def _count_chance(counts: Counts, grid: Grid) -> None:
-    """What even attention would choose."""
+    """Which tokens even attention would choose."""
     lengths = grid.real_queries.sum(1)
     keys = lengths if grid.same else grid.key.lengths.cpu().numpy()
     ids = grid.key_ids
@@ -101,9 +108,6 @@ def _count_chance(counts: Counts, grid: Grid) -> None:
         counts.chance.add(found, chances)
     else:
         counts.chance.add(found, np.repeat(lengths / np.maximum(keys, 1), keys))
-    if grid.same:
-        for n, texts in zip(*np.unique(lengths, return_counts=True), strict=True):
-            counts.expected_offsets += texts * _chance_of_offsets(int(n), grid.causal)
     if grid.on_gpu:
         counts.on_device(grid.key.ids.device).add_together(grid)
     else:

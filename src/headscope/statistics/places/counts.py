@@ -127,8 +127,9 @@ _COLUMNS = ("codes", *_SUMS)
 class Counts:
     """The counts of all heads of one kind of attention."""
 
-    def __init__(self, heads: int, vocabulary: int, pairs: int) -> None:
+    def __init__(self, heads: int, vocabulary: int, pairs: int, of_tokens: bool = True) -> None:
         self.heads, self.vocabulary, self.most_pairs = heads, vocabulary, pairs
+        self.of_tokens = of_tokens  # False: which tokens they are is not counted
         self.offsets = np.zeros((heads, OFFSETS), dtype=np.int64)
         self.expected_offsets = np.zeros(OFFSETS, dtype=np.int64)  # in units, as all sums
         self.positions = np.zeros(

@@ -51,7 +51,8 @@ def gather(
     _keep_strongest(places, every, grid)
     strongest, drawn = _strongest(places, grid), _drawn(places, grid)
     _look_up(places, every, grid, Heaviest(grid, kept, places.settings.keys), strongest, drawn)
-    _keep_texts(places, grid, text_of, key_text_of)
+    if places.settings.text:
+        _keep_texts(places, grid, text_of, key_text_of)
     count_batch(places.counts, rows, grid)
 
 

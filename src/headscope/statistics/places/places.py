@@ -31,7 +31,7 @@ class Places:
         self.top = PlaceList.empty((heads, count, s.top), s.keys)
         self.drawn = Drawn.empty(s.sample, heads, count, s.keys)
         self.histogram = np.zeros((heads, count, BINS), dtype=np.int64)
-        self.counts = Counts(heads, vocabulary, s.pairs)
+        self.counts = Counts(heads, vocabulary, s.pairs, s.text)
         self._binned: torch.Tensor | None = None  # what the histogram lacks, on a GPU
         self.texts: dict[int, KeptText] = {}
         self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text

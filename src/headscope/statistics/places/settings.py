@@ -29,6 +29,7 @@ class PlaceSettings:
     pairs: int = 4096  # pairs of tokens counted for a head; the rarest go first
     compared: float = 0.125  # share of all queries by which heads are compared with each other
     seed: int = 0
+    text: bool = True  # False: no token of the corpus is kept, neither of a run that is stopped
     horizon: Horizon = field(default_factory=Horizon, compare=False)  # what came before
 
     @property
@@ -36,6 +37,8 @@ class PlaceSettings:
         """What of the settings decides the result, for the identity of a run."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
         del own["statistics"]
+        if self.text:  # files that hold text say so elsewhere
+            del own["text"]
         return {**own, "measures": list(self.names)}
 
     @property
