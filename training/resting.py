@@ -19,8 +19,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from training.encoder import Encoder, Shape
+from training.evaluation.survey import tables
 from training.pairs import Stream
-from training.survey import tables
 from training.tokenizer import CLS, SEP, load_vocabulary
 
 LENGTHS = (16, 24, 32, 64, 128, 256, 512)

@@ -22,14 +22,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from training.baselines import Counts
 from training.checkpoints import append, load_state, load_weights, save_state, save_weights
 from training.encoder import Encoder, Shape
-from training.evaluate import evaluate, table
+from training.evaluation.baselines import Counts
+from training.evaluation.evaluate import evaluate, table
+from training.evaluation.survey import one_line, survey
 from training.masking import mask
 from training.pairs import Stream
 from training.schedule import Schedule
-from training.survey import one_line, survey
 from training.tokenizer import load_vocabulary
 
 KEPT = {0, 50, 100, 200, 400, 800, 1600, 3200, 6400}

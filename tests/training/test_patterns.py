@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from training.patterns import PATTERNS, Tally, targets
+from training.evaluation.patterns import PATTERNS, Tally, targets
 from training.tokenizer import CLS, SEP
 
 # [CLS] a b ##c . [SEP] a d ##e ##f [SEP]

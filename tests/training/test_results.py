@@ -12,11 +12,11 @@ from safetensors.torch import save_file
 
 from training.condense import checkpoints
 from training.encoder import Encoder, Shape
+from training.evaluation.patterns import Tally, targets
+from training.evaluation.survey import tables
 from training.pairs import Stream
-from training.patterns import Tally, targets
-from training.report import TEXTS, filled, load
+from training.report.page import TEXTS, filled, load
 from training.resting import AT_ONCE, RESTING, open_encoder, resting
-from training.survey import tables
 from training.tokenizer import load_vocabulary
 
 

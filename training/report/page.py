@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from training.report_figures import emergence, resting_by_length
-from training.report_tables import TABLES
+from training.report.figures import emergence, resting_by_length
+from training.report.tables import TABLES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "training" / "results"
 TEXTS = (
     ROOT / "docs" / "understand" / "bundled-model.md",
@@ -65,7 +65,3 @@ def main() -> None:
         path = IMAGES / f"bundled-{name}.svg"
         draw(results, path)
         print(f"-> {path.relative_to(ROOT)}")
-
-
-if __name__ == "__main__":
-    main()

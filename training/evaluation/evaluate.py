@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from training.baselines import Counts
 from training.encoder import Encoder
+from training.evaluation.baselines import Counts
 from training.masking import mask
 from training.pairs import Stream
 

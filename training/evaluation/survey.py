@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from training.encoder import Encoder
+from training.evaluation.patterns import PATTERNS, Tally, targets
 from training.masking import mask
 from training.pairs import Stream
-from training.patterns import PATTERNS, Tally, targets
 from training.tokenizer import MASK
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from headscope.figures import colour, style
-from training.report_tables import NAMES
+from training.report.tables import NAMES
 
 START = 25  # where step 0 stands on a logarithmic axis
 PATTERNS = ("next_word", "previous_word", "same_word", "other_sentence", "bag_of_words")

@@ -1,0 +1,1 @@
+"""What a training run is judged by: held-out text beside simple baselines, and its heads."""

@@ -1,0 +1,1 @@
+"""Tables and figures of the bundled model's page and card."""

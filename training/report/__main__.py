@@ -1,0 +1,5 @@
+"""python -m training.report"""
+
+from training.report.page import main
+
+main()
