@@ -10,6 +10,7 @@ from headscope.figures import scatter_by_layer
 from headscope.figures.colour import oklab_from_rgb
 from headscope.figures.tokens import TALLEST
 from headscope.statistics.distances.clusters import cluster
+from tests.tiny import tiny_scope
 
 
 def lightness(colour) -> float:
@@ -52,3 +53,31 @@ def test_layers_are_counted_in_whole_numbers():
     figure.canvas.draw()
     ticks = figure.axes[0].get_xticks()
     np.testing.assert_array_equal(ticks, np.round(ticks))
+
+
+def test_a_long_matrix_has_cells_that_can_be_seen_each_the_largest_of_its_weights():
+    from headscope.figures.matrix import MOST_CELLS, matrix, strongest_of_blocks
+    from headscope.figures.tokens import TokenLine
+
+    numbers = np.random.default_rng(0).normal(size=(2500, 1200)).astype(np.float32)
+    cells, joined = strongest_of_blocks(numbers)
+    assert joined == (3, 2) and cells.shape == (834, 600)
+    for row, column in [(0, 0), (500, 17), (833, 599)]:
+        block = numbers[3 * row : 3 * row + 3, 2 * column : 2 * column + 2]
+        assert cells[row, column] == block.flat[np.abs(block).argmax()]
+    lines = [TokenLine(["word"] * count) for count in numbers.shape]
+    figure = matrix(numbers, *lines, title="long", caption="", difference=True)
+    assert max(figure.get_size_inches()) <= 12.01
+    image = figure.axes[0].images[0].get_array()
+    assert image is not None and max(image.shape) <= MOST_CELLS
+    assert figure.axes[0].get_xlim() == (-0.5, 1199.5)
+
+
+def test_a_long_neuron_view_is_drawn_in_a_few_pieces():
+    scope = tiny_scope("LlamaForCausalLM", max_position_embeddings=512)
+    reading = scope.read(" ".join(["the cat sat"] * 120))
+    figure = hs.neuron_view(reading, layer=1, head=1, labels=()).figure()
+    axes = figure.axes[0]
+    assert len(axes.images) == 3  # q, k, and q × k: each a single image
+    assert len(axes.texts) < 4 * 140 + 20  # as many names and numbers as fit on it
+    assert len(axes.patches) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, PowerNorm
@@ -24,6 +26,9 @@ from headscope.figures.frame import finish, text_width
 from headscope.figures.media.crops import GAP, strip_beside
 from headscope.figures.tokens import TokenLine, crop_size
 
+MOST_CELLS = 1000  # along a side: no more can be seen, and a picture of all would take gigabytes
+WIDEST = 12.0  # inches of a map of more tokens
+
 
 def matrix(
     weights: NDArray[np.floating],  # t s
@@ -37,7 +42,9 @@ def matrix(
     pinned: tuple[int | None, int | None] = (None, None),  # the query's row, the key's column
 ) -> Figure:
     queries, keys = weights.shape
-    cell = 0.19 if max(queries, keys) <= 40 else max(0.012, min(0.13, 8.0 / max(queries, keys)))
+    most = max(queries, keys)
+    cell = 0.19 if most <= 40 else max(min(0.012, WIDEST / most), min(0.13, 8.0 / most))
+    cells, joined = strongest_of_blocks(weights)
     across, down = _cells(queries, keys, cell)
     width, height = across * keys, down * queries
     with style.drawing():
@@ -45,7 +52,8 @@ def matrix(
         axes = figure.add_axes((0, 0, 1, 1))
         reach = float(np.abs(weights).max()) or 1.0
         image = axes.imshow(
-            weights,
+            cells,
+            extent=(-0.5, cells.shape[1] * joined[1] - 0.5, cells.shape[0] * joined[0] - 0.5, -0.5),
             cmap=diverging() if difference else sequential(),
             norm=Normalize(-reach, reach)
             if difference
@@ -53,6 +61,8 @@ def matrix(
             aspect="auto",
             interpolation="nearest",
         )
+        axes.set_xlim(-0.5, keys - 0.5)
+        axes.set_ylim(queries - 0.5, -0.5)
         axes.xaxis.tick_top()
         steps = _label_step(keys, across), _label_step(queries, down)
         size = min(style.SMALL, across * steps[0] * 72 * 0.85, down * steps[1] * 72 * 0.85)
@@ -82,8 +92,28 @@ def matrix(
         scale = "weight (square-root scale)" if square_root else "weight"
         bar.set_label("difference of weights" if difference else scale)
         above = max(text_width(label, size) for label in key.labels) + 0.25 + crops[1]
-        finish(figure, title, caption, above=above)
+        finish(figure, title, caption + _said(joined), above=above)
     return figure
+
+
+def strongest_of_blocks(
+    weights: NDArray[np.floating],  # t s
+) -> tuple[NDArray[np.floating], tuple[int, int]]:
+    """Cells that can be seen: of every block of so many queries and keys what is farthest from
+    nothing."""
+    down, across = (max(1, ceil(count / MOST_CELLS)) for count in weights.shape)
+    if down == across == 1:
+        return weights, (1, 1)
+    rows, columns = np.arange(0, weights.shape[0], down), np.arange(0, weights.shape[1], across)
+    most, least = (
+        one.reduceat(one.reduceat(weights, rows, axis=0), columns, axis=1)
+        for one in (np.maximum, np.minimum)
+    )
+    return np.where(most >= -least, most, least), (down, across)
+
+
+def _said(joined: tuple[int, int]) -> str:
+    return "" if joined == (1, 1) else f"\na cell: the largest of {joined[0]} × {joined[1]} weights"
 
 
 def _crops(axes: Axes, query: TokenLine, key: TokenLine, cell: float) -> tuple[float, float]:
@@ -115,14 +145,15 @@ def _cells(queries: int, keys: int, cell: float) -> tuple[float, float]:
     """Inches of a cell across and down: square, but where a strip would be no picture."""
     if max(queries, keys) <= 4 * min(queries, keys):
         return cell, cell
-    return (cell, max(cell, 0.13)) if keys > queries else (max(cell, 0.13), cell)
+    wide = max(cell, min(0.13, WIDEST / min(queries, keys)))
+    return (cell, wide) if keys > queries else (wide, cell)
 
 
 def _label_step(count: int, cell: float) -> int:
     """Every token where a letter of five points fits, else every so many."""
     return next(
         step
-        for step in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+        for step in (2**power for power in range(32))
         if step * cell * 72 >= 5.5 or step >= count
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -15,7 +16,14 @@ from numpy.typing import NDArray
 from headscope.figures import style
 from headscope.figures.colour import INK, NEGATIVE, POSITIVE, QUIET, RULE, diverging, of_shade
 from headscope.figures.frame import finish, text_width
-from headscope.figures.tokens import TokenLine, column, font_size, row_height
+from headscope.figures.tokens import (
+    TokenLine,
+    column,
+    font_size,
+    label_step,
+    ordinal,
+    row_height,
+)
 
 GAP = 0.22  # inches between columns
 BAR = 0.5  # inches of a bar column
@@ -48,37 +56,36 @@ def neuron_strips(
     sorted_ = order is not None
     order = np.arange(q.size) if order is None else order
     rows, size = len(key), font_size(len(key))
+    step = label_step(rows)  # rows that a letter is tall
     strip = max(1.4, min(2.4, q.size * 0.028))
-    height = (rows + 2) * row_height(rows)  # two rows above for q and the names
+    height = (rows + 2 * step) * row_height(rows)  # room above for q and the names
     left = max(text_width(label, size) for label in [*key.labels, query_label]) + 0.16
     width = left + 2 * strip + GAP + len(bars) * (BAR + NUMBER + GAP) + 0.1
     with style.drawing():
         figure = style.new_figure(width, height)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_xlim(0, width)
-        axes.set_ylim(rows - 0.5, -2.5)
+        axes.set_ylim(rows - 0.5, _above(2.0, step))
         style.bare(axes)
-        axes.axhline(-0.62, 0, 1, color=of_shade(RULE), lw=0.6)
+        axes.axhline(_above(0.12, step), 0, 1, color=of_shade(RULE), lw=0.6)
         column(axes, key, left - 0.04, "left", size)
-        _name(axes, left - 0.11, -1.3, f"query {query_label}", "right", INK)
+        _name(axes, left - 0.11, _above(0.8, step), f"query {query_label}", "right", INK)
         signed = {"q, k": _reach(np.concatenate([q[None], k])), "q×k": _reach(product)}
-        _cells(axes, q[None, order], left, strip, -1.72, signed["q, k"])
-        _name(axes, left, -2.15, "q above, k below", "left")
+        _cells(axes, q[None, order], left, strip, _above(1.22, step), signed["q, k"], step)
+        _name(axes, left, _above(1.65, step), "q above, k below", "left")
         _cells(axes, k[:, order], left, strip, -0.42, signed["q, k"])
         start = left + strip + GAP
-        _name(axes, start, -2.15, "q × k, neuron by neuron", "left")
+        _name(axes, start, _above(1.65, step), "q × k, neuron by neuron", "left")
         _cells(axes, product[:, order], start, strip, -0.42, signed["q×k"])
         if share is not None:
-            _share(axes, share, start, strip)
+            _share(axes, share, start, strip, step)
         for at, bar in enumerate(bars):
             _bars(axes, bar, start + strip + GAP + at * (BAR + NUMBER + GAP))
         scale = ", ".join(f"{name} ±{reach:.3g}" for name, reach in signed.items())
         neurons = "by contribution" if sorted_ else "in their order"
-        finish(
-            figure,
-            title,
-            f"{caption}\nblue positive, orange negative; full colour at {scale}; neurons {neurons}",
-        )
+        named = f"; every {ordinal(step)} key is named" if step > 1 else ""
+        how = f"blue positive, orange negative; full colour at {scale}; neurons {neurons}{named}"
+        finish(figure, title, f"{caption}\n{how}")
     return figure
 
 
@@ -101,22 +108,37 @@ def _name(axes: Axes, x: float, y: float, text: str, align: str, colour: str = Q
     )
 
 
+def _above(rows: float, step: int) -> float:
+    """Where something stands over the first key, in rows as tall as a letter."""
+    return -0.5 - rows * step
+
+
 def _cells(
-    axes: Axes, values: NDArray[np.floating], left: float, width: float, top: float, reach: float
+    axes: Axes,
+    values: NDArray[np.floating],
+    left: float,
+    width: float,
+    top: float,
+    reach: float,
+    tall: int = 1,
 ) -> None:
-    for row, line in enumerate(values):
+    """A strip a row, with a gap between them while there are few enough to tell apart."""
+    limits = axes.get_ylim()
+    apart = label_step(len(values)) == 1
+    for row, lines in enumerate(values[:, None] if apart else [values]):
+        start, end = top + row, top + row + tall * (len(lines) - 0.16)
         axes.imshow(
-            line[None, :], cmap=diverging(), norm=Normalize(-reach, reach), aspect="auto",
-            extent=(left, left + width, top + row + 0.84, top + row), interpolation="nearest",
+            lines, cmap=diverging(), norm=Normalize(-reach, reach), aspect="auto",
+            extent=(left, left + width, end, start), interpolation="nearest",
         )  # fmt: skip
     axes.set_xlim(0, axes.figure.get_size_inches()[0])  # pyright: ignore
-    axes.set_ylim(top=-2.5)
+    axes.set_ylim(*limits)
 
 
-def _share(axes: Axes, share: NDArray[np.floating], left: float, width: float) -> None:
+def _share(axes: Axes, share: NDArray[np.floating], left: float, width: float, step: int) -> None:
     """A small line: how much of what lifts the attended keys the neurons up to here carry."""
     x = left + (np.arange(share.size) + 1) / share.size * width
-    axes.plot(x, -0.78 - 0.85 * share, color=of_shade(QUIET), lw=0.7)
+    axes.plot(x, _above(0.28, step) - 0.85 * step * share, color=of_shade(QUIET), lw=0.7)
 
 
 def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
@@ -126,21 +148,24 @@ def _bars(axes: Axes, bar: BarColumn, left: float) -> None:
     right = left + BAR
     zero = left + (BAR / 2 if (finite < 0).any() else 0.0)
     unit = (right - zero) / reach
-    _name(axes, right + NUMBER, -1.3, bar.name, "right")
+    step = label_step(len(bar.values))
+    _name(axes, right + NUMBER, _above(0.8, step), bar.name, "right")
     axes.plot([zero, zero], [-0.5, len(bar.values) - 0.5], color=of_shade(RULE), lw=0.6)
+    boxes: list[Rectangle] = []
+    colours: list[str] = []
     for row, value in enumerate(bar.values):
+        named = row % step == 0
         if not np.isfinite(value):
-            _number(axes, right + NUMBER, row, "masked")
+            if named:
+                _number(axes, right + NUMBER, row, "masked")
             continue
-        colour = (
-            (of_shade(POSITIVE) if value >= 0 else of_shade(NEGATIVE))
-            if bar.signed
-            else of_shade(INK)
-        )
+        sign = POSITIVE if value >= 0 else NEGATIVE
+        colours.append(of_shade(sign if bar.signed else INK))
         end = zero + float(value) * unit
-        box = Rectangle((min(zero, end), row - 0.36), abs(end - zero), 0.72, color=colour, lw=0)
-        axes.add_patch(box)
-        _number(axes, right + NUMBER, row, f"{value:.2f}" if bar.signed else f"{value:.3f}")
+        boxes.append(Rectangle((min(zero, end), row - 0.36), abs(end - zero), 0.72))
+        if named:
+            _number(axes, right + NUMBER, row, f"{value:.2f}" if bar.signed else f"{value:.3f}")
+    axes.add_collection(PatchCollection(boxes, facecolors=colours, linewidths=0))
 
 
 def _number(axes: Axes, right: float, row: int, text: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
@@ -90,7 +91,7 @@ def draw(
         square_root=square_root,
         pinned=(seen.query.pinned, seen.key.pinned),
     )
-    order = np.argsort(-np.abs(weights), axis=None, kind="stable")[:MOST_DESCRIBED]
+    order = _strongest(np.abs(weights).ravel())
     return describe(
         figure,
         view=NAME,
@@ -109,6 +110,17 @@ def draw(
             for i, j in zip(*np.unravel_index(order, weights.shape), strict=True)
         ],
     )
+
+
+def _strongest(sizes: NDArray[np.floating]) -> NDArray[np.intp]:
+    """Places of the largest, the first of equal ones first; only those that may be are sorted."""
+    least = (
+        np.partition(sizes, -MOST_DESCRIBED)[-MOST_DESCRIBED]
+        if sizes.size > MOST_DESCRIBED
+        else 0.0
+    )
+    places = np.flatnonzero(sizes >= least)
+    return places[np.argsort(-sizes[places], kind="stable")][:MOST_DESCRIBED]
 
 
 def check_comparable(reading: Reading, other: Reading) -> None:

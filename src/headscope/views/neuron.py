@@ -71,18 +71,20 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
 
     part = reading.part(state["kind"])
     layer, head = part.layer(state["layer"]), state["head"]
-    if layer.q is None or layer.k is None:
+    own = layer.of_heads([head]) if layer.has_qk else layer  # of a long text all are gigabytes
+    if own.q is None or own.k is None:
         raise BadInput(part.why_no_qk or "The reading kept no q and k; read the text with them.")
     query = state.get("query")
     query = middle_word(part.query) if query is None else query
-    q, k = layer.q[head, query], layer.k[head * layer.k.shape[0] // layer.q.shape[0]]
+    q, k = own.q[0, query], own.k[0]
     product = k @ q
     score = product * (1.0 if layer.scaling is None else layer.scaling)
     bars = [BarColumn("q·k", product), BarColumn("scaled", score)]
     if layer.softcap is not None:
         bars.append(BarColumn("capped", np.tanh(score / layer.softcap) * layer.softcap))
-    if layer.bias is not None:
-        bars.append(BarColumn("bias", layer.bias[head, query]))
+    if own.bias_held is not None:
+        added = own.bias_held.rows(slice(None), slice(query, query + 1))[0, 0]
+        bars.append(BarColumn("bias", added.numpy()))
     seen = _visible(layer, query, len(part.key))
     if not seen.all():
         bars = [replace(bar, values=np.where(seen, bar.values, np.nan)) for bar in bars]
