@@ -23,6 +23,15 @@ DECODERS = (
 BY_NAME = {family.name: family for family in FAMILIES}
 TEXT = "i went to the store and bought a red"
 
+GEMMA_3N = {
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "num_kv_shared_layers": 0,
+    "vocab_size_per_layer_input": 64,
+    "hidden_size_per_layer_input": 8,
+    "laurel_rank": 4,
+}
 FSMT = {**two_stacks(), "src_vocab_size": 64, "tgt_vocab_size": 64, "langs": ["en", "de"]}
 
 
@@ -117,6 +126,7 @@ def test_layers_that_give_more_than_a_tensor_are_read_out_too(architecture, size
     [
         ("IBertForMaskedLM", {}, "modules of another kind"),
         ("FSMTForConditionalGeneration", FSMT, "names a table of words as its output layer"),
+        ("Gemma3nForCausalLM", GEMMA_3N, "hand on several streams at once"),
     ],
 )
 def test_what_cannot_be_taken_apart_is_refused(architecture, sizes, sentence) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from tests.contracts.family import Family
-from tests.contracts.sizes import grouped, two_stacks, usual
+from tests.contracts.sizes import gpt, grouped, two_stacks, usual
 from tests.tiny import VOCABULARY
 
 _EXPERTS = {"num_experts": 2, "num_experts_per_tok": 1}
 _MAMBA = {"mamba_d_state": 8, "mamba_n_heads": 4, "mamba_n_groups": 1}
+_PER_LAYER = {
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "sliding_window": 4,
+    "num_kv_shared_layers": 2,
+    "vocab_size_per_layer_input": VOCABULARY,
+    "hidden_size_per_layer_input": 8,
+}
 
 MIXED: tuple[Family, ...] = (
     Family(
@@ -125,6 +132,31 @@ MIXED: tuple[Family, ...] = (
         "causal by its masks alone",
     ),
     Family("Doge", "DogeForCausalLM", usual(num_key_value_heads=2), "a mask of its own making"),
+    Family("GPT, the first", "OpenAIGPTLMHeadModel", gpt()),
+    Family(
+        "Gemma 3n",
+        "Gemma3nForCausalLM",
+        grouped(num_hidden_layers=4, laurel_rank=4, **_PER_LAYER),
+        "four streams; later layers share earlier keys",
+    ),
+    Family(
+        "Gemma 4",
+        "Gemma4ForCausalLM",
+        grouped(num_hidden_layers=4, global_head_dim=16, **_PER_LAYER),
+        "wider heads in full layers; later layers share earlier keys",
+    ),
+    Family(
+        "Qwen3.5",
+        "Qwen3_5ForCausalLM",
+        grouped(
+            layer_types=["linear_attention", "full_attention"],
+            linear_num_value_heads=2,
+            linear_num_key_heads=2,
+            linear_key_head_dim=8,
+            linear_value_head_dim=8,
+        ),
+        "softmax attention in some layers",
+    ),
     Family("Ernie 4.5", "Ernie4_5ForCausalLM", grouped()),
     Family("GLM-4", "Glm4ForCausalLM", grouped(partial_rotary_factor=0.5), "partly rotary"),
 )

@@ -119,6 +119,11 @@ def _begin(found: Trace) -> Callable[..., Any]:
 def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
     def keep(module: nn.Module, given: Any, output: Any) -> None:
         hidden = hidden_of(output).detach()
+        if hidden.dim() != 3:  # Gemma 3n, DeepSeek-V4
+            raise HeadscopeError(
+                "The layers of this model hand on several streams at once, so what its heads add "
+                "to a prediction cannot be taken apart."
+            )
         found.hidden.append(hidden if rows is None else hidden[:, rows.to(hidden.device)])
         found.beside = tuple(output[1:]) if isinstance(output, tuple | list) else None
 

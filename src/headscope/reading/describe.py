@@ -119,7 +119,7 @@ def _adds(mask: Tensor | None) -> bool:
 def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> None:
     try:
         tower_for(model, inputs)(**inputs)
-    except (TypeError, ValueError, IndexError, RuntimeError, AttributeError) as error:
+    except (TypeError, ValueError, LookupError, RuntimeError, AttributeError) as error:
         if isinstance(error, HeadscopeError):
             raise
         raise HeadscopeError(
