@@ -24,7 +24,7 @@ from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.usefixtures("one_thread")
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 WORDS = "the cat sat on a mat and he ran to one red house . she said it was blue ,".split()
 
 
