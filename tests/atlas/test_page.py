@@ -241,6 +241,23 @@ def test_the_page_is_walked_by_keyboard_and_axe_finds_nothing(show, atlas, ablat
     assert page.evaluate(inside) == "4", "the focus stays where it was"
 
 
+@pytest.mark.browser
+def test_a_click_anywhere_in_a_column_s_head_sorts_by_it(show, atlas):
+    page = show(hs.atlas_view(atlas)).page
+    head = page.locator("th", has=page.locator("[data-sort=entropy]"))
+    box = head.bounding_box()
+    beyond = {"x": box["width"] - 12, "y": box["height"] / 2}  # the name, which stands at the left
+    head.click(position=beyond)
+    values = atlas.map("entropy")
+    order = np.argsort(-values.astype(np.float32), axis=None, kind="stable")
+    rows = HEADS_SHOWN.format("[data-row]") + ".map(each => each.dataset.row)"
+    named = ["-".join(map(str, divmod(int(at), values.shape[1]))) for at in order]
+    assert page.evaluate(rows) == named and head.get_attribute("aria-sort") == "descending"
+    head.click(position=beyond)
+    assert page.evaluate(rows) == named[::-1] and head.get_attribute("aria-sort") == "ascending"
+
+
+@pytest.mark.browser
 def test_the_number_of_a_layer_stands_beside_its_row_in_a_map_of_many_layers(show):
     scope = tiny_scope("LlamaForCausalLM", num_hidden_layers=30)
     survey = hs.survey(scope, ["the cat sat on the mat"], ["entropy", "confidence"], progress=False)

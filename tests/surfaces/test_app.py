@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from headscope.errors import BadInput
 from headscope.surfaces.app import Models, create_app
+from headscope.surfaces.app.atlas import opened_bytes
 from headscope.surfaces.app.guard import MOST_BYTES
 from headscope.surfaces.app.readings import KeptReading, Readings
 from headscope.surfaces.app.request import MOST_CHARACTERS
@@ -319,3 +320,9 @@ def test_a_gpu_without_enough_memory_is_told_of_in_a_sentence(client, monkeypatc
     reply = client.post("/api/importance", json={"id": name, "off": []})
     assert reply.status_code == 507
     assert reply.json() == {"error": "The GPU has not enough memory for this; give a shorter text."}
+
+
+def test_a_given_file_that_is_no_atlas_is_told_without_a_path_of_the_server():
+    with pytest.raises(BadInput) as told:
+        opened_bytes(b"nothing of the kind", Models([]))
+    assert str(told.value) == "The file is no atlas: it is neither a zip nor a folder of tables."

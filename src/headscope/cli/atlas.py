@@ -97,7 +97,7 @@ def _summary(found: Atlas, tokenizer: Any) -> None:
     segments = about["segments"]
     out.print(
         f"{segments:,} {'segment' if segments == 1 else 'segments'}, {about['tokens']:,} tokens, "
-        f"{len(found.frame('examples')):,} places; "
+        f"{len(found.frame('examples')):,} examples; "
         f"{labelled} {'head' if labelled == 1 else 'heads'} labelled.",
         highlight=False,
     )

@@ -65,8 +65,11 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "given.atlas"
         path.write_bytes(data)
-        stored = Atlas.load(path)
-        tables = {name: stored.frame(name) for name in stored.names}  # the file goes away
+        try:
+            stored = Atlas.load(path)
+            tables = {name: stored.frame(name) for name in stored.names}  # the file goes away
+        except BadInput as error:  # whoever gave it knows no file of ours
+            raise BadInput(str(error).replace(str(path), "The file")) from error
     atlas = Atlas(stored.description, tables)
     atlas.check(models.scope(models.default))
     return OpenedAtlas(atlas, models)
