@@ -31,3 +31,14 @@ for case in CASES:
     apart = float(((output - expected_output).abs() * valid[:, :, None, None]).max())
     assert apart < (1e-5 if dtype == torch.float32 else 5e-3), (case.name, apart)
     sys.stdout.write(f"{case.name}: equal\n")
+
+call, grid, features = make(CASES[0], dtype)
+call.q[0, 0, 2] = torch.nan
+plan = Plan(grid, features)
+reduced, _ = fused.from_scores(call, plan, Tile(32, 32, 4, 2), parts)
+lost = reduced.values.isnan()  # b h F t
+# nothing is made up for a row that is no number; what compares tokens may have nothing to compare
+told = [place for place, name in enumerate(plan.names) if not name.startswith("same_token")]
+assert bool(lost[0, 0, told, 2].all()), plan.names
+assert not lost[0, 0, :, :2].any() and not lost[0, 0, :, 3:].any() and not lost[1].any()
+sys.stdout.write("no number: equal\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from headscope.statistics.features.named import NAMED
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.kernels import ahead, blocks, first_use, fused, row_tiles, usable
 from headscope.statistics.kernels.plan import Plan
@@ -156,7 +157,8 @@ def test_texts_too_long_for_32_bits_are_left_to_the_plain_kernel():
 
 @pytest.mark.parametrize(("dtype", "parts"), [("float32", 2), ("float16", 1)])
 def test_the_gpu_kernel_equals_float64_in_the_interpreter(dtype, parts):
-    """Masks, padding, windows, groups, both directions, each feature; in a process of its own."""
+    """Masks, padding, windows, groups, both directions, each feature, and a row that is no number;
+    in a process of its own."""
     pytest.importorskip("triton")
     done = subprocess.run(
         [sys.executable, str(HERE / "interpreted.py"), dtype, str(parts)],
@@ -166,4 +168,15 @@ def test_the_gpu_kernel_equals_float64_in_the_interpreter(dtype, parts):
         timeout=280,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert done.stdout.count("equal") == len(CASES)
+    assert done.stdout.count("equal") == len(CASES) + 1
+
+
+def test_a_row_that_is_no_number_is_heard_of_where_no_key_has_a_share_of_it():
+    call, grid, _ = make(CASES[0])
+    wanted = [NAMED["cls"], NAMED["largest"], NAMED["entropy"]]
+    recorder = Recorder({grid.kind: grid}, {grid.kind: wanted}, lambda call: True)
+    reduced = blocks.Reduced(Plan(grid, wanted), 2, 1, 40)
+    reduced.values.zero_()
+    reduced.values[0, 0, 2, 5] = torch.nan  # a kernel sums nothing where no key is marked
+    recorder._keep(call, reduced)
+    assert recorder.lost[1].tolist() == [True]

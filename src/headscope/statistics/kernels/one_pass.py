@@ -263,7 +263,8 @@ def attend(
         DIM, BLOCK_N, PRECISION, PARTS,
     )  # fmt: skip
 
-    total = tl.where(total > 0, total, 1.0)  # padded queries may see nothing
+    # padded queries may see nothing; what is no number stays none, or nobody would hear of it
+    total = tl.where(total == 0, 1.0, total)
     most = tl.where(most > -1.0e25, most, 0.0)
     mixed = mixed / total[:, None]
     o_base = out_ptr + b * stride_ob + h * stride_oh
@@ -277,7 +278,7 @@ def attend(
         place = tl.arange(0, COLUMNS)
         # by the sum of the same rounded weights, so that rounding takes nothing from the shares
         counted = tl.sum(tl.where(place[None, :] == ONES, columns, 0.0), 1)
-        counted = tl.where(counted > 0, counted, 1.0)
+        counted = tl.where(counted == 0, 1.0, counted)
         tl.store(
             r_base + place[None, :] * stride_rf + row[:, None],
             columns / counted[:, None],
@@ -285,7 +286,7 @@ def attend(
         )
     if ENTROPY >= 0:
         entropy = 0.6931471805599453 * (most + tl.math.log2(total) - scored * scale / total)
-        tl.store(r_base + ENTROPY * stride_rf + row, tl.maximum(entropy, 0.0), mask=real)
+        tl.store(r_base + ENTROPY * stride_rf + row, tl.where(entropy < 0, 0.0, entropy), mask=real)
     if LARGEST >= 0:
         tl.store(r_base + LARGEST * stride_rf + row, 1.0 / total, mask=real)
     if DISTANCE >= 0:
@@ -301,7 +302,8 @@ def attend(
             tl.store(r_base + SELF * stride_rf + row, own, mask=real)
         if SAME >= 0:  # a token is not its own repetition
             elsewhere = same / total - tl.where(query_id >= 0, own, 0.0)
-            tl.store(r_base + SAME * stride_rf + row, tl.maximum(elsewhere, 0.0), mask=real)
+            elsewhere = tl.where(elsewhere < 0, 0.0, elsewhere)
+            tl.store(r_base + SAME * stride_rf + row, elsewhere, mask=real)
     if SAME_OTHER >= 0:
         tl.store(r_base + SAME_OTHER * stride_rf + row, same_other / total, mask=real)
     if PREVIOUS >= 0:

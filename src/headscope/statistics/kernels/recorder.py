@@ -126,10 +126,13 @@ class Recorder:
         layers: list[int] = []
         flags: list[Tensor] = []
         for kind in self.kinds:
-            if not self._plans[kind].names:
+            names = self._plans[kind].names
+            if not names:
                 continue
-            # a weight that is not a number spoils every feature of its row: one of them tells
-            lost = self.rows(kind)[self._plans[kind].names[0]].isnan()  # b H t
+            # a weight that is not a number spoils the features of its row: one of them tells, but
+            # not a share of keys that the text has none of
+            tells = next((name for name in ("entropy", "distance") if name in names), names[0])
+            lost = self.rows(kind)[tells].isnan()  # b H t
             lost = lost & self._plans[kind].grid.query.valid[:, None]
             flags.append(lost.any(dim=2).any(dim=0))
             layers += [layer for layer, _ in self._heads[kind]]
