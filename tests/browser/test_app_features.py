@@ -32,7 +32,7 @@ def test_an_example_opens_its_own_head_and_says_what_to_see(new_page, address):
     page.locator('summary:has-text("examples")').click()
     titles = page.locator('[data-control="examples"] b').all_inner_texts()
     assert "a translation" not in titles and "a phrase begins again" not in titles
-    with page.expect_response(lambda reply: "/api/read" in reply.url):
+    with page.expect_response(lambda reply: reply.url.endswith("/api/read")):
         page.locator('[data-control="examples"] button', has_text="repeated phrase").click()
     page.locator('[data-lesson]:has-text("a repeated phrase")').wait_for()
     assert (state(page)["layer"], state(page)["head"]) != (first["layer"], first["head"])

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.circuits.logits.flow import flow_of
+from headscope.figures.fonts import drawable
+from headscope.views import draw
 from tests.tiny import tiny_scope
 
 pytestmark = pytest.mark.browser
@@ -57,6 +60,32 @@ def test_an_edge_of_the_flow_opens_the_head_it_leads_to(show, llama) -> None:
     heads = {(one.layer, one.head) for one in found.strongest(14, "head")}
     assert (seen.state()["layer"], seen.state()["head"]) in heads
     assert seen.view().locator(".pr text.node.open").count() == 1
+
+
+def test_words_of_both_texts_are_told_apart_on_screen_and_on_paper(show) -> None:
+    """A decoder takes from what it was given and from what it wrote: number 1 of each is a word."""
+    translator = tiny_scope("T5ForConditionalGeneration", num_layers=2, num_decoder_layers=3)
+    found = hs.attribute(translator, "on mat", "a dog ran to the store")
+    kinds = {edge.kind for edge in flow_of(found).edges}
+    assert kinds == {"cross", "decoder"}
+    words = [*found.key, *found.query]
+    seen = show(hs.prediction_view(found))
+    listed = seen.view().locator('.pr svg text[text-anchor="end"]:not([x="456"])')
+    assert listed.all_text_contents() == words
+    rows = {float(text.get_attribute("y")) - 4: text.text_content() for text in listed.all()}
+    starts = (
+        seen.view()
+        .locator(".pr path.edge")
+        .evaluate_all(
+            "paths => paths.map(path => path.getAttribute('d').split('C')[0].split(' ')[1])"
+        )
+    )
+    edges = sorted(flow_of(found).edges, key=lambda edge: abs(edge.value))
+    taken = [(found.key if edge.kind == "cross" else found.query)[edge.key] for edge in edges]
+    assert [rows[float(start)] for start in starts] == taken
+    figure = draw("prediction", found, {})
+    on_paper = [text.get_text() for text in figure.axes[0].texts]
+    assert on_paper[: len(words)] == [drawable(word) for word in words]
 
 
 def test_the_norm_is_drawn_in_place_of_the_weight_and_named(show, llama) -> None:

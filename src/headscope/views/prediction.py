@@ -167,6 +167,15 @@ def _caption(source: Attribution) -> str:
     return f"{source.model} · “{shortened(' '.join(source.query))}”"
 
 
+def _words(source: Attribution, flow: Flow) -> tuple[list[str], dict[str, int]]:
+    """Whatever anything comes from, the encoder's text before the decoder's own, and the number
+    that the words of each kind of attention begin with."""
+    kinds = {edge.kind for edge in flow.edges}
+    read = list(source.key) if "cross" in kinds else []
+    own = list(source.query) if kinds != {"cross"} else []
+    return [*read, *own], {kind: 0 if kind == "cross" else len(read) for kind in kinds}
+
+
 def draw(
     source: Attribution | Reading,
     state: Mapping[str, Any],
@@ -180,13 +189,13 @@ def draw(
     if isinstance(source, Reading):
         return prediction_flow([], [], [], "No prediction", caption=f"{caption(source)}\n{NONE}")
     flow = flow_of(source)
-    tokens = source.key if any(e.kind == "cross" for e in flow.edges) else source.query
+    words, first = _words(source, flow)
     names = [place(p.kind, p.layer or 0, p.head) if p.part == "head" else p.label
              for p in flow.parts]  # fmt: skip
     figure = prediction_flow(
-        list(tokens),
+        words,
         [(name, one.label, one.value) for name, one in zip(names, flow.parts, strict=True)],
-        [(e.key, place(e.kind, e.layer, e.head), e.value) for e in flow.edges],
+        [(first[e.kind] + e.key, place(e.kind, e.layer, e.head), e.value) for e in flow.edges],
         source.title,
         answer=source.target[0],
         caption=(

@@ -16,6 +16,7 @@ import { Writes } from "./writes";
 import { Why } from "./why";
 import { Written } from "./writing";
 
+/** Drawn anew with each reading, so that no answer about one stands beside another. */
 export function HeadPanel({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const { state } = instrument;
   const { id } = session.reading!;
@@ -160,14 +161,13 @@ function Predictions({ session }: { session: Session }): JSX.Element | null {
   const entry = session.models?.models.find((each) => each.id === session.model);
   const { id, of: { off } } = session.reading!;
   const question = entry?.predicts === false ? null : id;
-  const answer = useAnswer(question, async () => ({ ...(await postJson<PredictReply>("api/predict", { id, off })), off }), 60);
+  const answer = useAnswer(question, () => postJson<PredictReply>("api/predict", { id, off }), 60);
   if (question === null) return null;
-  const { reply, error } = answer ?? {};
-  const [stale, both] = [answer?.for !== question, (reply ? reply.off : off).length > 0];
+  const reply = answer?.reply;
   return (
-    <section data-panel="predictions" class={stale ? "stale" : ""} aria-busy={stale}>
-      <h3><Terms session={session}>Predictions</Terms>{both && <small> before → after</small>}</h3>
-      {!reply && <p class="quiet">{(!stale && error) || (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
+    <section data-panel="predictions" aria-busy={!answer}>
+      <h3><Terms session={session}>Predictions</Terms>{off.length > 0 && <small> before → after</small>}</h3>
+      {!reply && <p class="quiet">{answer?.error ?? (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
       {reply?.note && <p class="quiet"><Terms session={session}>{reply.note}</Terms></p>}
       {reply?.places.map((place) => (
         <div key={place.position} class="place">
@@ -177,7 +177,7 @@ function Predictions({ session }: { session: Session }): JSX.Element | null {
               {place.before.slice(0, 5).map((before, i) => (
                 <tr key={i}>
                   <PredictionCell prediction={before} />
-                  {both && <PredictionCell prediction={place.after[i]} changed={place.after[i]?.token !== before.token} />}
+                  {off.length > 0 && <PredictionCell prediction={place.after[i]} changed={place.after[i]?.token !== before.token} />}
                 </tr>
               ))}
             </tbody>
@@ -201,17 +201,17 @@ function Importance({ session, instrument }: { session: Session; instrument: Ins
   const { id, of: { off } } = session.reading!;
   const question = session.ranked ? id : null;
   const answer = useAnswer(question, () => postJson<ImportanceReply>("api/importance", { id, off }), 200);
-  const stale = question !== null && answer?.for !== question;
+  const waiting = question !== null && !answer;
   const most = answer?.reply?.heads[0]?.importance || 1;
   return (
-    <section data-panel="importance" class={stale ? "stale" : ""} aria-busy={stale} inert={stale}>
+    <section data-panel="importance" aria-busy={waiting}>
       <h3>Most important heads for this input</h3>
       {question === null && <button class="button" data-control="rank" onClick={() => {
             session.ranked = true;
             session.tell();
           }}>rank the heads</button>}
-      {stale && <p class="quiet">ranking every head…</p>}
-      {!stale && answer?.error && <p class="quiet">{answer.error}</p>}
+      {waiting && <p class="quiet">ranking every head…</p>}
+      {answer?.error && <p class="quiet">{answer.error}</p>}
       <ol class="meters">
         {answer?.reply?.heads.slice(0, 8).map(({ kind, layer, head, importance }) => (
           <li key={`${kind}${layer}-${head}`}>

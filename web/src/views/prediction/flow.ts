@@ -30,8 +30,12 @@ const placed = (count: number, height: number) => (index: number) => ((index + 0
 
 export function flowPicture(header: PredictionHeader, open: string, ramp: Rgb[], hand: FlowHand): SVGElement {
   const { parts, edges } = header.flow;
-  const words = header.key && edges.some(([name]) => name.startsWith("cross")) ? header.key : header.query;
-  const used = [...new Set(edges.map(([, key]) => key))].sort((a, b) => a - b);
+  const crossing = (name: string) => name.startsWith("cross");
+  // Whatever anything comes from: the encoder's text before the decoder's own.
+  const read = edges.some(([name]) => crossing(name)) ? (header.key ?? header.query) : [];
+  const words = [...read, ...(!read.length || edges.some(([name]) => !crossing(name)) ? header.query : [])];
+  const wordOf = (name: string, key: number) => (crossing(name) ? key : read.length + key);
+  const used = [...new Set(edges.map(([name, key]) => wordOf(name, key)))].sort((a, b) => a - b);
   // Of a long text only the words that anything comes from.
   const shown = words.length > longest ? used : words.map((_, index) => index);
   const height = row * Math.max(shown.length, parts.length, 4);
@@ -59,7 +63,7 @@ export function flowPicture(header: PredictionHeader, open: string, ramp: Rgb[],
   for (const [name, key, value] of [...edges].sort((a, b) => Math.abs(a[2]) - Math.abs(b[2]))) {
     const found = named.get(name);
     if (!found) continue;
-    const path = line([128, wordAt(key)], [318, partAt(found.index)], value, strongest, "edge");
+    const path = line([128, wordAt(wordOf(name, key))], [318, partAt(found.index)], value, strongest, "edge");
     path.addEventListener("click", () => hand.open(found.part));
     path.addEventListener("mousemove", (event) => hand.look(event, found.part, key, value));
     path.addEventListener("mouseleave", () => hand.leave());

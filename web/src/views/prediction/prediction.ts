@@ -29,6 +29,8 @@ export class PredictionView implements View {
       .catch((error: unknown) => {
         if (ticket !== this.ticket) return;
         const sentence = error instanceof Error ? error.message : String(error);
+        // A change of size or theme must not bring back the answer before.
+        this.found = null;
         this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence)));
       })
       .finally(end);
