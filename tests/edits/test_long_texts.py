@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from headscope.capture import interface
-from headscope.edits import disable, importance
+from headscope.edits import disable, importance, slopes_by_layer
 from headscope.edits.live import effect, important_heads
 from headscope.reading.collecting import keeping
 from tests.tiny import tiny_scope
@@ -69,3 +73,60 @@ def test_a_head_that_even_queries_do_not_make_even_gets_its_weights_as_before(lo
     found = scope.without([(0, 1)]).read(**inputs).part("encoder").weights(0)
     np.testing.assert_allclose(found, whole, atol=1e-5)
     assert np.ptp(found[1]) < 1e-6
+
+
+class Saved:
+    """What autograd keeps for slopes that are still to come: bytes now, and at most."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def hooks(self) -> Any:
+        return torch.autograd.graph.saved_tensors_hooks(
+            lambda tensor: Kept(self, tensor), lambda kept: kept.tensor
+        )
+
+
+class Kept:
+    def __init__(self, saved: Saved, tensor: Tensor) -> None:
+        self.saved, self.tensor = saved, tensor
+        saved.now += tensor.nbytes
+        saved.most = max(saved.most, saved.now)
+
+    def __del__(self) -> None:
+        self.saved.now -= self.tensor.nbytes
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "BertForMaskedLM", "GPT2LMHeadModel"])
+def test_heads_of_a_long_text_are_weighed_layer_by_layer_and_the_same(name, monkeypatch):
+    layers = {"n_layer": 6} if "GPT2" in name else {"num_hidden_layers": 6}
+    text = TEXT.replace("dog", "[MASK]")
+    scope = tiny_scope(name, attn_implementation="sdpa", **layers)
+    assert slopes_by_layer.layers_by_themselves(scope) is not None
+    whole, apart = Saved(), Saved()
+    for edited in (scope, scope.without([(1, 2), (4, 0)])):
+        with whole.hooks():
+            before = important_heads(edited, text)
+        with monkeypatch.context() as patch, apart.hooks():
+            patch.setattr(slopes_by_layer, "LONG", 0)
+            after = important_heads(edited, text)
+        sizes = [{(w.layer, w.head): w.importance for w in one.heads} for one in (before, after)]
+        assert len(sizes[0]) == 24 and max(sizes[0].values()) > 1e-4
+        assert sizes[1] == pytest.approx(sizes[0], rel=1e-4, abs=1e-7)
+    assert apart.most < whole.most / 3
+
+
+def test_layers_that_hand_on_more_than_hidden_states_are_not_run_by_themselves():
+    scope = tiny_scope("LlamaForCausalLM")
+    first, *_, last = scope.model.model.layers
+    seen: list[Tensor] = []
+    handles = [
+        first.register_forward_hook(lambda module, given, output: seen.append(output)),
+        last.register_forward_hook(lambda module, given, output: output + seen.pop()),
+    ]
+    try:
+        assert slopes_by_layer.layers_by_themselves(scope) is None
+    finally:
+        for handle in handles:
+            handle.remove()
+    assert slopes_by_layer.layers_by_themselves(tiny_scope("T5ForConditionalGeneration")) is None

@@ -19,6 +19,7 @@ from torch import Tensor
 from headscope.capture import Call, Kind, Output
 from headscope.edits.answers import as_questions, questions_identity
 from headscope.edits.disable import LARGE, chosen_kind
+from headscope.edits.slopes_by_layer import slopes_at
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
 from headscope.models.finite import check_weights
@@ -181,7 +182,5 @@ def gate_slopes(
             return Output(call.again(call.q).output() * one.transpose(1, 2))
         return call.weights * one
 
-    with torch.enable_grad():
-        lost = loss(scope.forward(inputs, gate, lazy=True, gradients=True, **options))
-        slopes = torch.autograd.grad(lost, list(gates.values()), materialize_grads=True)
-    return {place: one[..., 0] for place, one in zip(gates, slopes, strict=True)}, real
+    slopes = slopes_at(scope, inputs, loss, gate, gates, **options)
+    return {place: one[..., 0] for place, one in slopes.items()}, real

@@ -163,7 +163,7 @@ class Scope:
         """Show calls to `sink` while the model runs, after this scope's edits."""
         with (
             evaluating(self.model),
-            capture(self.model, _after(self.edits, sink), lazy=lazy, scores=scores) as door,
+            capture(self.model, edits_first(self.edits, sink), lazy=lazy, scores=scores) as door,
         ):
             yield door
 
@@ -372,7 +372,7 @@ class Scope:
         return self.edited(disable(self, heads, layers, mode, kind, weights))
 
 
-def _after(edits: tuple[Edit, ...], sink: Sink) -> Sink:
+def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:
     """Edits first, one after another; the sink sees what they made."""
     if not edits:
         return sink
