@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
@@ -83,14 +84,8 @@ def matrix(
             axes.set_yticks(np.arange(0.5, queries - 1), minor=True)
             axes.grid(which="minor", color=of_shade(PAPER), linewidth=0.4)
             axes.tick_params(which="minor", length=0)
-        tall = min(1.6, height)
-        bar_axes = figure.add_axes(
-            (1 + 0.12 / width, 1 - tall / height, 0.08 / width, tall / height)
-        )
-        bar = figure.colorbar(image, cax=bar_axes)
-        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
         scale = "weight (square-root scale)" if square_root else "weight"
-        bar.set_label("difference of weights" if difference else scale)
+        _legend(figure, image, (width, height), "difference of weights" if difference else scale)
         above = max(text_width(label, size) for label in key.labels) + 0.25 + crops[1]
         finish(figure, title, caption + _said(joined), above=above)
     return figure
@@ -110,6 +105,16 @@ def strongest_of_blocks(
         for one in (np.maximum, np.minimum)
     )
     return np.where(most >= -least, most, least), (down, across)
+
+
+def _legend(figure: Figure, image: AxesImage, size: tuple[float, float], says: str) -> None:
+    """What a colour means, beside the map; `size` is the map's, in inches."""
+    width, height = size
+    tall = min(1.6, height)
+    beside = figure.add_axes((1 + 0.12 / width, 1 - tall / height, 0.08 / width, tall / height))
+    bar = figure.colorbar(image, cax=beside)
+    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
+    bar.set_label(says)
 
 
 def _said(joined: tuple[int, int]) -> str:
