@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.atlas.compare import AtlasComparison
 from headscope.errors import BadInput
 
 
@@ -123,3 +124,15 @@ def test_a_description_that_is_none_is_told(saved, tmp_path, content):
     folder.mkdir()
     with pytest.raises(BadInput, match=r"has no atlas\.json"):
         hs.Atlas.load(folder)
+
+
+def test_a_comparison_whose_bytes_are_turned_is_told(atlas, tmp_path):
+    path = tmp_path / "two.zip"
+    hs.compare(atlas, atlas).save(path)
+    data = path.read_bytes()
+    for at in range(0, len(data), len(data) // 20):
+        turned = bytearray(data)
+        turned[at : at + 40] = bytes(40)
+        path.write_bytes(turned)
+        with pytest.raises(BadInput):
+            AtlasComparison.load(path)

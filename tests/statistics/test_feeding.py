@@ -188,6 +188,19 @@ def test_the_work_of_a_killed_process_is_done_by_another(
     assert len(truth) > 3 and all(map(equal, found, truth))
 
 
+def test_where_no_process_can_be_started_text_is_prepared_here(
+    tiny_bert: hs.Scope, small_parts: None, monkeypatch
+) -> None:
+    def refused(*given: Any, **more: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(helpers.tempfile, "TemporaryFile", refused)
+    here = measured(tiny_bert, texts(60))
+    there, (engine,) = fed_survey(tiny_bert, monkeypatch, texts(60), 2)
+    same(here, there)
+    assert engine.helping == 0
+
+
 def test_a_sentence_raised_by_a_process_comes_here(tiny_bert: hs.Scope, small_parts: None) -> None:
     desk, shards = desk_of(tiny_bert, ["the cat", "", *texts(60)], bad="refuse")
     pool = Helpers(desk, 1)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
 from headscope.files import TABLES, atomic_path, write_table
 from headscope.results import HeadResult
@@ -114,7 +115,7 @@ class AtlasComparison(HeadResult):
                     Atlas(one.description, {name: one.frame(name) for name in one.names})
                     for one in stored
                 )
-        except (OSError, KeyError, zipfile.BadZipFile) as error:
+        except (KeyError, *UNREADABLE) as error:
             raise BadInput(f"{path} holds no two atlases; save the comparison again.") from error
         return cls(first, second, compare_atlases(first, second).matches)
 

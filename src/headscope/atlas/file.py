@@ -43,7 +43,7 @@ LISTS = (*_KEYS, "tokens", "ids", "segments", "classes", "continues")
 FLAGS = ("labelled",)
 REQUIRED = ("heads", "examples", "documents", "profiles")
 # what a file that is cut or changed gives; zipfile has no name of its own for some of it
-_UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can say
 
 
@@ -80,7 +80,7 @@ class Store:
 
         try:
             found = pyarrow.parquet.read_table(io.BytesIO(self._bytes(f"{name}.parquet")))
-        except (pyarrow.ArrowException, *_UNREADABLE) as error:
+        except (pyarrow.ArrowException, *UNREADABLE) as error:
             raise BadInput(f"{self.path} is damaged: {name}.parquet cannot be read.") from error
         amiss = _amiss(name, found)
         if amiss is not None:
@@ -92,7 +92,7 @@ class Store:
             found = json.loads(self._bytes(DESCRIPTION))
         except (KeyError, FileNotFoundError) as error:
             raise BadInput(f"{self.path} is no atlas: it has no {DESCRIPTION}.") from error
-        except (ValueError, *_UNREADABLE) as error:
+        except (ValueError, *UNREADABLE) as error:
             raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} cannot be read.") from error
         if not isinstance(found, dict) or found.get("format") != "headscope atlas":
             raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} says something else.")

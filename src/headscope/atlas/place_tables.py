@@ -119,7 +119,7 @@ def _frame(kind: Kind, heads: Heads, places: Places, found: Mapping[str, Any]) -
             "head": numbers[:, 1],
             "measure": np.array(places.names, dtype=object)[found["measure"]],
             "decile": found["decile"].astype(np.int8),
-            "rank": found["rank"].astype(np.int16),
+            "rank": found["rank"].astype(np.int16 if places.settings.top <= 2**15 else np.int32),
             "value": found["value"],
             "document": found["document"],
             "query": found["query"],

@@ -111,10 +111,10 @@ def _following(portions: Iterator[Prepared]) -> Prepared | None:
 
 
 def _helpers(desk: Desk, count: int) -> Helpers | None:
-    """None for a tokenizer that cannot be sent to another process."""
+    """None for a tokenizer that cannot be sent to another process, or where none can be started."""
     try:
         return Helpers(desk, count)
-    except (pickle.PicklingError, AttributeError, TypeError):
+    except (pickle.PicklingError, AttributeError, TypeError, OSError):
         return None
 
 
