@@ -19,7 +19,8 @@ from torch import nn
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from tests.tiny import tiny_model, tiny_tokenizer
+from headscope.runs.identity import model_fingerprint
+from tests.tiny import tiny_model, tiny_scope, tiny_tokenizer
 
 FIRST, SECOND = "the cat sat on the mat .", "he said that it was red"
 
@@ -244,6 +245,29 @@ def test_a_model_without_values_is_refused() -> None:
         model = type(tiny_model("BertForMaskedLM"))(tiny_model("BertForMaskedLM").config)
     with pytest.raises(BadInput, match="are not loaded"):
         hs.load(model, tiny_tokenizer())
+
+
+@pytest.mark.parametrize("way", ["cpu_offload", "disk_offload"])
+def test_a_model_whose_weights_come_for_each_pass_is_read_and_taken_apart(
+    way: str, tmp_path: Path
+) -> None:
+    """All of its weights, the table of token vectors too, are elsewhere between passes."""
+    needs("accelerate")
+    import accelerate
+
+    whole = tiny_scope("LlamaForCausalLM", num_key_value_heads=2)
+    where = [tmp_path] if way == "disk_offload" else []
+    model = tiny_model("LlamaForCausalLM", num_key_value_heads=2)
+    here = torch.device("cpu")
+    scope = hs.load(
+        getattr(accelerate, way)(model, *where, execution_device=here), tiny_tokenizer()
+    )
+    assert all(one.is_meta for one in scope.model.parameters())
+    text = "the cat sat on the mat"
+    np.testing.assert_allclose(scope.read(text).attention, whole.read(text).attention, atol=1e-6)
+    copying = hs.circuits.copying(scope).map("copying")
+    np.testing.assert_allclose(copying, hs.circuits.copying(whole).map("copying"), atol=1e-6)
+    assert model_fingerprint(scope.model) == model_fingerprint(whole.model)
 
 
 def test_a_model_spread_over_devices_and_disk_is_read(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""How many tokens a model embeds."""
+"""How many tokens a model embeds, and their vectors."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 
 def input_embeddings(model: nn.Module) -> Any:
@@ -20,3 +20,15 @@ def embedded_tokens(model: nn.Module) -> int | None:
     """The number of token ids the model knows; None where it has no table of them."""
     rows = getattr(input_embeddings(model), "num_embeddings", None)
     return rows if isinstance(rows, int) else None
+
+
+def token_vectors(model: nn.Module) -> Tensor | None:
+    """tokens × width: the table of token vectors, also where accelerate keeps it elsewhere."""
+    table = input_embeddings(model)
+    weight: Any = getattr(table, "weight", None)
+    if weight is None or not weight.is_meta or not hasattr(table, "_hf_hook"):
+        return None if weight is None else weight.detach()
+    from accelerate.utils import align_module_device
+
+    with align_module_device(table):
+        return table.weight.detach().clone()

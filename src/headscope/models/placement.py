@@ -30,12 +30,20 @@ def plain_values(weights: torch.Tensor) -> torch.Tensor:
 
 def check_loaded(model: nn.Module) -> None:
     """Weights on the meta device have shapes and no values, unless accelerate fetches them."""
-    hollow = next((name for name, one in model.named_parameters() if one.is_meta), None)
+    on_meta = (name for name, one in model.named_parameters() if one.is_meta)
+    hollow = next((name for name in on_meta if not _is_fetched(model, name)), None)
     if hollow is not None and not hasattr(model, "hf_device_map"):
         raise BadInput(
             f"The weights of this model are not loaded ({hollow} is on the meta device); "
             "load them with from_pretrained, or give hs.load the model's folder."
         )
+
+
+def _is_fetched(model: nn.Module, parameter: str) -> bool:
+    """Whether a hook of accelerate (cpu_offload, disk_offload) brings it for each pass."""
+    parts = parameter.split(".")[:-1]
+    holders = (".".join(parts[:depth]) for depth in range(len(parts) + 1))
+    return any(hasattr(model.get_submodule(name), "_hf_hook") for name in holders)
 
 
 def place(

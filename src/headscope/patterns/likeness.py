@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from headscope.models.embeddings import input_embeddings
+from headscope.models.embeddings import token_vectors
 from headscope.statistics.features.grid import Grid
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Likeness:
 
 def likeness_of(scope: Scope) -> Likeness | None:
     """The likeness by a model's own input embeddings, or None where it has no table of them."""
-    table = getattr(input_embeddings(scope.model), "weight", None)
-    if not isinstance(table, Tensor) or table.ndim != 2:
+    table = token_vectors(scope.model)
+    if table is None or table.ndim != 2:
         return None
     with torch.no_grad():
         return Likeness(table)

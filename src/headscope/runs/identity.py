@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headscope.runs.offloaded_weights import fetched
 from headscope.runs.quantised_parts import quantised_parts
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def model_fingerprint(model: nn.Module) -> str:
         for name, tensor in named:
             quantised = quantised_parts(model, name, tensor)
             if quantised is None:
-                of = f"{tuple(tensor.shape)}{tensor.dtype}{_checksum(tensor)}"
+                here = fetched(model, name, tensor)
+                of = f"{tuple(here.shape)}{here.dtype}{_checksum(here)}"
             else:
                 of = " ".join(f"{tuple(one.shape)}{_checksum(one)}" for one in quantised)
             digest.update(f"{name}{of}".encode())

@@ -16,6 +16,7 @@ from headscope.circuits.logits.target import (
     target_ids,
 )
 from headscope.errors import BadInput
+from headscope.models.embeddings import token_vectors
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -37,7 +38,8 @@ class Embedded:
         table: Any = scope.model.get_input_embeddings()
         with torch.no_grad():
             self.own: Tensor = table(self.asked.inputs["input_ids"])  # 1 t m
-            every: Tensor = table.weight
+            every = token_vectors(scope.model)
+            assert every is not None  # it has just given the text's own
             scale = self.own[0, 0].norm() / every[self.asked.inputs["input_ids"][0, 0]].norm()
             self.average: Tensor = every.float().mean(0).to(self.own) * scale  # m
         self.rest = {n: t for n, t in self.asked.inputs.items() if n != "input_ids"}

@@ -26,6 +26,7 @@ from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.embeddings import token_vectors
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
@@ -237,8 +238,9 @@ def vocabulary(scope: Scope) -> tuple[Tensor, Tensor]:
             f"{scope.name} has no output layer of words, so no token can be read from its heads; "
             "load the model as it was pretrained."
         )
-    embedding: Any = scope.model.get_input_embeddings()
-    into, out = embedding.weight.detach().float(), weight_of(layer).T.float()
+    table = token_vectors(scope.model)
+    assert table is not None  # a model of words has one
+    into, out = table.float(), weight_of(layer).T.float()
     if into.shape[1] != out.shape[1] or out.shape[1] != _stream_width(scope):
         raise HeadscopeError(
             f"{scope.name} maps its embeddings to another width, so tokens cannot be read from "

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.corpus.glove import load_glove
+from headscope.models.embeddings import token_vectors
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -31,7 +32,9 @@ def glove_vectors(
 
 def embedding_vectors(scope: Scope, vocabulary: Sequence[str]) -> tuple[Tensor, str]:
     """The mean input embedding of each word's pieces, reduced to 100 principal components."""
-    table = scope.model.get_input_embeddings().weight.detach().float().cpu()
+    vectors = token_vectors(scope.model)
+    assert vectors is not None  # a probe reads text
+    table = vectors.float().cpu()
     encoded = scope.tokenizer(list(vocabulary[1:]), add_special_tokens=False)["input_ids"]
     pooled = torch.zeros(len(vocabulary), table.shape[1])
     for row, ids in enumerate(encoded, 1):
