@@ -42,7 +42,9 @@ def says_what_is_causal(modules: Iterable[nn.Module]) -> bool:
     attending = [one for one in every if _DISPATCH in _attention_names(one)]
     if any(not hasattr(one, "is_causal") for one in attending):
         return False
-    runs_sdpa = all(one._supports_sdpa for one in every if isinstance(one, PreTrainedModel))
+    runs_sdpa = all(
+        getattr(one, "_supports_sdpa", False) for one in every if isinstance(one, PreTrainedModel)
+    )
     return runs_sdpa or all(one.is_causal for one in attending)
 
 

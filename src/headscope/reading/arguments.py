@@ -17,7 +17,8 @@ def check_layers(scope: Scope, layers: Collection[int] | None) -> None:
         return
     if isinstance(layers, (int, str)):
         raise BadInput(f"layers is a list of layer numbers, such as layers=[{layers}].")
-    if not isinstance(layers, Collection) or not len(layers):
+    given: Any = layers  # whatever a caller hands over
+    if not isinstance(given, Collection) or not len(given):
         raise BadInput("layers is a list of at least one layer number, such as layers=[0].")
     if any(isinstance(layer, bool) or not hasattr(layer, "__index__") for layer in layers):
         raise BadInput("layers is a list of whole numbers, such as layers=[0, 1].")

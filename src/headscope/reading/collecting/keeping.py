@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
@@ -38,7 +38,8 @@ class Keeping:
                 raise BadInput(f"keep is 'auto' or a list of names, such as keep=[{keep!r}].")
             return Keeping(frozenset(("q", "k")), True, memory.limit(most))
         known = ", ".join(get_args(Keep))
-        if not isinstance(keep, Collection):
+        given: Any = keep  # whatever a caller hands over
+        if not isinstance(given, Collection):
             raise BadInput(f"keep is 'auto' or a list of what is kept, of {known}, not {keep!r}.")
         wrong = [name for name in keep if name not in get_args(Keep)]
         if wrong:

@@ -43,7 +43,8 @@ def attention_of(part: Part) -> xr.DataArray:
 
 def _looked_up(maps: _Maps) -> Any:
     """A copy of it looks at the same maps, and one that is written to makes its own."""
-    return indexing.CopyOnWriteArray(indexing.LazilyIndexedArray(maps))
+    looked_up: Any = indexing.LazilyIndexedArray(maps)
+    return indexing.CopyOnWriteArray(looked_up)
 
 
 class _Maps(BackendArray):
