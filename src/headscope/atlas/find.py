@@ -60,9 +60,9 @@ def find_heads(
     speech ("pos:NOUN"). `key` may also be "same" (other places of the query's word) or "governor"
     (of the query's word). Grammar is the corpus's own where it is a treebank, else spaCy's.
     Queries of cross attention stand in what is written, its keys in what was read. Columns: kind,
-    layer, head, score (mean attention of the queries that have such a key), uniform (of even
-    attention), lift (their ratio), error, p, documents, and `clear`, which holds at most by a
-    chance of 1 % for any head of the model.
+    layer, head, score (mean over texts of the attention of the queries that have such a key),
+    uniform (of even attention), lift (their ratio), error, p, documents, and `clear`, which holds
+    at most by a chance of 1 % for any head of the model.
     """
     need_scope(scope)
     asked = _Asked(_Side.of(query, "query"), _Side.of(key, "key"), _Grammar(corpus))
