@@ -42,3 +42,9 @@ def test_documents_of_one_sentence_are_counted_where_pairs_are_made(tiny_bert):
 def test_patterns_say_it_too():
     found = hs.patterns(tiny_scope("BertModel"), ["the cat sat"] * 3, segments="documents", **quiet)
     assert found.metadata["account"] == ["3 documents gave 3 segments of 15 tokens."]
+
+
+def test_a_limit_counts_the_documents_it_reads_not_those_cut_ahead_of_it(tiny_bert) -> None:
+    texts = ["the cat sat on the mat " * 2, "a dog ran", "he said that it was red"]
+    found = hs.survey(tiny_bert, texts, ["entropy"], max_tokens=12, limit=3, progress=False)
+    assert account(found.metadata)[0].startswith("2 documents gave 3 segments of ")

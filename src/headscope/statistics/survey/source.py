@@ -12,6 +12,7 @@ from headscope.corpus.object_store import is_uri
 from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.text.batches import chunks
 from headscope.corpus.text.documents import Document, Reader
+from headscope.corpus.text.segments import Segment
 from headscope.corpus.text.sharding import shards_of
 from headscope.reading import Scope
 from headscope.runs import fingerprint
@@ -55,9 +56,11 @@ class Source:
     def portions(self) -> Iterator[tuple[int, Portion]]:
         """With the number of the shard each belongs to."""
         if self.shards is None:
-            documents = self._counted(self.cutter.reader.documents(self._corpus, self.faults))
-            every = self.cutter.segments(documents, self.scope.tokenizer, self.faults)
-            stream = itertools.islice(every, self.limit)
+            documents = self.cutter.reader.documents(self._corpus, self.faults)
+            # documents are cut ahead of a limit: those that gave a segment within it are counted
+            counted = documents if self.limit else self._counted(documents)
+            every = self.cutter.segments(counted, self.scope.tokenizer, self.faults)
+            stream = self._within(itertools.islice(every, self.limit)) if self.limit else every
             yield from ((0, portion) for portion in chunks(stream, self.cutter.size))
             return
         for shard in self.shards:
@@ -90,6 +93,13 @@ class Source:
         for number, document in enumerate(documents, 1):
             self.documents = number
             yield document
+
+    def _within(self, segments: Iterator[Segment]) -> Iterator[Segment]:
+        self.documents, last = 0, None
+        for segment in segments:
+            self.documents += segment.document != last
+            last = segment.document
+            yield segment
 
     def total(self) -> int | None:
         """How many documents there are, where counting them is cheap and does not use them up."""
