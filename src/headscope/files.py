@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from headscope.errors import BadInput, HeadscopeError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from torch import Tensor
 
 TABLES = (".csv", ".parquet")
 
@@ -64,6 +65,22 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
             frame.to_csv(temporary, index=False)
         else:
             frame.to_parquet(temporary, index=False)
+
+
+def write_tensors(
+    tensors: Mapping[str, Tensor],
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write tensors as a safetensors file, whole or not at all."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    with atomic_path(path) as temporary:
+        try:
+            save_file(dict(tensors), temporary, dict(metadata) if metadata else None)
+        except SafetensorError as error:  # a full disk is no OSError to it
+            raise OSError(str(error)) from error
 
 
 def sweep(path: str | os.PathLike[str]) -> None:

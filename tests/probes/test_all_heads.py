@@ -8,7 +8,7 @@ import torch
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.all_heads.attention_probe import AttentionProbe
 from headscope.probes.all_heads.distances_probe import DistancesProbe
 from headscope.probes.all_heads.maps import MapBatch, MapStore, store_maps
@@ -16,6 +16,7 @@ from headscope.probes.all_heads.run import probe_all_heads
 from headscope.probes.all_heads.training import carried, fit, right_branching, score
 from headscope.probes.all_heads.words_probe import WordsProbe
 from headscope.probes.random_weights import with_random_weights
+from tests.full_disk import full_beyond
 from tests.probes.conftest import SENTENCES
 
 
@@ -94,6 +95,12 @@ def test_distances_learn_a_fixed_offset_and_nothing_of_attention():
     fit(probe, right, right, epochs=30, patience=30)
     assert score(probe, right).uas > 0.95
     assert score(right_branching, right).uas == 1.0
+
+
+def test_a_disk_too_full_for_maps_is_told_in_a_sentence(tiny_bert):
+    told = pytest.raises(HeadscopeError, match=r"could not be written .*; free some space")
+    with told, full_beyond(1000):
+        store_maps(tiny_bert, SENTENCES, Faults())
 
 
 def test_stored_maps_are_the_models_own_and_hold_the_specials(tiny_bert):

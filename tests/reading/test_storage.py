@@ -6,8 +6,6 @@ import copy
 import dataclasses
 import json
 import pickle
-import resource
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Reading
 from headscope.text.tokens import Tokens
+from tests.full_disk import full_beyond
 
 ARRAYS = ("weights", "q", "k", "v", "bias", "mask", "sinks")
 EMOJI = "the cat 😀 sat ."
@@ -91,15 +90,9 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_old_file_stays(
     reading = tiny_bert.read("the cat sat on the mat")
     reading.save(path)
     before = path.read_bytes()
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    silent = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
-    try:
-        with pytest.raises(HeadscopeError, match=r"could not be written .*; free some space"):
-            reading.save(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, silent)
+    told = pytest.raises(HeadscopeError, match=r"could not be written .*; free some space")
+    with told, full_beyond(len(before) // 2):
+        reading.save(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["r.safetensors"]
 

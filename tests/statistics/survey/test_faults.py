@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -185,6 +186,26 @@ def test_a_text_longer_than_the_model_is_cut_and_counted():
 def test_a_corpus_without_text_is_told():
     with pytest.raises(BadInput, match="holds no text"):
         survey(["", "  "])
+
+
+def test_a_model_whose_direction_depends_on_its_inputs_is_told(corpus):
+    # GIT, tried with a picture, looks both ways; a text alone it reads forwards.
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+    vision = {**sizes, "num_hidden_layers": 1, "image_size": 16, "patch_size": 8}
+    git = tiny_scope("GitForCausalLM", vision_config=vision)
+    with pytest.raises(HeadscopeError, match="GitForCausalLM attends to these texts in another"):
+        survey(corpus, scope=git, distances=False)
+
+
+def test_a_model_that_looks_both_ways_at_pairs_alone_is_measured_on_texts(corpus):
+    scope = tiny_scope("HrmTextForCausalLM")
+    found = survey(corpus, scope=scope, distances=False, limit=20).table
+    assert set(found["kind"]) == {"decoder"}
+    entropy = found[found["measure"] == "entropy"].set_index(["layer", "head"])["value"]
+    texts = corpus.read_text().splitlines()[:20]
+    maps = [np.asarray(scope.read(text).attention, dtype=np.float64)[3, 2] for text in texts]
+    of_texts = [-(m * np.log(m, where=m > 0, out=0 * m)).sum(-1).mean() for m in maps]
+    assert entropy[3, 2] == pytest.approx(np.mean(of_texts), abs=1e-5)
 
 
 def test_memory_does_not_grow_with_the_corpus():

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.conllu import Sentence
+from headscope.files import write_tensors
 from headscope.probes.data import Data
 from headscope.probes.dependency.gold import gold_trees
 from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass
@@ -63,10 +64,8 @@ class MapStore:
         self.vocabulary: dict[str, int] = {"": 0}
 
     def add(self, batch: MapBatch) -> None:
-        save_file(
-            {name: tensor.contiguous() for name, tensor in vars(batch).items()},
-            self._path(self.batches),
-        )
+        tensors = {name: tensor.contiguous() for name, tensor in vars(batch).items()}
+        write_tensors(tensors, self._path(self.batches))
         self.batches += 1
         self.sentences += len(batch.heads)
 

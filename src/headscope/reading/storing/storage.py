@@ -15,7 +15,7 @@ import numpy as np
 
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
-from headscope.files import atomic_path
+from headscope.files import write_tensors
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.rotary import restored as rotary_restored
@@ -33,9 +33,6 @@ _NUMBERS = ("scaling", "window", "softcap")
 
 
 def save(reading: Reading, path: str | os.PathLike[str]) -> None:
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
     tensors: dict[str, Any] = {}
     parts: dict[str, Any] = {}
     for kind, part in reading.parts.items():
@@ -63,11 +60,7 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
         "parts": parts,
         "media": media_out(reading, tensors),
     }
-    with atomic_path(path) as temporary:
-        try:
-            save_file(_apart(tensors), temporary, metadata={"headscope": json.dumps(described)})
-        except SafetensorError as error:  # a full disk is no OSError to it
-            raise OSError(str(error)) from error
+    write_tensors(_apart(tensors), path, {"headscope": json.dumps(described)})
 
 
 def _apart(tensors: dict[str, Any]) -> dict[str, Any]:

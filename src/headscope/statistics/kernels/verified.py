@@ -51,9 +51,9 @@ def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
     on = grids(plain, batch)
 
     def compare(call: Call) -> None:
-        if not can_rebuild(call):
+        grid = on.get(call.kind)
+        if grid is None or not can_rebuild(call):
             return
-        grid = on[call.kind]
         every, queries = slice(0, len(batch.documents)), slice(0, grid.query.ids.shape[1])
         rebuilt = block_weights(call, grid, every, queries)
         own = call.weights.float()

@@ -14,6 +14,7 @@ from headscope.capture.active import known_unpadded
 from headscope.capture.call import Answer
 from headscope.corpus.text.batches import TextBatch, batches
 from headscope.corpus.text.segments import Segment
+from headscope.errors import HeadscopeError
 from headscope.reading import Scope
 from headscope.reading.scope import Run
 from headscope.statistics.distances.kept_scores import KeptScores
@@ -197,6 +198,7 @@ def read_batches(
                     keeper = MapKeeper(on, recorder, share, settings.seed, room)
                 relay.sink = keeper or recorder
                 _launch(run, inputs, isinstance(batch, Packed) and batch.full)
+                _check_kinds(scope, recorder)
                 measured = [
                     Measured(chosen, recorder.rows(k), on[k], tally) for k in recorder.kinds
                 ]
@@ -213,6 +215,16 @@ def read_batches(
     if settings.places is not None:
         late.then(beside(scope.device, partial(_settle, tally, settings.places)))
     relay.sink = _nobody  # a door may be remembered for long; what a batch left behind is not
+
+
+def _check_kinds(scope: Scope, recorder: Recorder) -> None:
+    """A picture before the text (GIT) or token types (HRM) may decide which way it looks."""
+    if not recorder.kinds:
+        raise HeadscopeError(
+            f"{scope.name} attends to these texts in another way than to what it was tried on "
+            f"({' and '.join(scope.kinds)} attention), so they cannot be measured; read single "
+            "texts with scope.read."
+        )
 
 
 def _launch(run: Run, inputs: Mapping[str, Tensor], unpadded: bool) -> None:
