@@ -7,6 +7,7 @@ raised at known places only. Signals reach the main thread alone; elsewhere noth
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import operator
 import signal
@@ -18,6 +19,7 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 NEAR = 8  # calls between such a function and what the signal module does for it
+SOON = 0.005  # seconds in which a destructor has mostly ended
 PATIENCE = 2.0  # seconds that a block may go on after Ctrl-C; the next one is then raised at once
 
 
@@ -65,7 +67,7 @@ def remembered() -> Block:
     """Ctrl-C is raised at once, and `was_asked()` knows of it while such a block is open.
 
     Compiled code may take the KeyboardInterrupt for a fault of its own and raise another error,
-    and in a destructor Python itself drops it.
+    and in the callback of a weak reference Python itself drops it.
     """
     return Block(holds=False)
 
@@ -141,6 +143,9 @@ class _CtrlC:
             self._raise()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if _in_destructor(frame):
+            _thread.start_new_thread(_come_again, ())  # which takes no lock that may be held here
+            return
         holding, now = _holding(self.blocks), time.monotonic()
         self.asked += 1
         self.came = len(holding) < len(self.blocks)
@@ -157,6 +162,25 @@ class _CtrlC:
         """As whoever had the signal before would have it."""
         self.asked = 0
         self._before(signal.SIGINT, frame)
+
+
+def _come_again() -> None:
+    time.sleep(SOON)
+    if hasattr(signal, "pthread_kill"):  # a signal proper ends what the main thread waits for
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
+def _in_destructor(frame: FrameType | None) -> bool:
+    """Where Python would drop what is raised, and print it."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _puts_back(frame: FrameType | None) -> bool:

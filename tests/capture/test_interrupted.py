@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import headscope as hs
 from headscope.edits.ablate import ablate
-from headscope.interrupts import remembered, safe_point, stopped_safely, uninterrupted
+from headscope.interrupts import pending, remembered, safe_point, stopped_safely, uninterrupted
 from headscope.tasks.questions import make_questions
 from tests.finetuning.test_finetune import colours
 from tests.runs.as_found import left_open, state_of
@@ -90,6 +91,35 @@ def test_ctrl_c_twice_is_not_held_for_ever(monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         done.append("never")
     assert done == ["both held"] and left_open() == []
+
+
+class Closing:
+    """Something with a destructor, in which Ctrl-C comes."""
+
+    def __init__(self, done: list[str]) -> None:
+        self.done = done
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        self.done.append("closed")
+
+
+def test_ctrl_c_in_a_destructor_is_neither_dropped_nor_printed(monkeypatch):
+    dropped: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", dropped.append)
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt), remembered():
+        Closing(done)
+        time.sleep(60)
+        done.append("never")
+    assert done == ["closed"]
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        Closing(done)
+        while not pending():
+            time.sleep(0.001)
+        done.append("held")
+    assert done == ["closed", "closed", "held"]
+    assert dropped == [] and left_open() == []
 
 
 def test_a_safe_point_inside_a_step_lets_the_step_end():
