@@ -43,24 +43,22 @@ def packaged() -> Path:
 
 def made_up(folder: str) -> str:
     """A decoder of a billion parameters, saved as a checkpoint is."""
-    import torch
-    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
-
-    from headscope.models.bundle import BUNDLED
-
-    tokenizer = AutoTokenizer.from_pretrained(BUNDLED, model_max_length=2**17)
-    torch.manual_seed(0)
-    shape = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=2048, num_hidden_layers=16, num_attention_heads=32,
-        num_key_value_heads=8, intermediate_size=8192, max_position_embeddings=2**17,
+    return _saved(
+        folder, "bfloat16", hidden_size=2048, num_hidden_layers=16, num_attention_heads=32,
+        num_key_value_heads=8, intermediate_size=8192,
     )  # fmt: skip
-    LlamaForCausalLM(shape).to(torch.bfloat16).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def small(folder: str) -> str:
     """A decoder whose attention is most of its work."""
+    return _saved(
+        folder, "float32", hidden_size=256, num_hidden_layers=3, num_attention_heads=8,
+        num_key_value_heads=2, intermediate_size=512, tie_word_embeddings=True,
+        initializer_range=0.05,
+    )  # fmt: skip
+
+
+def _saved(folder: str, precision: str, **shape: Any) -> str:
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
@@ -68,12 +66,8 @@ def small(folder: str) -> str:
 
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED, model_max_length=2**17)
     torch.manual_seed(0)
-    shape = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=256, num_hidden_layers=3, num_attention_heads=8,
-        num_key_value_heads=2, intermediate_size=512, max_position_embeddings=2**17,
-        tie_word_embeddings=True, initializer_range=0.05,
-    )  # fmt: skip
-    LlamaForCausalLM(shape).save_pretrained(folder)
+    config = LlamaConfig(vocab_size=len(tokenizer), max_position_embeddings=2**17, **shape)
+    LlamaForCausalLM(config).to(getattr(torch, precision)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -8,6 +8,13 @@ from tests.tiny import VOCABULARY
 
 _EXPERTS = {"num_experts": 2, "num_experts_per_tok": 1}
 _MAMBA = {"mamba_d_state": 8, "mamba_n_heads": 4, "mamba_n_groups": 1}
+_LINEAR_FIRST = {
+    "layer_types": ["linear_attention", "full_attention"],
+    "linear_num_value_heads": 2,
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}
 _PER_LAYER = {
     "layer_types": ["sliding_attention", "full_attention"] * 2,
     "sliding_window": 4,
@@ -37,11 +44,7 @@ MIXED: tuple[Family, ...] = (
         "Qwen3-Next",
         "Qwen3NextForCausalLM",
         grouped(
-            layer_types=["linear_attention", "full_attention"],
-            linear_num_value_heads=2,
-            linear_num_key_heads=2,
-            linear_key_head_dim=8,
-            linear_value_head_dim=8,
+            **_LINEAR_FIRST,
             moe_intermediate_size=16,
             shared_expert_intermediate_size=16,
             **_EXPERTS,
@@ -148,13 +151,7 @@ MIXED: tuple[Family, ...] = (
     Family(
         "Qwen3.5",
         "Qwen3_5ForCausalLM",
-        grouped(
-            layer_types=["linear_attention", "full_attention"],
-            linear_num_value_heads=2,
-            linear_num_key_heads=2,
-            linear_key_head_dim=8,
-            linear_value_head_dim=8,
-        ),
+        grouped(**_LINEAR_FIRST),
         "softmax attention in some layers",
     ),
     Family("Ernie 4.5", "Ernie4_5ForCausalLM", grouped()),
