@@ -12,7 +12,7 @@ import torch
 
 from headscope.capture.call import Call, Lazy
 from headscope.statistics.features.grid import CLS, PADDING, PUNCTUATION, SEP, WORD, Grid, Side
-from headscope.statistics.kernels import fused
+from headscope.statistics.kernels import survey_launch
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.batch_values import features_for
@@ -136,7 +136,7 @@ def check() -> dict[str, float]:
         grid = make_grid(batch, n, causal, lengths)
         call = make_call(q * 1.5, k, v, grid, window)
         plan = Plan(grid, features_for(chosen, {grid.kind: grid})[grid.kind])
-        reduced, output = fused.from_scores(call, plan)
+        reduced, output = survey_launch.from_scores(call, plan)
         expected, expected_output = reference(call, grid, plan.names)
         valid = grid.query.valid[:, None, :]
         for place, name in enumerate(plan.names):

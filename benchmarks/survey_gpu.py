@@ -31,10 +31,10 @@ from headscope.corpus.text.segments import Segment
 from headscope.models.open import BUNDLED
 from headscope.reading.scope import Scope
 from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP, Grid
-from headscope.statistics.kernels import fused
-from headscope.statistics.kernels.fused import Tile
+from headscope.statistics.kernels import survey_launch
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.recorder import Recorder
+from headscope.statistics.kernels.survey_launch import Tile
 from headscope.statistics.statistic import Statistic
 from headscope.statistics.survey.batch_values import add_values, features_for
 from headscope.statistics.survey.portion import Settings, measure_batches
@@ -99,10 +99,12 @@ def sweep(
         repeats,
     )
     found: dict[str, float] = {}
-    best, fastest = fused.tile_for(call), math.inf
+    best, fastest = survey_launch.tile_for(call), math.inf
     for tile in tiles:
         try:
-            took = timed_alone(lambda tile=tile: fused.from_scores(call, plan, tile), repeats)
+            took = timed_alone(
+                lambda tile=tile: survey_launch.from_scores(call, plan, tile), repeats
+            )
         except Exception as error:
             print(f"  {tile}: {type(error).__name__} {str(error)[:120]}")
             continue

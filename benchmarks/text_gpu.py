@@ -100,7 +100,7 @@ def as_new(scope: hs.Scope) -> hs.Scope:
     """A scope of which nothing is known; Triton looks for its kernel on the disk again."""
     verified._known.clear()
     if torch.cuda.is_available():
-        from headscope.statistics.kernels.one_pass import attend
+        from headscope.statistics.kernels.survey_kernel import attend
 
         getattr(attend, "device_caches", {}).clear()
     return hs.Scope(scope.model, scope.tokenizer, scope.name)

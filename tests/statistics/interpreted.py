@@ -5,21 +5,32 @@ from __future__ import annotations
 import sys
 
 import torch
+from triton.runtime import interpreter
 
-from headscope.statistics.kernels import fused
-from headscope.statistics.kernels.fused import Tile
+from headscope.statistics.kernels import survey_launch
 from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.survey_launch import Tile
 from tests.statistics.calls import CASES, make, truth
 
+patch = interpreter._patch_lang_tensor
+
+
+def patched(tensor, *scope):
+    """Triton before 3.7 makes an integer of an array of one number, which numpy 2.4 refuses."""
+    patch(tensor, *scope)
+    tensor.__index__ = lambda self: int(self.handle.data.squeeze())
+
+
+interpreter._patch_lang_tensor = patched
 torch.set_num_threads(1)
-fused.documents_at_once = lambda heads: 1  # as a GPU takes many short texts
+survey_launch.documents_at_once = lambda heads: 1  # as a GPU takes many short texts
 dtype, parts = getattr(torch, sys.argv[1]), int(sys.argv[2])
 EXACT = {"entropy", "largest", "self", "previous", "next", "same_token", "same_token_other"}
 for case in CASES:
     call, grid, features = make(case, dtype)
     plan = Plan(grid, features)
-    assert fused.suits(call, plan)
-    reduced, output = fused.from_scores(call, plan, Tile(32, 32, 4, 2), parts)
+    assert survey_launch.suits(call, plan)
+    reduced, output = survey_launch.from_scores(call, plan, Tile(32, 32, 4, 2), parts)
     expected, expected_output = truth(call, grid, plan.names)
     valid = grid.query.valid
     for place, name in enumerate(plan.names):
@@ -35,7 +46,7 @@ for case in CASES:
 call, grid, features = make(CASES[0], dtype)
 call.q[0, 0, 2] = torch.nan
 plan = Plan(grid, features)
-reduced, _ = fused.from_scores(call, plan, Tile(32, 32, 4, 2), parts)
+reduced, _ = survey_launch.from_scores(call, plan, Tile(32, 32, 4, 2), parts)
 lost = reduced.values.isnan()  # b h F t
 # nothing is made up for a row that is no number; what compares tokens may have nothing to compare
 told = [place for place, name in enumerate(plan.names) if not name.startswith("same_token")]

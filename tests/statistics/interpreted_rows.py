@@ -17,7 +17,7 @@ from headscope.patterns.rank_correlation import LEAST, RankPattern
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.feature import Feature, KeyFeature, RankFeature
 from headscope.statistics.features.grid import WORD, Grid
-from headscope.statistics.kernels import blocks, first_use, row_tiles
+from headscope.statistics.kernels import blocks, row_launch
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.places.settings import STRONGEST_KEY
 from tests.statistics.calls import Case, make
@@ -113,7 +113,7 @@ def whole_map(call: Call, grid: Grid) -> np.ndarray:
 
 
 torch.set_num_threads(1)
-row_tiles.FEWEST_WIDE = 32  # a GPU takes short rows for longer ones
+row_launch.FEWEST_WIDE = 32  # a GPU takes short rows for longer ones
 for case, dtype in {"edges": EDGES, "most": MOST}.get("".join(sys.argv[1:]), CASES):
     call, grid, features = make(case, dtype)
     for text in ONE_PART.get(case.tokens, ()):
@@ -129,16 +129,14 @@ for case, dtype in {"edges": EDGES, "most": MOST}.get("".join(sys.argv[1:]), CAS
     if case.tokens == 21:  # a number per key that is no bit
         features.append(KeyFeature("place", lambda grid: grid.key.ids / 7))
     plan = Plan(grid, [*features, *own, STRONGEST_KEY])
-    assert row_tiles.suits(call, plan)
+    assert row_launch.suits(call, plan)
     every = torch.arange(case.batch * case.tokens, dtype=torch.int32).view(case.batch, -1)
-    tile = None if case.tokens == 21 else row_tiles.RowTile(queries=32, warps=4)
+    tile = None if case.tokens == 21 else row_launch.RowTile(queries=32, warps=4)
     if case.tokens == 512:  # the interpreter would take minutes for one query at a time
-        row_tiles.tile_for = lambda keys: row_tiles.RowTile(queries=128, warps=4)
-    if case.causal or case.tokens in ONE_PART:
-        first_use.compared(call, plan, keeps=True)
-    row_tiles.MOST_HELD = 1  # document by document
-    reduced, output, kept = row_tiles.from_scores(
-        call, plan, row_tiles.Slots(every, every.numel()), tile
+        row_launch.tile_for = lambda keys: row_launch.RowTile(queries=128, warps=4)
+    row_launch.MOST_HELD = 1  # document by document
+    reduced, output, kept = row_launch.from_scores(
+        call, plan, row_launch.Slots(every, every.numel()), tile
     )
     expected, expected_output = blocks.from_scores(call, plan)
     valid = grid.query.valid

@@ -74,9 +74,7 @@ def atlas(
                   workers=workers or 1)  # fmt: skip
     check_data(corpus)
     from headscope.atlas.make import atlas as make
-    from headscope.statistics.kernels.ahead import wake
 
-    wake(device)
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "segments": segments, "max_tokens": max_tokens, "field": field, "layout": layout,

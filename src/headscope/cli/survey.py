@@ -95,11 +95,9 @@ def survey(
     check_data(corpus)
     chosen = "all" if statistic == ["all"] else statistic
     from headscope.statistics.discovery import choose
-    from headscope.statistics.kernels.ahead import wake
     from headscope.statistics.survey.run import survey as measure
 
     choose(chosen)  # a name that nobody knows is said at once
-    wake(device)
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "segments": segments, "stride": stride, "max_tokens": max_tokens, "limit": limit,

@@ -8,8 +8,7 @@ with a smooth, quickly falling κ (the homogeneous kernels of Vedaldi & Zisserma
 that smoothed weights can have, κ(u − v) is a sum of a few products θ(u) θ(v), to a few
 millionths. So every weight becomes a vector of some fifteen numbers, √a θ_r(ln a), and the
 divergences of all pairs of heads are their inner products. The θ_r are the leading eigenfunctions
-of κ, evaluated as Chebyshev series in ln a. A GPU, for which a logarithm is one instruction,
-computes the definition (`pair_divergence`).
+of κ, evaluated as Chebyshev series in ln a.
 """
 
 from __future__ import annotations
@@ -25,13 +24,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.statistics.kernels.usable import attempt, usable
-
 SMOOTHING = 0.001  # share of a row spread over all its keys, as the published code does
 TOLERANCE = 5e-6  # of a divergence, per unit of a + b
 NODES = 256
 SPAN = 2**15  # weights of all heads handled at once: their vectors stay in a processor's cache
-PARTS = 8  # that threads share, however many they are
 SPAN_GPU = 2**24  # … or fill a GPU, whose many processors share few large steps
 
 
@@ -52,33 +48,11 @@ def divergence_sums(maps: Tensor, lengths: int | Tensor) -> Tensor:
         there = torch.arange(length, device=maps.device) < lengths[:, None]  # rows length
         smooth = maps.float() * (1 - SMOOTHING) + there * (SMOOTHING / lengths)[:, None]
     smooth = smooth.reshape(len(maps), -1)
-    information = _information(smooth)
-    if information is not None:
-        return _from_information(information)
     mass = smooth.sum(1, dtype=torch.float64)
     likeness = _likeness(smooth, length)
     result = math.log(2) / 2 * (mass[:, None] + mass[None, :]) - likeness
     result.fill_diagonal_(0.0)
     return result.clamp_min(0)
-
-
-def _information(smooth: Tensor) -> Tensor | None:
-    """heads × heads: ½ Σ s ln s of the sum s of two heads, where the GPU kernel makes it."""
-    if not usable("pairs of heads", smooth):
-        return None
-
-    def summed() -> Tensor:
-        from headscope.statistics.kernels.pair_divergence import pair_information
-
-        return pair_information(smooth)
-
-    return attempt("pairs of heads", summed)
-
-
-def _from_information(information: Tensor) -> Tensor:
-    """JS of all pairs from ½ Σ s ln s of their sums, the diagonal being each head with itself."""
-    own = information.diagonal()
-    return ((own[:, None] + own[None, :]) / 2 - information).clamp_min(0)
 
 
 def row_divergence(a: Tensor, b: Tensor) -> Tensor:
@@ -91,46 +65,33 @@ def row_divergence(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _likeness(smooth: Tensor, length: int) -> Tensor:
-    """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n.
-
-    Spans are summed in parts that do not depend on the number of threads, and the parts in their
-    order, so that any number gives the same sum to the last bit.
-    """
+    """heads × heads float64: Σ √(ab) κ(ln a − ln b) over weights heads × n."""
     heads = len(smooth)
     basis = _basis(math.ceil(math.log2(max(length, 2))))
     span = max(64, (SPAN_GPU if smooth.is_cuda else SPAN) // heads)
     spans = smooth.split(min(span, smooth.shape[1]), dim=1)
-    count = min(PARTS, len(spans))
-    parts = [spans[len(spans) * n // count : len(spans) * (n + 1) // count] for n in range(count)]
-    threads = 1 if smooth.is_cuda else torch.get_num_threads()
-    if min(threads, count) == 1:
-        found = [_summed(parts, basis)]
-    else:
-        # a thread per part: the many small steps would otherwise wait for one another each time
-        torch.set_num_threads(1)
-        try:
-            with ThreadPoolExecutor(threads) as pool:
-                shares = [parts[n::threads] for n in range(min(threads, count))]
-                found = list(pool.map(partial(_summed, basis=basis), shares))
-        finally:
-            torch.set_num_threads(threads)
-    likeness = torch.zeros(heads, heads, dtype=torch.float64, device=smooth.device)
-    for n in range(count):
-        likeness += found[n % len(found)][n // len(found)]
-    return likeness
+    before = torch.get_num_threads()
+    threads = 1 if smooth.is_cuda else min(before, len(spans))
+    if threads == 1:
+        return _summed(spans, basis)
+    # a thread for each part: the many small steps would otherwise wait for one another each time
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            parts = [spans[n::threads] for n in range(threads)]
+            return torch.stack(list(pool.map(partial(_summed, basis=basis), parts))).sum(0)
+    finally:
+        torch.set_num_threads(before)
 
 
-def _summed(parts: Sequence[Sequence[Tensor]], basis: _Basis) -> list[Tensor]:
-    """The sum of each part's spans, in double precision; one room serves them all."""
-    first = parts[0][0]
+def _summed(spans: Sequence[Tensor], basis: _Basis) -> Tensor:
+    """The sum over spans in double precision; they share one working memory."""
+    first = spans[0]
     room = torch.empty(basis.coefficients.shape[1], first.numel(), device=first.device)
-    found: list[Tensor] = []
-    for spans in parts:
-        total = torch.zeros(len(first), len(first), dtype=torch.float64, device=first.device)
-        for span in spans:
-            total += _inner(basis.vectors(span, room))
-        found.append(total)
-    return found
+    total = torch.zeros(len(first), len(first), dtype=torch.float64, device=first.device)
+    for span in spans:
+        total += _inner(basis.vectors(span, room))
+    return total
 
 
 def _inner(vectors: Tensor) -> Tensor:

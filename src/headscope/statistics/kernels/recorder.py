@@ -18,7 +18,7 @@ from headscope.statistics.kernels.scores import can_rebuild
 from headscope.statistics.kernels.usable import attempt
 
 if TYPE_CHECKING:
-    from headscope.statistics.kernels.row_tiles import Slots
+    from headscope.statistics.kernels.row_launch import Slots
 
 CanRebuild = Callable[[Call], bool]
 MOST_KEPT = 2**30  # weights of rows kept from a pass: 4 GB
@@ -32,7 +32,7 @@ class Recorder:
         grids: Mapping[Kind, Grid],
         features: Mapping[Kind, Iterable[Feature]],
         rebuildable: CanRebuild,
-        fused: bool | None = None,  # the one-pass GPU kernel; None: where it can run
+        fused: bool | None = None,  # the survey kernel; None: where it can run
     ) -> None:
         self._plans = {kind: Plan(grids[kind], features.get(kind, ())) for kind in grids}
         self._rebuildable = rebuildable
@@ -73,7 +73,7 @@ class Recorder:
 
     def keep_rows(self, kind: Kind, documents: Tensor, queries: Tensor) -> None:
         """Ask for the weights of single rows (`kept_rows`), which a kernel may have at hand."""
-        from headscope.statistics.kernels.row_tiles import slots_of
+        from headscope.statistics.kernels.row_launch import slots_of
 
         self._slots[kind] = slots_of(self._plans[kind].grid, documents, queries)
 
@@ -98,24 +98,22 @@ class Recorder:
         return tuple(kind for kind, heads in self._heads.items() if heads)
 
     def _compute(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
-        from headscope.statistics.kernels import fused, row_tiles
+        from headscope.statistics.kernels import row_launch, survey_launch
 
         if self._fused:
-            return fused.from_scores(call, plan)
+            return survey_launch.from_scores(call, plan)
         made = None
-        if self._fused is None and fused.suits(call, plan):
-            made = attempt("one pass", lambda: fused.from_scores(call, plan))
-        elif self._fused is None and row_tiles.suits(call, plan):
-            made = attempt("whole rows", lambda: self._whole_rows(call, plan))
+        if self._fused is None and survey_launch.suits(call, plan):
+            made = attempt("survey", lambda: survey_launch.from_scores(call, plan))
+        elif self._fused is None and row_launch.suits(call, plan):
+            made = attempt("row", lambda: self._whole_rows(call, plan))
         return blocks.from_scores(call, plan) if made is None else made
 
     def _whole_rows(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
-        from headscope.statistics.kernels import row_tiles
-        from headscope.statistics.kernels.first_use import compared
+        from headscope.statistics.kernels import row_launch
 
         slots = self._slots.get(call.kind)
-        compared(call, plan, keeps=slots is not None)
-        reduced, output, kept = row_tiles.from_scores(call, plan, slots)
+        reduced, output, kept = row_launch.from_scores(call, plan, slots)
         if kept is not None:
             self._keep_weights(call.kind, kept)
         return reduced, output

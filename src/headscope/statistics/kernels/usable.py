@@ -1,8 +1,8 @@
-"""Whether a Triton kernel can be used here: not guessed but tried. One that fails is left.
+"""Whether a Triton kernel can be used here, which is found out by trying it.
 
-A kernel is compiled when it is first used. That needs a C compiler, a driver that knows the
-compiled code, and a GPU with room for a tile; any of them may be missing, and the plain way then
-gives the same numbers.
+Triton compiles a kernel on its first use. That needs a C compiler, a driver that knows the
+compiled code, and a GPU with room for a tile. Where one of them is missing, the plain path gives
+the same numbers.
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ import os
 import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor
 
-from headscope.statistics.kernels.ahead import Kernel, settled
-
+Kernel = Literal["survey", "row"]
 Made = TypeVar("Made")
 
 _failed: set[Kernel] = set()
-
-
-class Disagreement(RuntimeError):
-    """A kernel gives other numbers than the plain one."""
 
 
 @cache
@@ -38,47 +33,35 @@ def installed() -> bool:
 
 
 def usable(kernel: Kernel, tensor: Tensor) -> bool:
-    """Whether the kernel can be tried on what this tensor is a part of."""
+    """Whether the kernel can be tried on a tensor like this one."""
     on = tensor.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
     return on and kernel not in _failed and installed()
 
 
 def has_logarithm() -> bool:
-    """Whether kernels may name the instruction of NVIDIA's GPUs for it."""
+    """Whether kernels may use the logarithm instruction of NVIDIA's GPUs."""
     return os.environ.get("TRITON_INTERPRET") != "1" and torch.version.hip is None
 
 
 def documents_at_once(heads: int) -> int:
-    """Of a batch, given to a kernel together: a device has 65,535 rows for programs, and each head
-    of each text takes one. A multiple of 16, so that the next begin at an address like the first.
-    """
+    """How many texts one launch takes: a device has 65,535 rows for programs, one per text and
+    head. A multiple of 16, so that the next launch begins at an address like the first."""
     return max(1, 65_535 // heads // 16 * 16)
 
 
 def attempt(kernel: Kernel, work: Callable[[], Made]) -> Made | None:
-    """What the kernel makes; None where it fails, which is said once."""
-    settled(kernel)
+    """What the kernel makes, or None where it fails; the first failure warns."""
     try:
         return work()
     except torch.OutOfMemoryError:
         raise
     except Exception as error:  # compilers, linkers and drivers raise what they like
         _failed.add(kernel)
-        said = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         warnings.warn(
-            f"The GPU kernel for {kernel} failed ({type(error).__name__}"
-            f"{': ' + said[0][:200] if said else ''}); the slower plain one is used instead.",
+            f"The GPU's {kernel} kernel failed ({type(error).__name__}"
+            f"{': ' + lines[0][:200] if lines else ''}); headscope uses the slower plain path.",
             RuntimeWarning,
             stacklevel=2,
         )
         return None
-
-
-def wrong(mine: Tensor, plain: Tensor, valid: Tensor, apart: float, least: float = 1.0) -> Tensor:
-    """Which values of a kernel are further from the plain ones than a share of the largest (or of
-    `least`). Those of padded queries may be anything; what is no number, or has no end, in both is
-    the same."""
-    mine, plain = (of.float().masked_fill(~valid, 0.0) for of in (mine, plain))
-    largest = plain.masked_fill(~plain.isfinite(), 0.0).abs().max().clamp_min(least)
-    same = (mine == plain) | (mine.isnan() & plain.isnan())
-    return ~(same | ((mine - plain).abs() <= apart * largest))

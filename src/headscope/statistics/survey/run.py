@@ -21,7 +21,6 @@ from headscope.statistics.discovery import Wanted
 from headscope.statistics.media.survey import media_files, survey_media
 from headscope.statistics.places.settings import PlaceSettings
 from headscope.statistics.survey.batch_tokens import batch_tokens
-from headscope.statistics.survey.compiling import compile_ahead
 from headscope.statistics.survey.engines import Engine, Local, on_processes, on_ray
 from headscope.statistics.survey.feeding.fed import Fed, can_feed
 from headscope.statistics.survey.one_pass import Pass
@@ -117,8 +116,6 @@ def over_corpus(
     check_weights(scope.model, scope.name)
     measured, missing = measurable(scope, statistics)
     settings = dataclasses.replace(_settings(scope, chosen, measured), places=places)
-    if chosen.engine != "ray" and (chosen.workers or 1) == 1:
-        compile_ahead(scope, settings)
     source = Source(scope, corpus, chosen, settings, limit)
     with contextlib.ExitStack() as held:
         fed = _fed(scope, settings, chosen, source)  # processes start while the run is prepared

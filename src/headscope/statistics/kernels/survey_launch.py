@@ -1,4 +1,4 @@
-"""Row features and output of a call by the one-pass GPU kernel, where it applies."""
+"""Launching the survey kernel: row features and output of a call in one pass, where it applies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tile:
 def suits(call: Call, plan: Plan) -> bool:
     """Whether the kernel can compute all that is wanted of this call, here."""
     assert call.q is not None
-    return fits(call, plan) and usable("one pass", call.q)
+    return fits(call, plan) and usable("survey", call.q)
 
 
 def fits(call: Call, plan: Plan) -> bool:
@@ -99,7 +99,7 @@ def from_scores(
     call: Call, plan: Plan, tile: Tile | None = None, parts: int | None = None
 ) -> tuple[Reduced, Tensor]:
     """Row features and output (b t h d); `parts` are the terms a weight is split into."""
-    from headscope.statistics.kernels.one_pass import attend
+    from headscope.statistics.kernels.survey_kernel import attend
 
     work = _work(call, plan, tile or tile_for(call), parts)
     batch, heads, queries, _ = work.tensors[0].shape
@@ -111,14 +111,6 @@ def from_scores(
         grid = (-(-queries // work.constants["BLOCK_M"]), len(some[0]) * heads)
         attend[grid](*some, *work.numbers, **work.constants)
     return work.reduced, work.output
-
-
-def compiled(call: Call, plan: Plan) -> Any:
-    """Have the kernel compiled for calls like this one, and launch nothing."""
-    from headscope.statistics.kernels.one_pass import attend
-
-    work = _work(call, plan, tile_for(call), None)
-    return attend.warmup(*work.tensors, *work.numbers, grid=(1,), **work.constants)
 
 
 @dataclass(frozen=True)

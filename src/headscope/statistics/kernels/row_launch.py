@@ -1,4 +1,4 @@
-"""Row features and output of a call by the GPU kernel of whole rows, where it applies."""
+"""Launching the row kernel: features of whole rows of a call, where it applies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RowTile:
 def suits(call: Call, plan: Plan) -> bool:
     """Whether the kernel can compute all that is wanted of this call, here."""
     assert call.q is not None
-    return fits(call, plan) and usable("whole rows", call.q)
+    return fits(call, plan) and usable("row", call.q)
 
 
 def fits(call: Call, plan: Plan) -> bool:
@@ -124,35 +124,11 @@ class _Into:
     kept: Tensor | None  # h n s
 
 
-def compiled(call: Call, plan: Plan, keeps: bool) -> Any:
-    """Have the kernel compiled for calls like this one, and launch nothing; `keeps`: rows, too."""
-    from headscope.statistics.kernels.row_features import reduce_rows
-
-    assert call.q is not None
-    batch, heads, queries, _ = call.q.shape
-    keys = plan.grid.key.ids.shape[1]
-    reduced = Reduced(plan, batch, heads, queries)
-    weights = reduced.values.new_empty(batch, heads, queries, keys)
-    wide = next(iter(reduced.wide.values()), reduced.values)
-    into = _Into(reduced.values, wide, weights[0] if keeps else None)
-    arguments, constants = _given(plan, weights, _layout(plan), into, tile_for(keys))
-    return reduce_rows.warmup(*arguments, grid=(1,), **constants)
-
-
 def _reduce(plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile) -> None:
-    from headscope.statistics.kernels.row_features import reduce_rows
+    from headscope.statistics.kernels.row_kernel import reduce_rows
 
-    batch, heads, queries, _ = weights.shape
-    arguments, constants = _given(plan, weights, layout, into, tile)
-    reduce_rows[(-(-queries // tile.queries), batch * heads)](*arguments, **constants)
-
-
-def _given(
-    plan: Plan, weights: Tensor, layout: _Layout, into: _Into, tile: RowTile
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the kernel is given: arguments and constants."""
     rows, kept = into.rows, into.kept
-    _, heads, queries, keys = weights.shape
+    batch, heads, queries, keys = weights.shape
     place = {name: number for number, name in enumerate(plan.names)}
     bit_of = {feature.make: number for number, feature in enumerate(plan.pairs)}
     ranked = [place[f.name] for f in plan.rows if isinstance(f, RankFeature)]
@@ -162,7 +138,7 @@ def _given(
         rows.stride(0), rows.stride(1), rows.stride(2),
         heads, queries, keys, 0 if kept is None else kept.shape[1],
     )  # fmt: skip
-    constants = {
+    constants: dict[str, Any] = {
         "FEATURES": len(plan.keys), "MARKED": _marked(plan), "PAIRS": len(plan.pairs),
         "NOT_BITS": sum(1 << n for n, feature in enumerate(plan.pairs) if not feature.is_share),
         "SQUARES": len(plan.squares),
@@ -179,7 +155,7 @@ def _given(
         "BLOCK_M": tile.queries, "BLOCK_N": width(keys),
         "num_warps": tile.warps, "num_stages": tile.stages, "enable_fp_fusion": True,
     }  # fmt: skip
-    return arguments, constants
+    reduce_rows[(-(-queries // tile.queries), batch * heads)](*arguments, **constants)
 
 
 @dataclass(frozen=True)
