@@ -39,11 +39,3 @@ def test_an_old_class_and_function_are_the_new_ones() -> None:
         assert questions.Exam is questions.Questions
     with pytest.warns(DeprecationWarning, match="exam is now called make_questions"):
         assert questions.exam is questions.make_questions
-
-
-def test_tokens_are_known_by_their_old_fields_too(tiny_bert: hs.Scope) -> None:
-    tokens = tiny_bert.read("the cat sat").part().query
-    with pytest.warns(DeprecationWarning, match="text is now called spellings"):
-        assert tokens.text == tokens.spellings == ("[CLS]", "the", "cat", "sat", "[SEP]")
-    with pytest.warns(DeprecationWarning, match="words is now called word_ids"):
-        assert tokens.words.tolist() == tokens.word_ids.tolist() == [-1, 0, 1, 2, -1]

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.text.search import search
+from headscope.text.encodings import search
 from headscope.text.spelling import is_punctuation, readable, spells_bytes
 from headscope.text.tokenise import Batch, Text
 from headscope.text.tokens import TokenClass, Tokens

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.text.vocabulary import vocabulary_of
+from headscope.text.vocabulary import Vocabulary
 
 
 class Spelled:
@@ -25,6 +25,6 @@ class Spelled:
             self._labels = np.append(self._labels, np.zeros(missing, dtype=object))
         new = np.unique(numbers[~self._met[numbers]])
         if len(new):
-            self._labels[new] = vocabulary_of(self._tokenizer, new).labels(new)
+            self._labels[new] = Vocabulary(self._tokenizer, new).labels(new)
             self._met[new] = True
         return self._labels[numbers].tolist()

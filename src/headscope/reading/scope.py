@@ -38,8 +38,7 @@ from headscope.reading.generating.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
 from headscope.renamed import former, renamed
-from headscope.text.pairs import split_pairs
-from headscope.text.tokenise import Batch, Text, tokenise
+from headscope.text.tokenise import Batch, Text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
 
 Edit = Callable[[Call], "Tensor | Queries | None"]

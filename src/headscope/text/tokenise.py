@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput, TextTooLong
-from headscope.text.encode import encode
-from headscope.text.encodings import Encodings
-from headscope.text.pairs import Text as Text
+from headscope.text.encodings import Encodings, encode
 from headscope.text.tokens import Tokens
-from headscope.text.vocabulary import Vocabulary, vocabulary_of
-from headscope.text.words import Characters, Spans, word_spans
+from headscope.text.vocabulary import Vocabulary
+from headscope.text.words import Characters, Spans
 
 if TYPE_CHECKING:  # processes that only prepare text run without torch
     import torch
     from torch import Tensor
+
+Text = str | Sequence[str]  # a string, or a list of words
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,35 @@ class _Texts:
     @property
     def texts(self) -> tuple[str, ...]:
         return (self.first,) if self.second is None else (self.first, self.second)
+
+
+def split_pairs(
+    texts: Any, pairs: Sequence[Text | None] | None
+) -> tuple[list[Text], list[Text | None]]:
+    """First and second sentences; a tuple of two texts is a pair, wherever texts are taken."""
+    if isinstance(texts, str):
+        raise BadInput("Give a list of texts; for one text use scope.read(text).")
+    if not isinstance(texts, Iterable):
+        raise BadInput(f"Give a list of texts, not {type(texts).__name__}.")
+    texts = list(texts)
+    seconds: list[Text | None] = [None] * len(texts) if pairs is None else list(pairs)
+    if len(seconds) != len(texts):
+        raise BadInput(f"There are {len(texts)} texts but {len(seconds)} second sentences.")
+    firsts: list[Text] = []
+    for at, text in enumerate(texts):
+        if not isinstance(text, tuple):
+            firsts.append(text)
+            continue
+        if len(text) != 2:
+            raise BadInput(
+                f"A tuple is a pair of two texts, and this one holds {len(text)}; "
+                "give the words of a text as a list."
+            )
+        if seconds[at] is not None:
+            raise BadInput("This text is a pair already; leave text_pair out.")
+        firsts.append(text[0])
+        seconds[at] = text[1]
+    return firsts, seconds
 
 
 def tokenise(
@@ -189,64 +218,49 @@ def _padded(tokenizer: Any, encodings: Encodings) -> dict[str, NDArray[np.int64]
 
 
 def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Texts]) -> list[Tokens]:
-    vocabulary = vocabulary_of(tokenizer, encodings.ids)
-    spans, words = _places(encodings, given)
-    per_token = {
-        "ids": encodings.ids,
-        "classes": vocabulary.classes(encodings.ids, encodings.starts),
-        "segments": _segments(encodings),
-        "word_ids": words,
-        "spans": spans,
-        "stops": vocabulary.stops(encodings.ids),
-    }
-    bounds = encodings.starts.tolist()
-    ends = [*bounds[1:], len(encodings.ids)]
-    return [
-        Tokens.unspelled(
-            _Strings(vocabulary, one.words),
-            texts=one.texts,
-            **{name: array[start:end] for name, array in per_token.items()},
-        )
-        for one, start, end in zip(given, bounds, ends, strict=True)
-    ]
-
-
-@dataclass(frozen=True)
-class _Strings:
-    """The strings of one text's tokens."""
-
-    vocabulary: Vocabulary
-    given_words: tuple[Spans | None, ...]
-
-    def spellings(self, tokens: Tokens) -> tuple[str, ...]:
-        return self.vocabulary.spelled(tokens.ids)
-
-    def labels(self, tokens: Tokens) -> tuple[str, ...]:
-        """An unknown token is shown as the text it stands for."""
-        labels = list(self.vocabulary.labels(tokens.ids))
-        if self.vocabulary.unknown is not None:
-            found = (tokens.ids == self.vocabulary.unknown) & (tokens.spans[:, 0] >= 0)
-            for at in np.flatnonzero(found).tolist():
-                start, end = tokens.spans[at].tolist()
-                labels[at] = tokens.texts[tokens.segments[at]][start:end] or labels[at]
-        return tuple(labels)
-
-    def word_texts(self, tokens: Tokens) -> tuple[str, ...]:
-        found: list[str] = []
-        for text, spans in zip(tokens.texts, self.given_words, strict=False):
-            spans = word_spans(text) if spans is None else spans
-            found += [text[start:end] for start, end in spans]
-        return tuple(found)
-
-
-def _places(
-    encodings: Encodings, given: Sequence[_Texts]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """For each token its span, blanks trimmed, and its word; -1 for specials."""
+    vocabulary = Vocabulary(tokenizer, encodings.ids)
     characters = Characters(
         [text for one in given for text in one.texts],
         [words for one in given for words in one.words[: len(one.texts)]],
     )
+    spans, word_ids = _in_texts(encodings, given, characters)
+    classes = vocabulary.classes(encodings.ids, encodings.starts)
+    segments = _segments(encodings)
+    words = iter(characters.words())
+    found: list[Tokens] = []
+    for one, start, length in zip(given, encodings.starts, encodings.lengths, strict=True):
+        own = slice(start, start + length)
+        tokens = Tokens(
+            spellings=vocabulary.spelled(encodings.ids[own]),
+            labels=vocabulary.labels(encodings.ids[own]),
+            ids=encodings.ids[own],
+            classes=classes[own],
+            segments=segments[own],
+            word_ids=word_ids[own],
+            spans=spans[own],
+            texts=one.texts,
+            word_texts=tuple(word for _ in one.texts for word in next(words)),
+        )
+        found.append(_unknown_as_written(tokens, vocabulary.unknown))
+    return found
+
+
+def _unknown_as_written(tokens: Tokens, unknown: int | None) -> Tokens:
+    """An unknown token is labelled with the text that it stands for."""
+    at = np.flatnonzero((tokens.ids == unknown) & (tokens.spans[:, 0] >= 0))
+    if not len(at):
+        return tokens
+    labels = list(tokens.labels)
+    for one in at.tolist():
+        start, end = tokens.spans[one].tolist()
+        labels[one] = tokens.texts[tokens.segments[one]][start:end] or labels[one]
+    return replace(tokens, labels=tuple(labels))
+
+
+def _in_texts(
+    encodings: Encodings, given: Sequence[_Texts], characters: Characters
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """For each token its span, blanks trimmed, and its word; -1 for specials."""
     texts = np.fromiter((len(one.texts) for one in given), np.int64, len(given))
     first_text = np.cumsum(texts) - texts  # the number of each row's first text among all
     inside = np.flatnonzero(encodings.sentence >= 0)

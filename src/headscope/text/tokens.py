@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.media.places import Places
-from headscope.renamed import former
 
 
 class TokenClass(IntEnum):
@@ -27,16 +26,7 @@ class TokenClass(IntEnum):
 
 
 STOPS = frozenset((".", ","))
-_PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans", "stops")
-_STRINGS = ("spellings", "labels", "word_texts")
-
-
-class Strings(Protocol):
-    """Makes the strings of tokens; a survey reads millions of tokens and asks for none."""
-
-    def spellings(self, tokens: Tokens) -> tuple[str, ...]: ...
-    def labels(self, tokens: Tokens) -> tuple[str, ...]: ...
-    def word_texts(self, tokens: Tokens) -> tuple[str, ...]: ...
+_PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,29 +41,8 @@ class Tokens:
     word_ids: NDArray[np.int32]  # word number through all sentences, -1 for specials
     spans: NDArray[np.int32]  # n × 2, characters in the token's own sentence, -1 for specials
     texts: tuple[str, ...] = ()  # what was given to read: one, or sentence A and B
-    word_texts: tuple[str, ...] = field(default_factory=tuple)
-    places: Places | None = None  # in a picture or a sound, for positions that are no words alone
-
-    @staticmethod
-    def unspelled(strings: Strings, **known: Any) -> Tokens:
-        """Tokens whose spellings, labels and word_texts are made when somebody asks for them."""
-        made = object.__new__(Tokens)
-        made.__dict__.update(known, _strings=strings)
-        return made
-
-    if not TYPE_CHECKING:  # the fields are declared; this only fills them in
-
-        def __getattr__(self, name: str) -> tuple[str, ...]:
-            strings = self.__dict__.get("_strings")
-            if strings is None or name not in _STRINGS:
-                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            made = self.__dict__[name] = getattr(strings, name)(self)
-            return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All strings made: who unpickles tokens may have no tokenizer."""
-        strings = {name: getattr(self, name) for name in _STRINGS}
-        return {**{k: v for k, v in self.__dict__.items() if k != "_strings"}, **strings}
+    word_texts: tuple[str, ...] = ()
+    places: Places | None = None  # in a picture or a sound
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -90,8 +59,9 @@ class Tokens:
 
     @cached_property
     def stops(self) -> NDArray[np.bool_]:
-        """True for full stops and commas."""
-        return np.array([label in STOPS for label in self.labels], dtype=bool)
+        """True for full stops and commas that the vocabulary knows."""
+        both = zip(self.labels, self.spellings, strict=True)
+        return np.array([of in STOPS and token.endswith(of) for of, token in both], dtype=bool)
 
     @cached_property
     def is_truncated(self) -> bool:
@@ -108,18 +78,12 @@ class Tokens:
             end = start
         return False
 
-    text, words = former("text", "spellings"), former("words", "word_ids")
-
     def crop(self, length: int, start: int = 0) -> Tokens:
-        made = object.__new__(Tokens)
-        for name, value in self.__dict__.items():
-            if name in _PER_TOKEN:
-                made.__dict__[name] = value[start:length]
-            elif name == "places" and value is not None:
-                made.__dict__[name] = value.chosen(slice(start, length))
-            elif name not in ("continues", "is_truncated"):
-                made.__dict__[name] = value
-        return made
+        """The tokens from `start` up to `length`."""
+        kept: dict[str, Any] = {name: getattr(self, name)[start:length] for name in _PER_TOKEN}
+        if self.places is not None:
+            kept["places"] = self.places.chosen(slice(start, length))
+        return dataclasses.replace(self, **kept)
 
     @property
     def comparable_ids(self) -> NDArray[np.int64]:

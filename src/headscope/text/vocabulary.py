@@ -1,56 +1,36 @@
-"""What is known of a token by its number alone: spelling, label, class. Kept per tokenizer.
-
-Only numbers that were met are looked up, so that a large vocabulary costs nothing at first.
-"""
+"""What is known of a token by its number alone: spelling, label, class."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.text.spelling import is_punctuation, readable, spells_bytes
-from headscope.text.tokens import STOPS, TokenClass
+from headscope.text.tokens import TokenClass
 
-_UNMET = -1
 # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends
 _EITHER = max(TokenClass) + 1
 
+_readable = lru_cache(maxsize=2**18)(readable)  # about one vocabulary
+_is_punctuation = lru_cache(maxsize=2**18)(is_punctuation)
+
 
 class Vocabulary:
-    """Tables by token number. Holds no tokenizer, so that tables die with theirs."""
+    """The part of a tokenizer's vocabulary that some texts use."""
 
-    def __init__(self) -> None:
-        self._spelled: dict[int, str] = {}
-        self._labels: dict[int, str] = {}
-        self._classes = np.full(0, _UNMET, dtype=np.int8)
-        self._stops = np.zeros(0, dtype=bool)
-        self.unknown: int | None = None  # the token that stands for what is in no vocabulary
-        self._lock = threading.Lock()
-
-    def meet(self, tokenizer: Any, ids: NDArray[np.int64]) -> None:
-        """Look up the numbers that were never met before."""
-        if not len(ids):
-            return
-        with self._lock:
-            self.unknown = tokenizer.unk_token_id
-            missing = int(ids.max()) + 1 - len(self._classes)
-            if missing > 0:
-                self._classes = np.pad(self._classes, (0, missing), constant_values=_UNMET)
-                self._stops = np.pad(self._stops, (0, missing))
-            new: list[int] = np.unique(ids[self._classes[ids] == _UNMET]).tolist()
-            if not new:
-                return
-            spelled = spelling_of(tokenizer, new)
-            labels = labels_of(tokenizer, spelled)
-            self._spelled.update(zip(new, spelled, strict=True))
-            self._labels.update(zip(new, labels, strict=True))
-            self._stops[new] = [label in STOPS for label in labels]
-            self._classes[new] = _classes(tokenizer, new, labels)
+    def __init__(self, tokenizer: Any, ids: NDArray[np.int64]) -> None:
+        self._met = np.unique(ids)
+        self.unknown: int | None = tokenizer.unk_token_id
+        met: list[int] = self._met.tolist()
+        spelled = spelling_of(tokenizer, met)
+        labels = labels_of(tokenizer, spelled)
+        self._spelled = dict(zip(met, spelled, strict=True))
+        self._labels = dict(zip(met, labels, strict=True))
+        self._classes = np.array(_classes(tokenizer, met, labels), dtype=np.int8)
 
     def spelled(self, ids: NDArray[np.int64]) -> tuple[str, ...]:
         return tuple(map(self._spelled.__getitem__, ids.tolist()))
@@ -58,12 +38,9 @@ class Vocabulary:
     def labels(self, ids: NDArray[np.int64]) -> tuple[str, ...]:
         return tuple(map(self._labels.__getitem__, ids.tolist()))
 
-    def stops(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return self._stops[ids]
-
     def classes(self, ids: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Classes of the tokens of several texts; `starts` are the places where a text begins."""
-        classes = self._classes[ids]
+        """Classes of the tokens of several texts; `starts` are the positions where texts begin."""
+        classes = self._classes[np.searchsorted(self._met, ids)]
         either = classes == _EITHER
         if either.any():
             classes[either] = TokenClass.SEP
@@ -72,31 +49,9 @@ class Vocabulary:
         return classes
 
 
-_KEPT: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Vocabulary]] = WeakKeyDictionary()
-
-
-def vocabulary_of(tokenizer: Any, ids: NDArray[np.int64]) -> Vocabulary:
-    """The tokenizer's tables, with these numbers in them; new ones when its tokens changed."""
-    state = (
-        len(tokenizer),
-        spells_bytes(tokenizer),
-        *_special(tokenizer),
-        *map(frozenset, _roles(tokenizer)),
-    )
-    try:
-        kept = _KEPT.get(tokenizer)
-        if kept is None or kept[0] != state:
-            kept = _KEPT[tokenizer] = (state, Vocabulary())
-        vocabulary = kept[1]
-    except TypeError:  # a tokenizer that cannot be a key
-        vocabulary = Vocabulary()
-    vocabulary.meet(tokenizer, ids)
-    return vocabulary
-
-
 def labels_of(tokenizer: Any, spelled: Sequence[str]) -> tuple[str, ...]:
     of_bytes = spells_bytes(tokenizer)
-    return tuple(readable(token, of_bytes) for token in spelled)
+    return tuple(_readable(token, of_bytes) for token in spelled)
 
 
 def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
@@ -107,24 +62,14 @@ def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
     ]
 
 
-def _special(tokenizer: Any) -> list[int]:
-    return sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
-
-
-def _roles(tokenizer: Any) -> tuple[set[int], set[int]]:
-    """The tokens that begin a text, and those that end one."""
-    beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id} - {None}
-    endings = {tokenizer.sep_token_id, tokenizer.eos_token_id} - {None}
-    return beginnings, endings
-
-
 def _classes(tokenizer: Any, ids: list[int], labels: Sequence[str]) -> list[int]:
-    special = set(_special(tokenizer))
-    beginnings, endings = _roles(tokenizer)
+    special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id}
+    endings = {tokenizer.sep_token_id, tokenizer.eos_token_id}
 
     def of(token_id: int, label: str) -> int:
         if token_id not in special:
-            return TokenClass.PUNCTUATION if is_punctuation(label) else TokenClass.WORD
+            return TokenClass.PUNCTUATION if _is_punctuation(label) else TokenClass.WORD
         if token_id in beginnings:
             return _EITHER if token_id in endings else TokenClass.CLS
         return TokenClass.SEP if token_id in endings else TokenClass.SPECIAL

@@ -28,8 +28,9 @@ class Characters:
 
     def __init__(self, texts: Sequence[str], given: Sequence[Spans | None] = ()) -> None:
         """`given` holds the words of the texts whose words are known already."""
+        self._text, self._given = f" {' '.join(texts)} ", dict(enumerate(given))
         self._points = np.frombuffer(
-            f" {' '.join(texts)} ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32
+            self._text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32
         )
         self._sizes = np.fromiter(map(len, texts), np.int64, len(texts))
         self._starts = np.cumsum(self._sizes + 1) - self._sizes
@@ -39,13 +40,13 @@ class Characters:
         # a word ends where a blank or the next word follows a character that is no blank
         ends = np.zeros(len(begins), dtype=np.int32)
         ends[1:] = ~self._blank[:-1] & (self._blank[1:] | begins[1:])
-        for number, spans in enumerate(given):
+        self._firsts, self._lasts = np.flatnonzero(begins), np.flatnonzero(ends)
+        for number, spans in self._given.items():
             if spans is not None:
                 start = self._starts[number]
                 ends[start : start + self._sizes[number] + 1] = 0
                 np.add.at(ends, start + np.array([end for _, end in spans], dtype=np.int64), 1)
-        self._begins = begins
-        self._ended = np.cumsum(ends, dtype=np.int32)  # words that ended up to each place
+        self._ended = np.cumsum(ends, dtype=np.int32)  # words that ended up to each character
         self.word_counts = (
             self._ended[self._starts + self._sizes] - self._ended[self._starts - 1]
         ).astype(np.int32)
@@ -97,9 +98,21 @@ class Characters:
 
     def spans(self) -> Spans:
         """The words of the only text."""
-        first = np.flatnonzero(self._begins)
-        ends = np.flatnonzero(np.diff(self._ended)) + 1
-        return list(zip((first - 1).tolist(), (ends - 1).tolist(), strict=True))
+        return list(zip((self._firsts - 1).tolist(), (self._lasts - 1).tolist(), strict=True))
+
+    def words(self) -> list[list[str]]:
+        """The words of each text as strings."""
+        bounds = zip(self._firsts.tolist(), self._lasts.tolist(), strict=True)
+        every = [self._text[start:end] for start, end in bounds]
+        cuts = np.searchsorted(self._firsts, [*self._starts, len(self._text)]).tolist()
+        of_texts: list[list[str]] = []
+        for number, start in enumerate(self._starts.tolist()):
+            given = self._given.get(number)
+            if given is None:
+                of_texts.append(every[cuts[number] : cuts[number + 1]])
+            else:
+                of_texts.append([self._text[start + a : start + b] for a, b in given])
+        return of_texts
 
 
 def word_spans(text: str) -> Spans:

@@ -12,7 +12,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Document
 from headscope.corpus.text.sentences import split_sentences
 from headscope.errors import BadInput
-from headscope.text.encode import token_counts, token_spans
+from headscope.text.encodings import token_counts, token_spans
 
 Segmentation = Literal["windows", "documents", "pairs"]
 SEGMENTATIONS: tuple[Segmentation, ...] = ("windows", "documents", "pairs")

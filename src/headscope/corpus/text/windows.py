@@ -13,7 +13,7 @@ import numpy as np
 
 from headscope.corpus.text.documents import Document
 from headscope.errors import BadInput
-from headscope.text.encode import token_counts, token_spans
+from headscope.text.encodings import token_counts, token_spans
 
 TOGETHER = 64  # documents counted at once
 AT_ONCE = 64  # windows of a long document looked for at once: what it takes is flat in its length

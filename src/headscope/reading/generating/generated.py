@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.text.tokens import TokenClass, Tokens
-from headscope.text.vocabulary import vocabulary_of
+from headscope.text.vocabulary import Vocabulary
 from headscope.text.words import word_spans, words_of_spans
 
 
@@ -19,7 +19,7 @@ def tokens_of_ids(tokenizer: Any, ids: list[int]) -> Tokens:
     and the text is grown one token at a time.
     """
     numbers = np.array(ids, dtype=np.int64)
-    vocabulary = vocabulary_of(tokenizer, numbers)
+    vocabulary = Vocabulary(tokenizer, numbers)
     classes = vocabulary.classes(numbers, np.zeros(1, dtype=np.int64))
     spans = np.full((len(ids), 2), -1, dtype=np.int32)
     words = np.full(len(ids), -1, dtype=np.int32)

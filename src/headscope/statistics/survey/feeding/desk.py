@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headscope.corpus.bad_data import Faults
@@ -12,7 +12,6 @@ from headscope.corpus.text.shards import Shard
 from headscope.errors import BadInput
 from headscope.statistics.survey.cutting import Cutter, Portion, digest_of
 from headscope.statistics.survey.feeding.packed import Packed
-from headscope.text.backend_alone import alone
 from headscope.text.tokenise import Batch, tokenised
 
 if TYPE_CHECKING:
@@ -61,10 +60,6 @@ class Desk:
             scope.tokenizer, cutter, embedded_tokens(scope.model), settings.most_tokens,
             settings.longest, settings.token_types,
         )  # fmt: skip
-
-    def light(self) -> Desk:
-        """The same, to be opened without transformers where its tokenizer allows that."""
-        return replace(self, tokenizer=alone(self.tokenizer) or self.tokenizer)
 
     def encode(
         self,

@@ -42,7 +42,7 @@ class Helpers:
         self.count = count
         # a file, because a pipe takes more only when its reader has imported what it needs
         self._desk = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the processes
-        pickle.dump(desk.light(), self._desk, 5)
+        pickle.dump(desk, self._desk, 5)
         self._desk.flush()
         self._made = [self._started() for _ in range(count)]
         self._fresh = set(range(count))  # those that were asked for nothing yet
