@@ -5,7 +5,7 @@ import { adoptStyle, takeIn } from "../instrument/definitions";
 import { Instrument } from "../instrument/instrument";
 import { openContainer } from "../protocol/container";
 import type { MountOptions, Mounted, Source } from "../protocol/types";
-import { make } from "../render/dom";
+import { make, sentenceOf } from "../render/dom";
 
 export interface Host extends HTMLElement {
   headscope?: Mounted;
@@ -48,6 +48,5 @@ export function mountInto(element: HTMLElement, source: Source, options: MountOp
 export function showError(element: HTMLElement, error: unknown): void {
   const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
   adoptStyle(root);
-  const sentence = error instanceof Error ? error.message : String(error);
-  root.replaceChildren(make("div", { class: "hs", role: "alert" }, make("div", { class: "message" }, make("strong", {}, sentence))));
+  root.replaceChildren(make("div", { class: "hs", role: "alert" }, make("div", { class: "message" }, make("strong", {}, sentenceOf(error)))));
 }

@@ -1,7 +1,8 @@
 /** Everything around the picture: quiet, and never in its way. */
 import type { JSX } from "preact";
-import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { State } from "../protocol/types";
+import { useSignals } from "../state/signal";
 import { Chips } from "./chips";
 import { Finder } from "./finder";
 import { Help } from "./help";
@@ -11,13 +12,7 @@ import { Options } from "./options";
 
 /** Re-renders when the state or the line under the picture changes. */
 export function useInstrument(instrument: Instrument): State {
-  const [, again] = useReducer((count: number) => count + 1, 0);
-  // Before the first picture, not after it: what it says must not be missed.
-  useLayoutEffect(() => {
-    const stops = [instrument.store.subscribe(() => again(0)), instrument.onNotice(() => again(0))];
-    again(0);
-    return () => stops.forEach((stop) => stop());
-  }, [instrument]);
+  useSignals(instrument.store, instrument.notice.changes);
   return instrument.state;
 }
 
@@ -65,11 +60,11 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
             );
           })}
           <span class="spring" />
-          <button class="icon" title="Find a token  /" aria-label="Find a token" onClick={() => instrument.say({ finding: true })}>
+          <button class="icon" title="Find a token  /" aria-label="Find a token" onClick={() => (instrument.notice.finding = true)}>
             find
           </button>
           {!bare && <ThemeButton instrument={instrument} />}
-          <button class="icon" data-control="help" title="Keys  ?" aria-label="List of keys" onClick={() => instrument.say({ help: true })}>
+          <button class="icon" data-control="help" title="Keys  ?" aria-label="List of keys" onClick={() => (instrument.notice.help = true)}>
             ?
           </button>
         </div>

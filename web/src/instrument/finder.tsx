@@ -22,7 +22,7 @@ export function Finder({ instrument }: { instrument: Instrument }): JSX.Element 
     tokens.map((token, index) => ({ side, token, index })).filter((each) => wanted === "" || each.token.toLowerCase().includes(wanted));
   const found = [...list("query", query.text), ...(query === key ? [] : list("key", key.text))].slice(0, 60);
   const choose = (entry: (typeof found)[number] | undefined) => {
-    instrument.say({ finding: false });
+    instrument.notice.finding = false;
     if (entry) instrument.set(entry.side === "query" ? { query: entry.index, key: null } : { key: entry.index, query: null });
   };
   return (

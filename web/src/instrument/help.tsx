@@ -17,7 +17,7 @@ export function Help({ instrument }: { instrument: Instrument }): JSX.Element {
       ref={dialog}
       aria-label="Keys and gestures"
       data-help
-      onClose={() => instrument.say({ help: false })}
+      onClose={() => (instrument.notice.help = false)}
       onClick={(event) => event.target === event.currentTarget && leave()}
       onKeyDown={(event) => event.key === "?" && leave()}
     >

@@ -4,9 +4,10 @@ import type { Kind, MountOptions, Mounted, Source, State, ViewName } from "../pr
 import { headColours } from "../render/palette";
 import type { Rgb } from "../render/oklch";
 import type { Shade } from "../render/palette";
-import { copyText, make } from "../render/dom";
+import { copyText, make, sentenceOf } from "../render/dom";
 import { crops } from "../render/crops";
 import { Tooltip } from "../render/tooltip";
+import { Newest, signals } from "../state/signal";
 import { Store } from "../state/store";
 import type { Context, Legend, View, ViewDefinition } from "../views/view";
 import { definitions } from "./definitions";
@@ -15,12 +16,17 @@ import { Painting } from "./painting";
 import { prefetch } from "./prefetch";
 import { shadeAround, watchShade } from "./shade";
 
-export interface Notice {
+interface Around {
   status: string;
   legend: Legend | null;
   help: boolean;
   finding: boolean;
+  /** What the theme "auto" means here and now. */
+  around: Shade;
 }
+
+/** What stands around the picture. */
+class Notice extends signals((): Around => ({ status: "", legend: null, help: false, finding: false, around: "light" })) {}
 
 export class Instrument implements Mounted {
   readonly store: Store;
@@ -29,7 +35,8 @@ export class Instrument implements Mounted {
   readonly stage = make("div", { class: "stage" });
   readonly painting = new Painting((on) => this.stage.classList.toggle("busy", on));
   readonly root: HTMLElement;
-  notice: Notice = { status: "", legend: null, help: false, finding: false };
+  readonly notice = new Notice();
+  private readonly work = new Newest();
   private view: View | null = null;
   private definition: ViewDefinition | null = null;
   private readonly context: Context;
@@ -40,7 +47,6 @@ export class Instrument implements Mounted {
   private gone = false;
   /** Width and height of the stage that the picture was drawn for. */
   private drawnFor = "";
-  private noticeListeners = new Set<() => void>();
 
   constructor(
     readonly source: Source,
@@ -60,13 +66,15 @@ export class Instrument implements Mounted {
       other: this.other,
       tooltip: this.tooltip,
       painting: this.painting,
+      show: (work, draw, refuse = (sentence) => this.context.status(sentence, null)) => this.draw(work, draw, refuse),
       shade: () => this.shade(),
       colours: (heads) => headColours(heads, this.shade()),
       height: () => this.height(),
-      status: (text, legend) => this.say({ status: text, legend: legend === undefined ? this.notice.legend : this.named(legend) }),
+      status: (text, legend) => this.notice.set({ status: text, legend: legend === undefined ? this.notice.legend : this.named(legend) }),
       announce: (text) => (this.live.textContent = text),
       openText: options.openText ?? null,
     };
+    this.notice.around = shadeAround();
     this.applyTheme();
     this.stops.push(
       this.store.subscribe((state, before) => this.changed(state, before)),
@@ -116,7 +124,8 @@ export class Instrument implements Mounted {
     this.gone = true;
     this.stopAhead();
     for (const stop of this.stops) stop();
-    this.view?.destroy();
+    this.work.begin();
+    this.view?.destroy?.();
   }
 
   definitionNow(): ViewDefinition {
@@ -131,16 +140,6 @@ export class Instrument implements Mounted {
     );
   }
 
-  onNotice(listener: () => void): () => void {
-    this.noticeListeners.add(listener);
-    return () => this.noticeListeners.delete(listener);
-  }
-
-  say(change: Partial<Notice>): void {
-    this.notice = { ...this.notice, ...change };
-    for (const listener of this.noticeListeners) listener();
-  }
-
   viewKey(key: string): boolean {
     return this.view?.press?.(key) ?? false;
   }
@@ -151,7 +150,7 @@ export class Instrument implements Mounted {
 
   clear(): void {
     this.tooltip.hide();
-    if (this.notice.help || this.notice.finding) this.say({ help: false, finding: false });
+    if (this.notice.help || this.notice.finding) this.notice.set({ help: false, finding: false });
     else {
       this.view?.clear?.();
       this.store.set({ query: null, key: null });
@@ -161,12 +160,12 @@ export class Instrument implements Mounted {
   copy(): void {
     const text = this.view?.copy?.() ?? this.tooltip.copy() ?? this.notice.status;
     void copyText(text).then(() => this.context.announce("Copied."));
-    this.say({ status: "Copied to the clipboard." });
+    this.notice.status = "Copied to the clipboard.";
   }
 
   shade(): Shade {
     const { theme } = this.state;
-    return theme === "auto" ? shadeAround() : theme;
+    return theme === "auto" ? this.notice.around : theme;
   }
 
   colours(): Rgb[] {
@@ -225,13 +224,27 @@ export class Instrument implements Mounted {
     this.reading.weighting = definition.controls.includes("weighting") && !this.other ? this.state.weighting : "weight";
     this.reading.target = (this.state as { target?: string }).target || null;
     if (definition === this.definition) return;
-    this.view?.destroy();
+    this.work.begin();
+    this.view?.destroy?.();
     this.definition = definition;
     const missing = definition.missing(this.reading);
     this.view = missing === null ? definition.create(this.context) : messageView(missing, this.context);
     this.stage.replaceChildren(this.view.element);
     this.stage.setAttribute("aria-label", `${definition.title} view`);
-    this.say({ status: "", legend: null });
+    this.notice.set({ status: "", legend: null });
+  }
+
+  private draw<Value>(work: Value | Promise<Value>, draw: (value: Value) => void, refuse: (sentence: string) => void): void {
+    const signal = this.work.begin();
+    const end = this.painting.begin();
+    if (!(work instanceof Promise)) {
+      draw(work);
+      return end();
+    }
+    work
+      .then((value) => signal.aborted || draw(value))
+      .catch((error: unknown) => signal.aborted || refuse(sentenceOf(error)))
+      .finally(end);
   }
 
   private applyTheme(): void {
@@ -239,10 +252,10 @@ export class Instrument implements Mounted {
   }
 
   private watchTheme(): () => void {
-    return watchShade(() => {
+    return watchShade((around) => {
+      this.notice.around = around;
       this.applyTheme();
       this.view?.redraw();
-      this.say({});
     });
   }
 
@@ -277,11 +290,7 @@ export function messageView(sentence: string, context: Context): View {
   const element = make("div", { class: "message" }, make("strong", {}, sentence));
   return {
     element,
-    update: () => {
-      context.status("", null);
-      context.painting.begin()();
-    },
+    update: () => context.show(null, () => context.status("", null)),
     redraw: () => undefined,
-    destroy: () => undefined,
   };
 }

@@ -82,10 +82,10 @@ function act(instrument: Instrument, key: string): boolean {
       instrument.copy();
       return true;
     case "/":
-      instrument.say({ finding: true, help: false });
+      instrument.notice.set({ finding: true, help: false });
       return true;
     case "?":
-      instrument.say({ help: !instrument.notice.help, finding: false });
+      instrument.notice.set({ help: !instrument.notice.help, finding: false });
       return true;
   }
   if (/^[1-9]$/.test(key)) {

@@ -11,11 +11,11 @@ export function shadeAround(): Shade {
 }
 
 /** Calls when that changes, until what it gives back is called. */
-export function watchShade(onChange: () => void): () => void {
+export function watchShade(onChange: (around: Shade) => void): () => void {
   let last = shadeAround();
   const look = () => {
     const now = shadeAround();
-    if (now !== last) onChange();
+    if (now !== last) onChange(now);
     last = now;
   };
   const query = system();

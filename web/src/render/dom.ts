@@ -26,6 +26,9 @@ export function visible(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, escaped).replace(/^ | $/g, "␣");
 }
 
+/** What went wrong, as a sentence. */
+export const sentenceOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 export function number(value: number): string {
   return value.toLocaleString("en-US");
 }

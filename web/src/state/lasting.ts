@@ -1,5 +1,6 @@
 /** What of a picture means the same on any text, and so outlives the one it was chosen on. */
 import type { State } from "../protocol/types";
+import { Signal } from "./signal";
 
 export const lasting: (keyof State)[] = ["view", "theme", "unit", "specials", "first", "layout", "minimum"];
 
@@ -13,12 +14,12 @@ export class Following {
   /** Another text or model is being read. */
   coming = false;
   /** The whole state of the picture on screen, once there is one. */
-  shown: Partial<State> = {};
+  readonly shown = new Signal<Partial<State>>({});
 
   /** The state to go on with: of what is done to a picture that is about to go, only what lasts. */
   after(state: State, wanted: Partial<State>): Partial<State> {
-    const changed = lasting.filter((name) => state[name] !== this.shown[name]);
-    this.shown = state;
+    const changed = lasting.filter((name) => state[name] !== this.shown.value[name]);
+    this.shown.value = state;
     return this.coming ? { ...wanted, ...kept(state, changed) } : state;
   }
 }

@@ -28,6 +28,11 @@ export interface Context {
   other: Reading | null;
   tooltip: Tooltip;
   painting: Painting;
+  /**
+   * Draws what `work` brings, at once where it is here. Newer work takes its place, and so does another view:
+   * an answer that comes later goes nowhere. `refuse` is told why nothing came; by default the status line says it.
+   */
+  show<Value>(work: Value | Promise<Value>, draw: (value: Value) => void, refuse?: (sentence: string) => void): void;
   shade(): Shade;
   colours(heads: number): Rgb[];
   /** Pixels of height the stage may take. */
@@ -55,7 +60,7 @@ export interface View {
   clear?(): void;
   /** Moves to the next or the previous token. */
   step?(by: number): void;
-  destroy(): void;
+  destroy?(): void;
 }
 
 /** A menu that only this view has; its entries are [value, text], the first is the default. */

@@ -29,7 +29,6 @@ export function Against({ session }: { session: Session }): JSX.Element | null {
           onChange={(event) => {
             session.against = event.currentTarget.value;
             if (session.against !== anotherText || session.againstText.trim()) void session.read();
-            else session.tell();
           }}
         >
           <option value="">nothing</option>
@@ -131,10 +130,7 @@ export function Match({ session, instrument }: { session: Session; instrument: I
         <select
           data-control="pairing"
           value={session.pairing}
-          onChange={(event) => {
-            session.pairing = event.currentTarget.value as Session["pairing"];
-            session.tell();
-          }}
+          onChange={(event) => (session.pairing = event.currentTarget.value as Session["pairing"])}
         >
           <option value="number">the same number</option>
           <option value="likeness">the head it is paired with</option>

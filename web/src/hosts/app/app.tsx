@@ -1,12 +1,13 @@
 /** The app on one screen: head map, view, this head; and what is there before and between readings. */
 import { render } from "preact";
 import type { JSX } from "preact";
-import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useInstrument } from "../../instrument/chrome";
 import { adoptStyle } from "../../instrument/definitions";
 import type { Instrument } from "../../instrument/instrument";
 import { make, number } from "../../render/dom";
 import type { State } from "../../protocol/types";
+import { useSignals } from "../../state/signal";
 import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
 import style from "./app.css";
@@ -22,13 +23,12 @@ import { Queue } from "./waiting";
 import { Growing } from "./writing";
 
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
-  const [, again] = useReducer((count: number) => count + 1, 0);
   const [instrument, setInstrument] = useState<Instrument | null>(null);
   const [folded, setFolded] = useState<"left" | "right" | null>(null);
   const holder = useRef<HTMLDivElement>(null);
   const beside = useRef<HTMLDivElement>(null);
   const { reading, theme } = session;
-  useLayoutEffect(() => session.subscribe(() => again(0)), [session]);
+  useSignals(session.changes);
   useLayoutEffect(() => {
     if (!reading || !holder.current) return;
     let stop = () => undefined as void;

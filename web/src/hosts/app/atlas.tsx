@@ -3,21 +3,23 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { openContainer } from "../../protocol/container";
 import type { Mounted, TextPlace } from "../../protocol/types";
+import { sentenceOf } from "../../render/dom";
+import { Newest } from "../../state/signal";
 import { mountInto } from "../mount";
 import { getBytes, getJson, postFile } from "./server/api";
 import type { Session } from "./session";
 
 /** Texts that were asked for: only the last is opened. */
-let opening = 0;
+const texts = new Newest();
 
 /** A text of the corpus read and opened on a head and a query. */
 export async function openText(session: Session, { document, query, kind, layer, head, view }: TextPlace): Promise<void> {
-  const mine = ++opening;
-  const { ticket } = session;
-  const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`);
-  // Another text may have been typed and read meanwhile.
-  if (mine !== opening || ticket !== session.ticket) return;
-  await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
+  // Another text may be typed and read meanwhile.
+  const signal = AbortSignal.any([texts.begin(), session.work.signal]);
+  const found = await getJson<{ text: string; text_pair: string | null }>(`api/atlas/text/${document}`, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  if (found) await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
 }
 
 /** Views that the first screen does without; a name in a variable is left to the browser by the bundler. */
@@ -43,23 +45,23 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   /** The kind of heads that was asked for, and what is shown. */
   const [asked, setAsked] = useState<string | null>(null);
   const [shown, setShown] = useState<{ kind: string; kinds: string[] } | null>(null);
-  const fail = (error: unknown) => setMessage(String(error instanceof Error ? error.message : error));
+  const fail = (error: unknown) => setMessage(sentenceOf(error));
   const open = (file: File | undefined) => {
     if (!file) return;
     setMessage(`Opening ${file.name}…`);
     postFile<{ atlas: string }>("api/atlas", file).then(({ atlas }) => {
-      session.models!.atlas = atlas;
-      session.tell();
+      session.models = { ...session.models!, atlas };
       setOpened((count) => count + 1);
     }, fail);
   };
   useLayoutEffect(() => {
     let stop = () => undefined as void;
-    let gone = false;
+    const showing = new AbortController();
+    const { signal } = showing;
     const show = async () => {
-      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? session.state.kind ?? ""}`), import(views) as Promise<unknown>]);
+      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? session.state.kind ?? ""}`, signal), import(views) as Promise<unknown>]);
       const source = openContainer(bytes);
-      if (gone || !holder.current) return;
+      if (signal.aborted || !holder.current) return;
       const { layer, head } = session.state;
       const kind = source.header.state!.kind!;
       const inHand = layer !== undefined && head !== undefined && (session.state.kind ?? kind) === kind;
@@ -71,9 +73,9 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       stop = () => instrument.unmount();
       setMessage("");
     };
-    show().catch((error: unknown) => gone || fail(error));
+    show().catch((error: unknown) => signal.aborted || fail(error));
     return () => {
-      gone = true;
+      showing.abort();
       stop();
     };
   }, [opened, asked]);

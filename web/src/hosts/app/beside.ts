@@ -42,7 +42,7 @@ export function mountBeside(element: HTMLElement, source: Source, first: Instrum
   watched.observe(first.root);
   const stops = [
     first.store.subscribe((state) => follow(() => instrument.set(asFirst(state)))),
-    session.subscribe(() => follow(() => instrument.set(asFirst(first.state)))),
+    session.changes.subscribe(() => follow(() => instrument.set(asFirst(first.state)))),
   ];
   follow(() => instrument.set(asFirst(first.state)));
   return () => {

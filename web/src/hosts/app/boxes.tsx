@@ -1,15 +1,15 @@
 /** Where texts are typed: boxes that grow, and under them how much of what the model reads they hold. */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TokensReply } from "../../protocol/app";
 import { number } from "../../render/dom";
+import { useAnswer } from "./server/answer";
 import { postJson } from "./server/api";
 import { DropZone } from "./media";
 import type { Session } from "./session";
 
 export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
-  const entry = session.models?.models.find((each) => each.id === session.model);
-  const second = entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)";
+  const second = session.entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)";
   if (session.senses) {
     return (
       <div class="texts">
@@ -49,10 +49,7 @@ function TextBox({ session, which, label, onRead }: BoxProps): JSX.Element {
       aria-label={label}
       aria-describedby="count"
       title={`${label}: Enter reads, Shift+Enter starts a new line`}
-      onInput={(event) => {
-        session[which] = event.currentTarget.value;
-        session.tell();
-      }}
+      onInput={(event) => (session[which] = event.currentTarget.value)}
       onKeyDown={(event) => {
         event.stopPropagation();
         if (event.key !== "Enter" || event.shiftKey) return;
@@ -66,23 +63,9 @@ function TextBox({ session, which, label, onRead }: BoxProps): JSX.Element {
 /** Tokens against the limit while one types, and whether what stands there is what is on screen. */
 function Count({ session }: { session: Session }): JSX.Element {
   const { model, text, pair, models, tooMany } = session;
-  const [counted, setCounted] = useState<(TokensReply & { by: string }) | null>(null);
-  const of = JSON.stringify([model, text, pair]);
-  useEffect(() => {
-    if (!models || tooMany || !text.trim()) return;
-    let current = true;
-    const timer = setTimeout(() => {
-      const request = { model, text, text_pair: pair.trim() ? pair : null, off: [] };
-      void postJson<TokensReply>("api/tokens", request).then(
-        (reply) => current && setCounted({ ...reply, by: model }),
-        () => current && setCounted(null),
-      );
-    }, 250);
-    return () => {
-      current = false;
-      clearTimeout(timer);
-    };
-  }, [of, models === null, tooMany > 0]);
+  const question = !models || tooMany || !text.trim() ? null : JSON.stringify([model, text, pair]);
+  const request = { model, text, text_pair: pair.trim() ? pair : null, off: [] };
+  const counted = useAnswer(question, async (signal) => ({ ...(await postJson<TokensReply>("api/tokens", request, signal)), by: model }), 250)?.reply;
   const limit = models?.max_characters ?? 0;
   if (tooMany) {
     return (

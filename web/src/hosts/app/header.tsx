@@ -1,8 +1,9 @@
 /** The app's top line: model, one or two sentences, read, theme, link, export. */
 import type { JSX } from "preact";
-import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
 import { copyText } from "../../render/dom";
+import { useSignals } from "../../state/signal";
 import { AtlasButton } from "./atlas";
 import { Against } from "./against";
 import { Boxes } from "./boxes";
@@ -117,8 +118,7 @@ function Export({ session }: { session: Session }): JSX.Element {
   const { reading } = session;
   const compared = reading?.other ? `&other=${encodeURIComponent((reading.other.source.header as AppReadingHeader).id)}` : "";
   // Keys change the picture while the menu is open, too.
-  const [, again] = useReducer((count: number) => count + 1, 0);
-  useLayoutEffect(() => void (session.onShown = () => again(0)), [session]);
+  useSignals(session.following.shown);
   return (
     <Menu name="export" title="Save this picture or its numbers" label="export">
       {formats.map(([format, title]) => (
@@ -166,10 +166,7 @@ function Theme({ session }: { session: Session }): JSX.Element {
       data-theme={session.theme}
       title={`Theme: ${session.theme === "auto" ? "as the system" : session.theme}`}
       aria-label={`Theme: ${session.theme}. Change`}
-      onClick={() => {
-        session.theme = nextTheme[session.theme];
-        session.tell();
-      }}
+      onClick={() => (session.theme = nextTheme[session.theme])}
     >
       {themeSign[session.theme]}
     </button>

@@ -11,17 +11,7 @@ export function LessonCard({ session }: { session: Session }): JSX.Element | nul
       <p>
         <b>{lesson.title}.</b> {lesson.says} <i>Try: {lesson.tries}</i>
       </p>
-      <button
-        class="icon"
-        data-control="close-lesson"
-        aria-label="Close the example's note"
-        onClick={() => {
-          session.lesson = null;
-          session.tell();
-        }}
-      >
-        ×
-      </button>
+      <button class="icon" data-control="close-lesson" aria-label="Close the example's note" onClick={() => (session.lesson = null)}>×</button>
     </section>
   );
 }

@@ -24,7 +24,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
   const colour = instrument.colours()[state.head];
   const path = `${state.kind}/${state.layer}/${state.head}`;
   const tokens = instrument.reading.tokens(state.kind);
-  const facts = useAnswer(`${id} ${path}`, async () => ({ ...(await getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`)), tokens }), 120);
+  const facts = useAnswer(`${id} ${path}`, async (signal) => ({ ...(await getJson<HeadFacts>(`api/reading/${encodeURIComponent(id)}/head/${path}`, signal)), tokens }), 120);
   // What is known of the head before stays until this one's is here: faint, and nothing can be done with it.
   const stale = facts?.for !== `${id} ${path}`;
   const reply = facts?.reply ?? null;
@@ -158,10 +158,9 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
 }
 
 function Predictions({ session }: { session: Session }): JSX.Element | null {
-  const entry = session.models?.models.find((each) => each.id === session.model);
   const { id, of: { off } } = session.reading!;
-  const question = entry?.predicts === false ? null : id;
-  const answer = useAnswer(question, () => postJson<PredictReply>("api/predict", { id, off }), 60);
+  const question = session.entry?.predicts === false ? null : id;
+  const answer = useAnswer(question, (signal) => postJson<PredictReply>("api/predict", { id, off }, signal), 60);
   if (question === null) return null;
   const reply = answer?.reply;
   return (
@@ -200,16 +199,13 @@ function PredictionCell({ prediction, changed }: { prediction: Prediction | unde
 function Importance({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const { id, of: { off } } = session.reading!;
   const question = session.ranked ? id : null;
-  const answer = useAnswer(question, () => postJson<ImportanceReply>("api/importance", { id, off }), 200);
+  const answer = useAnswer(question, (signal) => postJson<ImportanceReply>("api/importance", { id, off }, signal), 200);
   const waiting = question !== null && !answer;
   const most = answer?.reply?.heads[0]?.importance || 1;
   return (
     <section data-panel="importance" aria-busy={waiting}>
       <h3>Most important heads for this input</h3>
-      {question === null && <button class="button" data-control="rank" onClick={() => {
-            session.ranked = true;
-            session.tell();
-          }}>rank the heads</button>}
+      {question === null && <button class="button" data-control="rank" onClick={() => (session.ranked = true)}>rank the heads</button>}
       {waiting && <p class="quiet">ranking every head…</p>}
       {answer?.error && <p class="quiet">{answer.error}</p>}
       <ol class="meters">

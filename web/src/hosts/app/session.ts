@@ -1,27 +1,17 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
-import type { AppHeader, Comparison, Example, Lesson, MediaRequest, ModelsReply, OffHead, StartReply, Writing } from "../../protocol/app";
-import type { Kind, Source, State, Theme } from "../../protocol/types";
+import type { AppHeader, Comparison, Example, MediaRequest, ModelsReply, StartReply, Writing } from "../../protocol/app";
+import type { Kind, Source, State } from "../../protocol/types";
+import { sentenceOf } from "../../render/dom";
 import type { Tooltip } from "../../render/tooltip";
 import { Following, kept, lasting } from "../../state/lasting";
 import { readOff, writeOff } from "../../state/off";
+import { Newest } from "../../state/signal";
 import { fromQuery, toQuery } from "../../state/url";
 import { Known } from "./server/known";
+import type { Phase, Reading, Wanted } from "./server/known";
 import { sourceOf } from "./server/source";
 import { Waiting } from "./waiting";
 import { ApiError, getJson, postJson } from "./server/api";
-
-export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
-
-/** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
-export type Wanted = Pick<Session, "model" | "wasRead" | "media" | "off" | "writing" | "against" | "againstText">;
-
-export interface Reading {
-  id: string;
-  source: Source;
-  of: Wanted;
-  /** The reading it is compared with, and what that is. */
-  other: { source: Source; title: string; id: string } | null;
-}
 
 /** Compared with the same model, every head on; or with the same model reading another text. */
 export const allOn = "all-on";
@@ -32,50 +22,13 @@ const atOnce = 4;
 const atMost = 24;
 
 export class Session extends Known {
-  phase: Phase = "starting";
-  message = "";
-  /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
-  opening = "";
-  /** The place in the server's queue of a reading that is under way. */
-  waiting: Waiting | null = null;
-  tooLong: { tokens: number; limit: number } | null = null;
-  /** What stands in the boxes, and what of it was read last. */
-  text = "";
-  pair = "";
-  wasRead = { text: "", pair: "" };
-  /** A picture or a sound for models that take one. */
-  media: MediaRequest | null = null;
-  /** The ranking of heads is asked for again after each reading, once it was asked for. */
-  ranked = false;
   /** Where terms say what they mean. */
   tips: Tooltip | null = null;
-  off: OffHead[] = [];
-  /** A model's id, or allOn, or anotherText, or nothing. */
-  against = "";
-  /** The text it is compared with, where that is anotherText. */
-  againstText = "";
-  /** Of two readings: the head of the same number beside each head, or the one most alike. */
-  pairing: "number" | "likeness" = "number";
-  comparison: Comparison | null = null;
-  /** Why the two cannot be compared. */
-  uncompared = "";
-  lesson: Lesson | null = null;
-  writing: Writing | null = null;
-  /** The model is writing now. */
-  isWriting = false;
-  reading: Reading | null = null;
-  /** The atlas stands over the reading; once it was opened, it waits behind it as it was left. */
-  inAtlas = false;
-  atlasSeen = false;
-  theme: Theme = "auto";
   /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
   state: Partial<State>;
-  private readonly following = new Following();
-  /** Told of every change of the picture on screen, for which the whole app need not be drawn again. */
-  onShown: () => void = () => undefined;
-  /** Counts what was asked for: whoever waits for an answer sees by it that something else is wanted now. */
-  ticket = 0;
-  private readonly listeners = new Set<() => void>();
+  readonly following = new Following();
+  /** What was asked for last; everything that waits for something older is aborted. */
+  readonly work = new Newest();
   private urlTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(address: URLSearchParams) {
@@ -89,15 +42,6 @@ export class Session extends Known {
     if (address.get("pairing") === "likeness") this.pairing = "likeness";
     this.state = fromQuery(address);
     this.theme = this.state.theme ?? "auto";
-  }
-
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-
-  tell(): void {
-    for (const listener of [...this.listeners]) listener();
   }
 
   async start(): Promise<void> {
@@ -129,26 +73,24 @@ export class Session extends Known {
 
   /** Another model: what was read before is read by it, or what it can take. */
   async choose(model: string): Promise<void> {
-    const ticket = this.begin();
+    const signal = this.begin();
     this.model = model;
     this.forget();
     this.settle("loading");
     try {
-      await this.learn();
+      await this.learn(signal);
     } catch (error) {
-      if (ticket === this.ticket) this.fail(error);
+      return signal.aborted ? undefined : this.fail(error);
     }
-    if (ticket !== this.ticket || this.phase !== "loading") return;
     if (this.senses && !this.isTaken(this.media)) await this.useMedia(this.mediaExamples()[0] ?? null);
     else await this.read();
   }
 
   /** Something is asked for: what was asked for before is waited for no longer. */
-  private begin(): number {
-    this.isWriting = false;
+  private begin(): AbortSignal {
     this.waiting?.end();
-    this.waiting = null;
-    return ++this.ticket;
+    this.set({ isWriting: false, waiting: null });
+    return this.work.begin();
   }
 
   /** Asks again until the server's model is there. */
@@ -156,7 +98,6 @@ export class Session extends Known {
     const reply = await getJson<StartReply>("api/start").catch(() => null);
     this.opening = reply?.doing ?? "";
     if (reply?.failed) return this.fail(new Error(reply.failed));
-    this.tell();
     if (this.opening) setTimeout(() => void this.watchStart(), 250);
   }
 
@@ -178,14 +119,12 @@ export class Session extends Known {
   }
 
   showAtlas(on: boolean): void {
-    this.inAtlas = on;
-    this.atlasSeen ||= on;
-    this.tell();
+    this.set({ inAtlas: on, atlasSeen: this.atlasSeen || on });
   }
 
   /** A text of the atlas's corpus, opened on the head whose example it is. */
   async readAt(text: string, pair: string | null, place: Partial<State>): Promise<void> {
-    [this.text, this.pair, this.off, this.writing] = [text, pair ?? "", [], null];
+    this.set({ text, pair: pair ?? "", off: [], writing: null });
     this.state = { ...kept(this.state, ["theme"]), ...place };
     this.following.coming = true;
     this.showAtlas(false);
@@ -193,11 +132,7 @@ export class Session extends Known {
   }
 
   async useExample(example: Example): Promise<void> {
-    this.inAtlas = false;
-    this.text = example.text;
-    this.pair = example.text_pair ?? "";
-    this.off = [];
-    this.writing = null;
+    this.set({ inAtlas: false, text: example.text, pair: example.text_pair ?? "", off: [], writing: null });
     this.state = kept(this.state, ["theme"]);
     this.following.coming = true;
     if (example.writes) await this.write();
@@ -206,7 +141,7 @@ export class Session extends Known {
 
   /** The model goes on from the text, or from what it wrote so far, until it is stopped or has written enough. */
   async write(): Promise<void> {
-    const ticket = this.begin();
+    const signal = this.begin();
     this.inAtlas = false;
     if (!this.writing) this.wasRead = { text: this.text, pair: "" };
     if (!this.wasRead.text.trim()) return this.settle("empty");
@@ -218,17 +153,13 @@ export class Session extends Known {
     try {
       while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) {
         const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.wasRead.text, off: this.off };
-        const writing = await postJson<Writing>("api/write", { ...from, count: atOnce });
-        if (ticket !== this.ticket) return;
-        this.writing = writing;
-        this.tell();
+        this.writing = await postJson<Writing>("api/write", { ...from, count: atOnce }, signal);
       }
-      this.isWriting = false;
-      this.pair = "";
+      this.set({ isWriting: false, pair: "" });
       this.state = kept(this.state, ["view", "theme", "layer", "head", "heads", "kind", "first", "scale", "unit", "specials"]);
       await this.read();
     } catch (error) {
-      if (ticket !== this.ticket) return;
+      if (signal.aborted) return;
       this.isWriting = false;
       this.fail(error);
     }
@@ -236,35 +167,31 @@ export class Session extends Known {
 
   stopWriting(): void {
     this.isWriting = false;
-    this.tell();
   }
 
   /** Reads again the text that was read last, or, `typed`, the one in the boxes; what was on screen stays until the new reading is here. */
   async read(truncate = false, typed = false): Promise<void> {
-    const ticket = this.begin();
+    const signal = this.begin();
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
     if (this.against === allOn && !this.off.length) this.against = "";
-    const waiting = (this.waiting = new Waiting(() => this.tell()));
+    const waiting = new Waiting((before) => (this.before = before));
+    this.set({ waiting, before: null });
     const wanted = this.wanted();
     this.settle("loading");
     try {
-      const source = await this.ask(wanted, truncate);
-      if (ticket !== this.ticket) return;
-      const other = await this.askOther(wanted, truncate);
-      if (ticket !== this.ticket) return;
-      await this.learn();
-      if (ticket !== this.ticket) return;
+      const source = await this.ask(wanted, truncate, signal);
+      const other = await this.askOther(wanted, truncate, signal);
+      await this.learn(signal);
       const { id, lesson, writing } = source.header as AppHeader;
-      this.lesson = lesson ?? null;
-      this.writing = wanted.writing = writing ?? null;
+      this.set({ lesson: lesson ?? null, writing: (wanted.writing = writing ?? null) });
       source.header.state = { ...source.header.state, ...this.state, theme: this.theme };
       if (other) other.header.state = source.header.state;
       this.reading = { id, source, of: wanted, other: other && { source: other, title: this.otherTitle(wanted), id: (other.header as AppHeader).id } };
       this.settle("ready");
       await this.compare();
     } catch (error) {
-      if (ticket !== this.ticket) return;
+      if (signal.aborted) return;
       if (error instanceof ApiError && error.status === 409 && this.reading) this.takeBack(this.reading);
       else this.fail(error);
     } finally {
@@ -279,18 +206,18 @@ export class Session extends Known {
 
   /** What was on screen before is still there, and everything goes on from it; what was typed is left as it is. */
   private takeBack({ of }: Reading): void {
-    Object.assign(this, of);
-    this.state = this.following.shown;
+    this.set(of);
+    this.state = this.following.shown.value;
     this.settle("ready");
   }
 
-  private async askOther(wanted: Wanted, truncate: boolean): Promise<Source | null> {
+  private async askOther(wanted: Wanted, truncate: boolean, signal: AbortSignal): Promise<Source | null> {
     const { against, againstText } = wanted;
     if (!against || (against === anotherText && !againstText.trim())) return null;
-    if (against === anotherText) return this.ask({ ...wanted, wasRead: { text: againstText, pair: "" }, writing: null }, truncate);
+    if (against === anotherText) return this.ask({ ...wanted, wasRead: { text: againstText, pair: "" }, writing: null }, truncate, signal);
     // What one model wrote is read token by token by it alone; another reads the same words.
-    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], writing: null }, truncate);
-    return this.ask({ ...wanted, off: [] }, truncate);
+    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], writing: null }, truncate, signal);
+    return this.ask({ ...wanted, off: [] }, truncate, signal);
   }
 
   private otherTitle({ against, againstText }: Wanted): string {
@@ -301,14 +228,11 @@ export class Session extends Known {
   /** How much each head changed and which is which; the picture does not wait for it. */
   private async compare(): Promise<void> {
     const { reading } = this;
-    this.comparison = null;
-    this.uncompared = "";
+    this.set({ comparison: null, uncompared: "" });
     if (!reading?.other) return;
-    const found = await postJson<Comparison>("api/compare", { id: reading.id, other: reading.other.id }).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    const found = await postJson<Comparison>("api/compare", { id: reading.id, other: reading.other.id }).catch(sentenceOf);
     if (reading !== this.reading) return;
-    if (typeof found === "string") this.uncompared = found;
-    else this.comparison = found;
-    this.tell();
+    this.set(typeof found === "string" ? { uncompared: found } : { comparison: found });
   }
 
   /** The head of the other reading that stands beside this one. */
@@ -317,7 +241,7 @@ export class Session extends Known {
     return this.pairing === "likeness" && match ? match.to : [layer, head];
   }
 
-  private ask(wanted: Wanted, truncate: boolean): Promise<Source> {
+  private ask(wanted: Wanted, truncate: boolean, signal: AbortSignal): Promise<Source> {
     const asked = {
       model: wanted.model,
       text: wanted.wasRead.text,
@@ -329,22 +253,21 @@ export class Session extends Known {
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
     const media = this.senses ? wanted.media : null;
-    return sourceOf(media && !this.about ? { ...asked, text: "" } : asked, media, (id) => {
+    const gone = (id: string) => {
       // Whatever is on its way takes the place of what is gone.
       const { reading } = this;
       if (this.phase === "ready" && (reading?.id === id || reading?.other?.id === id)) void this.read(truncate);
-    });
+    };
+    return sourceOf(media && !this.about ? { ...asked, text: "" } : asked, media, gone, signal);
   }
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
-    this.inAtlas = false;
+    this.set({ inAtlas: false, off: [], writing: null });
     this.state = kept(this.state, lasting);
     this.following.coming = true;
     // The server opens a long text as text and a short one with lines; another view was chosen by hand.
     if (this.state.view === "head" || this.state.view === "text") delete this.state.view;
-    this.off = [];
-    this.writing = null;
   }
 
   isOff(kind: Kind, layer: number, head: number): boolean {
@@ -359,7 +282,6 @@ export class Session extends Known {
   /** The address follows the picture, so that a link reopens it. */
   follow(state: State): void {
     this.state = this.following.after(state, this.state);
-    this.onShown();
     clearTimeout(this.urlTimer);
     this.urlTimer = setTimeout(() => history.replaceState(null, "", this.address()), 150);
   }
@@ -377,21 +299,20 @@ export class Session extends Known {
 
   /** What is exported is the picture on screen, also while another text is being read. */
   shownQuery(): URLSearchParams {
-    return toQuery({ ...this.following.shown, theme: this.theme });
+    return toQuery({ ...this.following.shown.value, theme: this.theme });
   }
 
   private settle(phase: Phase): void {
-    this.phase = phase;
     if (phase !== "loading") this.following.coming = false;
-    this.tell();
+    this.phase = phase;
   }
 
   private fail(error: unknown): void {
     // What the model wrote is no longer kept: the next try reads the text it began with.
     if (error instanceof ApiError && error.status === 404) this.writing = null;
-    this.message = error instanceof Error ? error.message : String(error);
     const detail = error instanceof ApiError ? error.detail : null;
-    this.tooLong = detail?.tokens && detail.limit ? { tokens: detail.tokens, limit: detail.limit } : null;
+    const tooLong = detail?.tokens && detail.limit ? { tokens: detail.tokens, limit: detail.limit } : null;
+    this.set({ message: sentenceOf(error), tooLong });
     this.settle(this.tooLong ? "too-long" : "error");
   }
 }

@@ -11,22 +11,18 @@ export class Waiting {
   readonly ticket = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   /** null: it has not been asked yet. */
   before: number | null = null;
-  private timer: ReturnType<typeof setTimeout>;
-  private ended = false;
+  private readonly asking = new AbortController();
 
-  constructor(private readonly changed: () => void) {
-    this.timer = setTimeout(() => void this.look(), patience);
+  constructor(private readonly changed: (before: number | null) => void) {
+    setTimeout(() => void this.look(), patience);
   }
 
   private async look(): Promise<void> {
-    const found = await getJson<{ before: number | null }>(`api/queue/${this.ticket}`).catch(() => null);
-    // The reading may have come while its place was asked for.
-    if (this.ended) return;
-    if (found?.before !== this.before) {
-      this.before = found?.before ?? null;
-      this.changed();
-    }
-    this.timer = setTimeout(() => void this.look(), every);
+    const { signal } = this.asking;
+    const found = signal.aborted ? null : await getJson<{ before: number | null }>(`api/queue/${this.ticket}`, signal).catch(() => null);
+    if (signal.aborted) return;
+    this.changed((this.before = found?.before ?? null));
+    setTimeout(() => void this.look(), every);
   }
 
   async cancel(): Promise<void> {
@@ -34,18 +30,17 @@ export class Waiting {
   }
 
   end(): void {
-    this.ended = true;
-    clearTimeout(this.timer);
+    this.asking.abort();
   }
 }
 
 export function Queue({ session }: { session: Session }): JSX.Element | null {
-  const { waiting, opening } = session;
+  const { waiting, before: many, opening } = session;
   if (opening && session.reading) return <div class="queue" role="status" data-opening>The model is not open yet ({opening}…): this picture is as the last start left it, what you ask for now waits.</div>;
-  if (session.phase !== "loading" || !waiting || waiting.before === null) return null;
-  const before = waiting.before === 0 ? "Reading…" : waiting.before === 1 ? "One reading is before this one." : `${waiting.before} readings are before this one.`;
+  if (session.phase !== "loading" || !waiting || many === null) return null;
+  const before = many === 0 ? "Reading…" : many === 1 ? "One reading is before this one." : `${many} readings are before this one.`;
   return (
-    <div class="queue" role="status" data-before={waiting.before}>
+    <div class="queue" role="status" data-before={many}>
       <span>{before}</span>
       <button class="button" data-control="cancel" onClick={() => void waiting.cancel()}>cancel</button>
     </div>

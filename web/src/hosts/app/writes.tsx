@@ -1,32 +1,25 @@
 /** What the head in hand writes towards the predicted token; asked for when it is opened. */
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import type { Prediction } from "../../protocol/reading";
 import { valueText, visible } from "../../render/dom";
+import { useAnswer } from "./server/answer";
 import type { Session } from "./session";
 import { Terms } from "./terms";
 
 export function Writes({ instrument, session }: { instrument: Instrument; session: Session }): JSX.Element | null {
   const { reading, state } = instrument;
   const [open, setOpen] = useState(false);
-  const [found, setFound] = useState<{ of: unknown; prediction: Prediction | null; error: string } | null>(null);
-  useEffect(() => {
-    if (!open || found?.of === reading) return;
-    let current = true;
-    reading.prediction(null).then(
-      (prediction) => current && setFound({ of: reading, prediction, error: "" }),
-      (error: unknown) => current && setFound({ of: reading, prediction: null, error: error instanceof Error ? error.message : String(error) }),
-    );
-    return () => void (current = false);
-  }, [open, reading]);
+  const { id } = session.reading!;
+  const found = useAnswer(open ? id : null, () => reading.prediction(null), 0);
   if (!reading.canPredict) return null;
-  const here = found?.of === reading ? found : null;
+  const here = found?.for === id ? found : null;
   return (
     <section data-panel="writes">
       <details open={open} onToggle={(event) => setOpen((event.target as HTMLDetailsElement).open)}>
         <summary>What it writes</summary>
-        {here?.prediction ? <Written prediction={here.prediction} instrument={instrument} session={session} name={`${state.kind}.${state.layer}.${state.head}`} /> : <p class="quiet">{here?.error || "…"}</p>}
+        {here?.reply ? <Written prediction={here.reply} instrument={instrument} session={session} name={`${state.kind}.${state.layer}.${state.head}`} /> : <p class="quiet">{here?.error || "…"}</p>}
       </details>
     </section>
   );

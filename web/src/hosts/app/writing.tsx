@@ -6,8 +6,7 @@ import { visible } from "../../render/dom";
 import type { Session } from "./session";
 
 export function WriteButton({ session }: { session: Session }): JSX.Element | null {
-  const entry = session.models?.models.find((each) => each.id === session.model);
-  if (!entry?.writes) return null;
+  if (!session.entry?.writes) return null;
   if (session.isWriting) return <button class="button" data-control="stop-writing" onClick={() => session.stopWriting()}>stop</button>;
   const title = session.writing ? "Let the model write on" : "Let the model go on from this text";
   return (

@@ -31,7 +31,6 @@ export class HeadView implements View {
   private base: Lines | null = null;
   private drawn: Lines | null = null;
   private hover: Looked | null = null;
-  private ticket = 0;
   private placedFor = "";
   private basedOn = "";
   private layer = 0;
@@ -59,29 +58,18 @@ export class HeadView implements View {
   }
 
   update(state: State, before: State | null): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
     this.place(state);
     const part = this.context.reading.part(state.kind);
     const heads = headsOn(state, part);
     const { reading } = this.context;
     const ready = heads.map((head) => reading.peek(state.kind, state.layer, head));
-    if (ready.every((map) => map !== null)) {
-      this.arrive(state, before, heads, ready);
-      end();
-      return;
-    }
-    Promise.all(heads.map((head) => reading.map(state.kind, state.layer, head)))
-      .then((maps) => {
-        if (ticket === this.ticket) this.arrive(state, before, heads, maps);
-      })
-      .catch((error: unknown) => {
-        // The lines of another head under this one's name would be worse than none.
-        if (ticket !== this.ticket) return;
-        this.arrive(state, before, [], []);
-        this.context.status(error instanceof Error ? error.message : String(error));
-      })
-      .finally(end);
+    const maps = ready.every((map) => map !== null) ? ready : Promise.all(heads.map((head) => reading.map(state.kind, state.layer, head)));
+    const draw = (found: Float32Array[]) => this.arrive(state, before, heads, found);
+    this.context.show(maps, draw, (sentence) => {
+      // The lines of another head under this one's name would be worse than none.
+      this.arrive(state, before, [], []);
+      this.context.status(sentence);
+    });
   }
 
   redraw(): void {
@@ -147,7 +135,6 @@ export class HeadView implements View {
   }
 
   destroy(): void {
-    this.ticket++;
     this.sides.destroy();
   }
 

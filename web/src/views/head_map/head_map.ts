@@ -7,7 +7,6 @@ import { cellAt, headGrid, markOpen, rangeOf } from "./grid";
 
 export class HeadMapView implements View {
   readonly element = make("div", { class: "hm" });
-  private ticket = 0;
   private values: Float32Array | null = null;
   private column: TableColumn | null = null;
   private range: [number, number] = [0, 1];
@@ -19,50 +18,41 @@ export class HeadMapView implements View {
   }
 
   update(state: State): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
     const table = this.context.reading.table!;
     const column = table.columns.find((each) => each.name === state.column) ?? table.columns[0];
-    this.context.reading
-      .column(column)
-      .then((values) => {
-        if (ticket !== this.ticket) return;
-        [this.values, this.column] = [values, column];
-        const shade = this.context.shade();
-        const ramp = column.scale === "diverging" ? diverging(shade) : sequential(shade);
-        const range = rangeOf(values, column.scale, column.range);
-        const room = ((this.element.clientWidth || 900) - 60) / table.heads - 2;
-        const tall = (this.context.height() - 70) / (table.layers.length + 1) - 2;
-        const size = Math.floor(Math.max(16, Math.min(48, room, Math.max(24, tall))));
-        const grid = headGrid({
-          layers: table.layers,
-          heads: table.heads,
-          values,
-          range,
-          ramp,
-          size,
-          label: (layer, head) => this.label(layer, head),
-        });
-        markOpen(grid, state.layer, state.head);
-        const focused = (this.element.getRootNode() as ShadowRoot).activeElement;
-        const held = focused !== null && this.element.contains(focused);
-        this.range = range;
-        this.element.replaceChildren(grid, make("p", { class: "hm-note" }, column.note ?? ""));
-        // Arrows move the open head; the keyboard goes with it, though the grid is made anew.
-        if (held) grid.querySelector<HTMLElement>(".open")?.focus();
-        const name = column.title ?? column.name.replaceAll("_", " ");
-        this.context.status(`${table.layers.length * table.heads} heads, layers down, heads across; a dot: labelled`, {
-          kind: "ramp",
-          ramp,
-          title: name,
-          low: valueText(range[0]),
-          high: valueText(range[1]),
-        });
-      })
-      .catch((error: unknown) => {
-        if (ticket === this.ticket) this.context.status(String(error));
-      })
-      .finally(end);
+    this.context.show(this.context.reading.column(column), (values) => {
+      [this.values, this.column] = [values, column];
+      const shade = this.context.shade();
+      const ramp = column.scale === "diverging" ? diverging(shade) : sequential(shade);
+      const range = rangeOf(values, column.scale, column.range);
+      const room = ((this.element.clientWidth || 900) - 60) / table.heads - 2;
+      const tall = (this.context.height() - 70) / (table.layers.length + 1) - 2;
+      const size = Math.floor(Math.max(16, Math.min(48, room, Math.max(24, tall))));
+      const grid = headGrid({
+        layers: table.layers,
+        heads: table.heads,
+        values,
+        range,
+        ramp,
+        size,
+        label: (layer, head) => this.label(layer, head),
+      });
+      markOpen(grid, state.layer, state.head);
+      const focused = (this.element.getRootNode() as ShadowRoot).activeElement;
+      const held = focused !== null && this.element.contains(focused);
+      this.range = range;
+      this.element.replaceChildren(grid, make("p", { class: "hm-note" }, column.note ?? ""));
+      // Arrows move the open head; the keyboard goes with it, though the grid is made anew.
+      if (held) grid.querySelector<HTMLElement>(".open")?.focus();
+      const name = column.title ?? column.name.replaceAll("_", " ");
+      this.context.status(`${table.layers.length * table.heads} heads, layers down, heads across; a dot: labelled`, {
+        kind: "ramp",
+        ramp,
+        title: name,
+        low: valueText(range[0]),
+        high: valueText(range[1]),
+      });
+    });
   }
 
   redraw(): void {
@@ -80,10 +70,6 @@ export class HeadMapView implements View {
       heads: table.heads,
       values: [...this.values].map((value) => (Number.isFinite(value) ? value : null)),
     };
-  }
-
-  destroy(): void {
-    this.ticket++;
   }
 
   private label(layer: number, head: number) {

@@ -40,7 +40,6 @@ export class ImageView implements View {
   protected each: Float32Array[] = [];
   private hover: number | null = null;
   protected scale: Scale = { x: 1, y: 1 };
-  private ticket = 0;
 
   constructor(protected readonly context: Context) {
     this.weights = new Weights(context.reading);
@@ -69,10 +68,6 @@ export class ImageView implements View {
 
   redraw(): void {
     this.shade();
-  }
-
-  destroy(): void {
-    this.ticket++;
   }
 
   step(by: number): void {
@@ -112,33 +107,23 @@ export class ImageView implements View {
 
   /** Weights first, then everything is drawn at once. */
   private shade(then: () => void = () => undefined): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
-    this.gather()
-      .then(async (ready) => {
-        if (ticket !== this.ticket || !ready) return;
-        await this.draw(ticket);
-        then();
-      })
-      .catch((error: unknown) => {
-        if (ticket === this.ticket) this.context.status(error instanceof Error ? error.message : String(error), null);
-      })
-      .finally(end);
+    this.context.show(this.gather(), ({ places, each, heads, bitmaps }) => {
+      [this.places, this.each] = [places, each];
+      this.lay(heads);
+      this.draw(bitmaps);
+      then();
+    });
   }
 
-  private async gather(): Promise<boolean> {
+  private async gather() {
     const { state, context } = this;
     const { reading } = context;
-    const ticket = this.ticket;
     const heads = headsOn(state, reading.part(state.kind)).slice(0, mostPanels);
-    const [query, key] = await Promise.all([this.placesOf("query"), this.placesOf("key")]);
+    const [query, key, bitmaps] = await Promise.all([this.placesOf("query"), this.placesOf("key"), Promise.all(this.pictures.map((_, at) => this.bitmap(at)))]);
     const units = { query: unitsOf(this.tokens.query, "tokens", "shown"), key: unitsOf(this.tokens.key, "tokens", "shown") };
     const plain = { ...state, combine: "mean" as const, merge: "mean" as const, filter: "all" as const, specials: "shown" as const };
     const each = await this.weights.each(plain, heads, units, this.hand());
-    if (ticket !== this.ticket) return false;
-    [this.places, this.each] = [{ query, key }, each];
-    this.lay(heads);
-    return true;
+    return { places: { query, key }, each, heads, bitmaps };
   }
 
   /** What is shaded, and how large it is; the sound view has its spectrogram for a picture. */
@@ -185,13 +170,11 @@ export class ImageView implements View {
     return `${Math.round(100 * share)} % on the picture, strongest patch ${weightText(strongest)}`;
   }
 
-  private async draw(ticket: number): Promise<void> {
+  private draw(bitmaps: CanvasImageSource[]): void {
     const { state, places } = this;
     const hand = this.hand();
     const far = places[other(hand.side)];
     const { pictures } = this;
-    const bitmaps = await Promise.all(pictures.map((_, at) => this.bitmap(at)));
-    if (ticket !== this.ticket) return;
     this.panels.forEach(({ head, picture, canvas, caption }, i) => {
       const values = this.each[Math.floor(i / pictures.length)];
       const [strongest, onPicture] = far ? summary(values, far) : [0, 0];

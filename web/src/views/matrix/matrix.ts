@@ -22,7 +22,6 @@ export class MatrixView implements View {
   private window: Window = whole(1, 1);
   private plot: Plot = { x: 0, y: 0, width: 1, height: 1 };
   private hover: [number, number] | null = null;
-  private ticket = 0;
   private unitsFor = "";
   private readonly crops: Crops;
 
@@ -45,8 +44,6 @@ export class MatrixView implements View {
   }
 
   update(state: State, before: State | null): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
     const { reading, other } = this.context;
     const tokens = reading.tokens(state.kind);
     const key = [state.kind, state.unit, state.specials, state.first].join("|");
@@ -61,25 +58,21 @@ export class MatrixView implements View {
       state.reading === "other" && other ? Promise.resolve(null) : reading.map(state.kind, state.layer, state.head),
       both ? other.map(state.kind, state.layer, state.head) : Promise.resolve(null),
     ];
-    Promise.all(wanted)
-      .then(([mine, theirs]) => {
-        if (ticket !== this.ticket) return;
-        const renormalise = state.specials === "renormalised";
-        const units = (map: Float32Array) => project(map, tokens.key.text.length, this.query, this.key, renormalise);
-        if (mine && theirs && mine.length !== theirs.length) throw new Error("The two readings differ in length, so there is no difference to show.");
-        const [a, b] = [mine ? units(mine) : null, theirs ? units(theirs) : null];
-        this.values = a && b ? a.map((value, i) => value - b[i]) : (a ?? b);
-        this.largest = this.values!.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
-        if (before && (before.query !== state.query || before.key !== state.key)) this.reveal(state);
-        this.draw();
-      })
-      .catch((error: unknown) => {
-        if (ticket !== this.ticket) return;
-        this.values = null;
-        this.canvas.width = 0;
-        this.context.status(error instanceof Error ? error.message : String(error), null);
-      })
-      .finally(end);
+    const draw = ([mine, theirs]: (Float32Array | null)[]) => {
+      const renormalise = state.specials === "renormalised";
+      const units = (map: Float32Array) => project(map, tokens.key.text.length, this.query, this.key, renormalise);
+      if (mine && theirs && mine.length !== theirs.length) throw new Error("The two readings differ in length, so there is no difference to show.");
+      const [a, b] = [mine ? units(mine) : null, theirs ? units(theirs) : null];
+      this.values = a && b ? a.map((value, i) => value - b[i]) : (a ?? b);
+      this.largest = this.values!.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
+      if (before && (before.query !== state.query || before.key !== state.key)) this.reveal(state);
+      this.draw();
+    };
+    this.context.show(Promise.all(wanted), draw, (sentence) => {
+      this.values = null;
+      this.canvas.width = 0;
+      this.context.status(sentence, null);
+    });
   }
 
   redraw(): void {
@@ -125,10 +118,6 @@ export class MatrixView implements View {
     const now = unitOf(this.query, state.query);
     const next = (now + by + this.query.length) % this.query.length;
     this.context.store.set({ query: this.query[now < 0 ? 0 : next].start });
-  }
-
-  destroy(): void {
-    this.ticket++;
   }
 
   private get signed(): boolean {

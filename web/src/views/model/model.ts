@@ -22,7 +22,6 @@ interface Cell {
 
 export class ModelView implements View {
   readonly element = make("div", { class: "mv-scroll" });
-  private ticket = 0;
   private drawnFor = "";
   private pooled: (Thumbnails | null)[] = [];
 
@@ -33,41 +32,29 @@ export class ModelView implements View {
   }
 
   update(state: State, before: State | null): void {
-    const end = this.context.painting.begin();
     const key = [state.thumbnails, state.order, state.find, state.columns, this.context.shade(), this.element.clientWidth].join("|");
-    const ticket = ++this.ticket;
     if (before && key === this.drawnFor) {
-      this.mark(state);
-      this.reveal();
-      end();
-      return;
+      return this.context.show(null, () => {
+        this.mark(state);
+        this.reveal();
+      });
     }
     const { parts } = this.context.reading;
-    Promise.all(parts.map((part) => this.context.reading.thumbnails(part.kind)))
-      .then((pooled) => {
-        if (ticket !== this.ticket) return;
-        this.drawnFor = key;
-        this.pooled = pooled;
-        const scroll = this.element.scrollTop;
-        this.element.style.maxHeight = `${this.context.height()}px`;
-        this.element.replaceChildren(...parts.flatMap((part, i) => this.grid(part, pooled[i], parts.length > 1)));
-        this.element.scrollTop = scroll;
-        this.mark(state);
-        this.report(parts);
-      })
-      .catch((error: unknown) => {
-        if (ticket === this.ticket) this.context.status(String(error));
-      })
-      .finally(end);
+    this.context.show(Promise.all(parts.map((part) => this.context.reading.thumbnails(part.kind))), (pooled) => {
+      this.drawnFor = key;
+      this.pooled = pooled;
+      const scroll = this.element.scrollTop;
+      this.element.style.maxHeight = `${this.context.height()}px`;
+      this.element.replaceChildren(...parts.flatMap((part, i) => this.grid(part, pooled[i], parts.length > 1)));
+      this.element.scrollTop = scroll;
+      this.mark(state);
+      this.report(parts);
+    });
   }
 
   redraw(): void {
     this.drawnFor = "";
     this.update(this.context.store.state, null);
-  }
-
-  destroy(): void {
-    this.ticket++;
   }
 
   picture(): Record<string, unknown> {

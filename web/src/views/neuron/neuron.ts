@@ -20,7 +20,6 @@ export class NeuronView implements View {
   private readonly canvas = make("canvas", { class: "nv-picture", "aria-hidden": "true" });
   private readonly rows: NeuronRows;
   private scene: Scene | null = null;
-  private ticket = 0;
   private looked: number | null = null;
   private revealed: number | null = null;
   private stopMotion: (() => void) | null = null;
@@ -39,21 +38,13 @@ export class NeuronView implements View {
   }
 
   update(state: State, before: State | null): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
     const part = this.context.reading.part(state.kind);
-    this.context.reading
-      .layer(state.kind, state.layer, state.head)
-      .then((layer) => {
-        if (ticket !== this.ticket) return;
-        this.layer = layer;
-        const sorted = before !== null && (before.sort !== state.sort || (state.sort === "contribution" && before.query !== state.query));
-        this.compose(part, layer, sorted && !reducedMotion());
-      })
-      .catch((error: unknown) => {
-        if (ticket === this.ticket) this.refuse(error instanceof Error ? error.message : String(error));
-      })
-      .finally(end);
+    const draw = (layer: LayerData) => {
+      this.layer = layer;
+      const sorted = before !== null && (before.sort !== state.sort || (state.sort === "contribution" && before.query !== state.query));
+      this.compose(part, layer, sorted && !reducedMotion());
+    };
+    this.context.show(this.context.reading.layer(state.kind, state.layer, state.head), draw, (sentence) => this.refuse(sentence));
   }
 
   redraw(): void {
@@ -74,7 +65,6 @@ export class NeuronView implements View {
   }
 
   destroy(): void {
-    this.ticket++;
     this.stopMotion?.();
   }
 

@@ -10,30 +10,21 @@ import { flowPicture, nameOf } from "./flow";
 
 export class PredictionView implements View {
   readonly element = make("div", { class: "pr" });
-  private ticket = 0;
   private found: Prediction | null = null;
 
   constructor(private readonly context: Context) {}
 
   update(state: State): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
     if (!this.found) this.element.replaceChildren(make("p", { class: "pr-note" }, "taking the prediction apart…"));
-    this.context.reading
-      .prediction(this.context.reading.target)
-      .then((found) => {
-        if (ticket !== this.ticket) return;
-        this.found = found;
-        this.draw(state, found);
-      })
-      .catch((error: unknown) => {
-        if (ticket !== this.ticket) return;
-        const sentence = error instanceof Error ? error.message : String(error);
-        // A change of size or theme must not bring back the answer before.
-        this.found = null;
-        this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence)));
-      })
-      .finally(end);
+    const draw = (found: Prediction) => {
+      this.found = found;
+      this.draw(state, found);
+    };
+    this.context.show(this.context.reading.prediction(this.context.reading.target), draw, (sentence) => {
+      // A change of size or theme must not bring back the answer before.
+      this.found = null;
+      this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence)));
+    });
   }
 
   redraw(): void {
@@ -49,10 +40,6 @@ export class PredictionView implements View {
     if (!this.found) return null;
     const { target, value, flow } = this.found.header;
     return { target, value, parts: flow.parts.map((part) => [part.label, part.value]), edges: flow.edges, shown: flow.shown, rest: flow.rest };
-  }
-
-  destroy(): void {
-    this.ticket++;
   }
 
   private open(part: PredictionPart): void {

@@ -41,7 +41,6 @@ export class TextView implements View {
   private largest = 1;
   private hover: number | null = null;
   private cursor = -1;
-  private ticket = 0;
   private placedFor = "";
   private mirrored = false;
 
@@ -121,10 +120,6 @@ export class TextView implements View {
     if (units[next]) this.set({ [state.side]: units[next].start, also: [] });
   }
 
-  destroy(): void {
-    this.ticket++;
-  }
-
   private place(state: TextState): void {
     const width = this.element.clientWidth || 900;
     const height = Math.max(160, this.context.height() - listRoom);
@@ -163,20 +158,12 @@ export class TextView implements View {
 
   /** Draws for a state once its weights are here. */
   private shade(state: TextState, then: () => void = () => undefined): void {
-    const end = this.context.painting.begin();
-    const ticket = ++this.ticket;
-    this.weights
-      .shade(state, headsOn(state, this.context.reading.part(state.kind)), this.units, this.hand())
-      .then((shading) => {
-        if (ticket !== this.ticket) return;
-        this.shading = shading;
-        this.paint();
-        then();
-      })
-      .catch((error: unknown) => {
-        if (ticket === this.ticket) this.context.status(error instanceof Error ? error.message : String(error), null);
-      })
-      .finally(end);
+    const heads = headsOn(state, this.context.reading.part(state.kind));
+    this.context.show(this.weights.shade(state, heads, this.units, this.hand()), (shading) => {
+      this.shading = shading;
+      this.paint();
+      then();
+    });
   }
 
   private set(change: Partial<TextState>): void {

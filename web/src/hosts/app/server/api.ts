@@ -11,40 +11,33 @@ export class ApiError extends Error {
   }
 }
 
-async function ask(path: string, init?: RequestInit): Promise<Response> {
+/** Once `signal` is aborted nothing is answered, however late or soon the server is. */
+async function ask<Reply>(read: (response: Response) => Promise<Reply>, path: string, init: RequestInit): Promise<Reply> {
   let response: Response;
   try {
     response = await fetch(path, init);
   } catch {
+    init.signal?.throwIfAborted();
     throw new ApiError("The headscope server does not answer: is it still running?", null, 0);
   }
-  if (response.ok) return response;
-  const detail = (await response.json().catch(() => null)) as ReadError | null;
+  const reply = response.ok ? await read(response) : ((await response.json().catch(() => null)) as ReadError | null);
+  init.signal?.throwIfAborted();
+  if (response.ok) return reply as Reply;
+  const detail = reply as ReadError | null;
   throw new ApiError(detail?.error ?? `The server answered ${response.status}.`, detail, response.status);
 }
 
-export async function getJson<Reply>(path: string): Promise<Reply> {
-  return (await ask(path)).json() as Promise<Reply>;
-}
-
-const posted = (body: unknown): RequestInit => ({
+const json = (response: Response) => response.json();
+const bytes = (response: Response) => response.arrayBuffer();
+const posted = (body: unknown, signal?: AbortSignal): RequestInit => ({
   method: "POST",
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
+  signal,
 });
 
-export async function postJson<Reply>(path: string, body: unknown): Promise<Reply> {
-  return (await ask(path, posted(body))).json() as Promise<Reply>;
-}
-
-export async function postFile<Reply>(path: string, body: Blob): Promise<Reply> {
-  return (await ask(path, { method: "POST", body })).json() as Promise<Reply>;
-}
-
-export async function postBytes(path: string, body: unknown): Promise<ArrayBuffer> {
-  return (await ask(path, posted(body))).arrayBuffer();
-}
-
-export async function getBytes(path: string): Promise<ArrayBuffer> {
-  return (await ask(path)).arrayBuffer();
-}
+export const getJson = <Reply>(path: string, signal?: AbortSignal) => ask<Reply>(json, path, { signal });
+export const postJson = <Reply>(path: string, body: unknown, signal?: AbortSignal) => ask<Reply>(json, path, posted(body, signal));
+export const postFile = <Reply>(path: string, body: Blob) => ask<Reply>(json, path, { method: "POST", body });
+export const getBytes = (path: string, signal?: AbortSignal) => ask(bytes, path, { signal });
+export const postBytes = (path: string, body: unknown, signal?: AbortSignal) => ask(bytes, path, posted(body, signal));

@@ -1,18 +1,76 @@
-/** The models there are, and what the one at hand takes. */
-import type { Example, MediaRequest, ModelEntry, ModelsReply } from "../../../protocol/app";
+/** What the app knows and shows: every entry tells whoever follows it when it changes. */
+import type { Comparison, Example, Lesson, MediaRequest, ModelEntry, ModelsReply, OffHead, Writing } from "../../../protocol/app";
+import type { Source, Theme } from "../../../protocol/types";
+import { signals } from "../../../state/signal";
+import type { Waiting } from "../waiting";
 import { getJson } from "./api";
 
-export class Known {
-  models: ModelsReply | null = null;
-  model = "";
-  private asked = 0;
+export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
+/** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
+export type Wanted = Pick<Known, "model" | "wasRead" | "media" | "off" | "writing" | "against" | "againstText">;
+
+export interface Reading {
+  id: string;
+  source: Source;
+  of: Wanted;
+  /** The reading it is compared with, and what that is. */
+  other: { source: Source; title: string; id: string } | null;
+}
+
+interface Entries {
+  models: ModelsReply | null;
+  model: string;
+  phase: Phase;
+  message: string;
+  tooLong: { tokens: number; limit: number } | null;
+  /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
+  opening: string;
+  /** The place in the server's queue of a reading that is under way, and how many are before it once that is known. */
+  waiting: Waiting | null;
+  before: number | null;
+  /** What stands in the boxes, and what of it was read last. */
+  text: string;
+  pair: string;
+  wasRead: { text: string; pair: string };
+  /** A picture or a sound for models that take one. */
+  media: MediaRequest | null;
+  off: OffHead[];
+  /** A model's id, or allOn, or anotherText, or nothing; and the text, where it is anotherText. */
+  against: string;
+  againstText: string;
+  /** Of two readings: the head of the same number beside each head, or the one most alike. */
+  pairing: "number" | "likeness";
+  comparison: Comparison | null;
+  /** Why the two cannot be compared. */
+  uncompared: string;
+  lesson: Lesson | null;
+  writing: Writing | null;
+  /** The model is writing now. */
+  isWriting: boolean;
+  reading: Reading | null;
+  /** The ranking of heads is asked for again after each reading, once it was asked for. */
+  ranked: boolean;
+  /** The atlas stands over the reading; once it was opened, it waits behind it as it was left. */
+  inAtlas: boolean;
+  atlasSeen: boolean;
+  theme: Theme;
+}
+
+const initial = (): Entries => ({
+  models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
+  text: "", pair: "", wasRead: { text: "", pair: "" }, media: null, off: [], against: "", againstText: "", pairing: "number",
+  comparison: null, uncompared: "", lesson: null, writing: null, isWriting: false, reading: null, ranked: false,
+  inAtlas: false, atlasSeen: false, theme: "auto",
+});
+
+export class Known extends signals(initial) {
   /** Those that make sense for the model at hand. */
   examples(): Example[] {
     return (this.entry?.examples ?? []).map((number) => this.models!.examples[number]);
   }
 
-  private get entry(): ModelEntry | undefined {
+  get entry(): ModelEntry | undefined {
     return this.models?.models.find((each) => each.id === this.model);
   }
 
@@ -42,11 +100,9 @@ export class Known {
   }
 
   /** Little is known of a model before it is opened: afterwards its examples and abilities are. */
-  protected async learn(): Promise<void> {
+  protected async learn(signal: AbortSignal): Promise<void> {
     if (!this.entry || Object.keys(this.entry.layers).length) return;
-    const asked = ++this.asked;
-    const found = await getJson<ModelsReply>("api/models");
-    if (asked !== this.asked) return;
+    const found = await getJson<ModelsReply>("api/models", signal);
     // An atlas may have been opened while this was asked.
     this.models = { ...found, atlas: found.atlas ?? this.models?.atlas };
   }

@@ -5,8 +5,8 @@ import type { Kind, Source } from "../../../protocol/types";
 import { ApiError, getBytes, postBytes } from "./api";
 
 /** `gone` is told when the server has let the reading go, or was started anew. */
-export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, gone: (id: string) => void): Promise<Source> {
-  const source = openContainer(await (media ? postBytes("api/media", { ...asked, ...media }) : postBytes("api/read", asked)));
+export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, gone: (id: string) => void, signal: AbortSignal): Promise<Source> {
+  const source = openContainer(await (media ? postBytes("api/media", { ...asked, ...media }, signal) : postBytes("api/read", asked, signal)));
   const { id } = source.header as AppHeader;
   source.fetchLayer = async (kind: Kind, layer: number, head: number) => {
     try {

@@ -18,7 +18,6 @@ export class AtlasView implements View {
   private readonly right = make("div", { class: "at-right" });
   private asked: Asked & { place: number } = { measure: "", decile: -1, view: "head", place: -1 };
   private loaded: Promise<unknown> | null = null;
-  private gone = false;
   /** A head was asked for at the foot of another's page: its own is read from the top. */
   private followed = false;
 
@@ -33,21 +32,16 @@ export class AtlasView implements View {
   }
 
   update(_: State, before: State | null = null): void {
-    const end = this.context.painting.begin();
     this.loaded ??= Promise.all([this.plane.load(), this.data.load()]);
-    this.loaded
-      .then(() => {
-        if (this.gone) return;
-        const state = ofPlane(this.context.store.state, this.plane.table);
-        this.plane.show(state, before === null);
-        this.plane.say(state);
-        this.table.show(state);
-        const place = placeOf(this.plane.table, state.layer, state.head);
-        if (place !== this.asked.place) this.asked = { ...this.asked, measure: this.data.header.heads[place].shown, decile: -1, place };
-        this.turn();
-      })
-      .catch((error: unknown) => this.context.status(String(error)))
-      .finally(end);
+    this.context.show(this.loaded, () => {
+      const state = ofPlane(this.context.store.state, this.plane.table);
+      this.plane.show(state, before === null);
+      this.plane.say(state);
+      this.table.show(state);
+      const place = placeOf(this.plane.table, state.layer, state.head);
+      if (place !== this.asked.place) this.asked = { ...this.asked, measure: this.data.header.heads[place].shown, decile: -1, place };
+      this.turn();
+    });
   }
 
   redraw(): void {
@@ -70,10 +64,6 @@ export class AtlasView implements View {
 
   clear(): void {
     this.plane.choose([]);
-  }
-
-  destroy(): void {
-    this.gone = true;
   }
 
   private open(layer: number, head: number): void {

@@ -12,7 +12,6 @@ export class ScatterView implements View {
   private readonly plane: HeadPlane;
   private thumbnails: Thumbnails | null = null;
   private loaded: Promise<void> | null = null;
-  private gone = false;
 
   constructor(private readonly context: Context) {
     this.plane = new HeadPlane(context, { thumbnail: (layer, head) => this.thumbnail(layer, head) });
@@ -20,17 +19,12 @@ export class ScatterView implements View {
   }
 
   update(_: State, before: State | null = null): void {
-    const end = this.context.painting.begin();
     this.loaded ??= this.load();
-    this.loaded
-      .then(() => {
-        if (this.gone) return;
-        const now = ofPlane(this.context.store.state, this.plane.table);
-        this.plane.show(now, before === null);
-        this.plane.say(now);
-      })
-      .catch((error: unknown) => this.context.status(String(error)))
-      .finally(end);
+    this.context.show(this.loaded, () => {
+      const now = ofPlane(this.context.store.state, this.plane.table);
+      this.plane.show(now, before === null);
+      this.plane.say(now);
+    });
   }
 
   redraw(): void {
@@ -56,10 +50,6 @@ export class ScatterView implements View {
 
   clear(): void {
     this.plane.choose([]);
-  }
-
-  destroy(): void {
-    this.gone = true;
   }
 
   private async load(): Promise<void> {
