@@ -24,6 +24,7 @@ check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python requirements/check_cycles.py
 	$(BIN)/pyright -p pyproject.toml
 	$(NODE) npm --prefix web run --silent check
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import pandas as pd
 
 import headscope as hs
-from headscope.corpus.coreference.documents import CoreferenceCorpus
-from headscope.corpus.relations.examples import Relations
+from headscope.corpus.coreference.corpus import CoreferenceCorpus
+from headscope.corpus.relations.corpus import Relations
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.all_heads.run import probe_all_heads
 from headscope.probes.coreference.heads import probe_coreference

@@ -9,7 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.corpus.sample import OPINIONS
-from headscope.tasks.task import read_task
+from headscope.tasks.files import read_task
 
 LONG = {"limit", "output", "restart", "progress"}
 

@@ -55,7 +55,7 @@ def coreference(
 ) -> CoreferenceResult:
     """Which head attends from a mention to what it refers back to; see `probe_coreference`."""
     need_scope(scope)
-    from headscope.corpus.coreference.documents import CoreferenceCorpus
+    from headscope.corpus.coreference.corpus import CoreferenceCorpus
     from headscope.probes.coreference.heads import probe_coreference
 
     opened = CoreferenceCorpus(documents, bad) if isinstance(documents, (str, Path)) else documents
@@ -71,7 +71,7 @@ def relations(
 ) -> RelationsResult:
     """Which head links a target and its elements; see `probe_relations`."""
     need_scope(scope)
-    from headscope.corpus.relations.examples import Relations
+    from headscope.corpus.relations.corpus import Relations
     from headscope.probes.relations.heads import probe_relations
 
     opened = Relations(examples, bad) if isinstance(examples, (str, Path)) else examples

@@ -8,7 +8,7 @@ from typing import Any
 
 import headscope as hs
 from headscope.corpus.sample import OPINIONS
-from headscope.tasks.task import read_task
+from headscope.tasks.files import read_task
 from tests.tiny import tiny_scope
 
 Call = Callable[[dict[str, str]], Any]

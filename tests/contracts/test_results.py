@@ -17,7 +17,7 @@ from headscope.corpus.sample import OPINIONS, STORIES
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
 from headscope.results import COLUMNS, HeadResult
-from headscope.tasks.task import read_task
+from headscope.tasks.files import read_task
 from tests.tiny import tiny_scope
 
 TEXTS = ["the cat sat on the mat and the dog sat", "a dog saw the cat", "he saw the dog run"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headscope.corpus.coreference.documents import CoreferenceCorpus
+from headscope.corpus.coreference.corpus import CoreferenceCorpus
 from headscope.errors import BadInput
 
 CONLL = """#begin document (story); part 000

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headscope.corpus.relations.examples import Relations
+from headscope.corpus.relations.corpus import Relations
 from headscope.errors import BadInput
 
 LINE = {"text": "He was agitated .", "target": [7, 15], "elements": [[0, 2, "Experiencer"]]}

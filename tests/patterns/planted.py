@@ -16,7 +16,8 @@ from headscope.patterns.pattern import Pattern
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import Grid, grid_of
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.token_class import TokenClass
+from headscope.text.tokens import Tokens
 
 IDS: dict[str, int] = {}  # token ids are given out as tokens come
 EMBEDDINGS = torch.randn(2000, 16, generator=torch.Generator().manual_seed(0))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.corpus.coreference.documents import CoreferenceCorpus
-from headscope.corpus.relations.examples import Relations
+from headscope.corpus.coreference.corpus import CoreferenceCorpus
+from headscope.corpus.relations.corpus import Relations
 from headscope.corpus.sample import RELATIONS, STORIES
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.edits.ablate import ablate

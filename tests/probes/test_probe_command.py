@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from headscope.cli import build
-from headscope.corpus.coreference.documents import CoreferenceCorpus
-from headscope.corpus.relations.examples import Relations
+from headscope.corpus.coreference.corpus import CoreferenceCorpus
+from headscope.corpus.relations.corpus import Relations
 from headscope.corpus.sample import PARAGRAPHS, RELATIONS, STORIES
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput

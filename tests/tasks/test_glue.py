@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headscope.errors import BadInput
+from headscope.tasks.files import read_task
 from headscope.tasks.glue import FORMATS, read_glue
-from headscope.tasks.task import read_task
 
 PUBLISHED = {  # examples in train and dev, the share of class 1 in dev
     "CoLA": (8551, 1043, 0.689),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import BadInput
-from headscope.tasks.task import read_task
+from headscope.tasks.files import read_task
 
 
 def write(folder: Path, name: str, text: str) -> Path:

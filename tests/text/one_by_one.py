@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput, TextTooLong
 from headscope.text.encodings import search
 from headscope.text.spelling import is_punctuation, readable, spells_bytes
+from headscope.text.token_class import TokenClass
 from headscope.text.tokenise import Batch, Text
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.tokens import Tokens
 
 _APOSTROPHES = "'’"
 _JOINER = "\u200d"

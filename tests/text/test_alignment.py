@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from headscope.errors import BadInput
 from headscope.reading.generating.generated import tokens_of_ids
 from headscope.reading.word_level import word_starts, words_of
+from headscope.text.token_class import TokenClass
 from headscope.text.tokenise import tokenise
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.tokens import Tokens
 from headscope.text.words import word_spans
 from tests.text.tokenizers import TOKENIZERS, byte_level, sentence_piece
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headscope.atlas.speech import known_speech, parts_of_speech
 from headscope.errors import BadInput, HeadscopeError
 from headscope.text.spelling import joined
-from headscope.text.tokens import TokenClass
+from headscope.text.token_class import TokenClass
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas

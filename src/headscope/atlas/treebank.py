@@ -10,7 +10,8 @@ import numpy as np
 
 from headscope.atlas.words import Grammar
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.sources import files_in, without_compression
+from headscope.corpus.compression import without_compression
+from headscope.corpus.sources import files_in
 from headscope.corpus.text.documents import endings, tree_endings
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.corpus.treebanks.treebank import read_trees

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from headscope.capture import active, families
 from headscope.capture.call import Answer, Call, Kind, Sink
+from headscope.capture.interface import register
 from headscope.capture.interface_only import only_interface, says_what_is_causal
 from headscope.capture.mixed_layers import watch_layers
 from headscope.capture.numbering import Numbering
@@ -138,6 +139,7 @@ def capture(
     """
     door = Door(model, sink, lazy, scores)
     with stopped_safely(), contextlib.ExitStack() as undo:
+        register()
         undo.enter_context(switched(door.modules))
         running = functools.partial(_if_open, door)
         for handle in (*_watch_passes(door), *watch_layers(model, running)):

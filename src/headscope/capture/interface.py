@@ -18,29 +18,13 @@ from torch import Tensor, nn
 from headscope.capture import active
 from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_placed
 from headscope.capture.sink_share import mixing_weights
+from headscope.capture.switch import NAME, original_implementation
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
     from headscope.capture.door import Door
 
-
-class _Name(str):
-    """A name of its own in every table, and "eager" to a model that asks which way it runs.
-
-    DeepSeek-V3.2 and its kin choose keys by a mask only where their configuration says "eager" or
-    "sdpa", and would otherwise be read with every key in sight.
-    """
-
-    __slots__ = ()
-    __hash__ = str.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return str.__eq__(self, other) is True or other == "eager"
-
-
-# a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
-NAME = _Name("headscope")
 
 Padding = Callable[[Kind], tuple[Tensor | None, Tensor | None]]
 Eager = Callable[..., tuple[Tensor, Tensor | None]]
@@ -239,8 +223,6 @@ def apply(weights: Tensor, value: Tensor) -> Tensor:
 
 def _ran_fast(module: nn.Module, extras: dict[str, Any]) -> bool:
     """Whether the model was found with a fused attention that sdpa can stand in for."""
-    from headscope.capture.switch import original_implementation
-
     found = original_implementation(getattr(module, "config", None))
     plain = extras.get("softcap") is None and extras.get("s_aux") is None
     return found not in (None, "eager") and plain

@@ -13,7 +13,23 @@ from typing import Any
 
 from torch import nn
 
-from headscope.capture.interface import NAME, register
+
+class _Name(str):
+    """A name of its own in every table, and "eager" to a model that asks which way it runs.
+
+    DeepSeek-V3.2 and its kin choose keys by a mask only where their configuration says "eager" or
+    "sdpa", and would otherwise be read with every key in sight.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other) is True or other == "eager"
+
+
+# a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
+NAME = _Name("headscope")
 
 _lock = threading.Lock()
 _switched: dict[int, tuple[Any, int, str | None]] = {}  # id -> configuration, doors, original name
@@ -21,7 +37,6 @@ _switched: dict[int, tuple[Any, int, str | None]] = {}  # id -> configuration, d
 
 @contextlib.contextmanager
 def switched(modules: Iterable[nn.Module]) -> Generator[None]:
-    register()
     configurations = _configurations(modules)
     with _lock:
         for configuration in configurations:

@@ -6,9 +6,7 @@ command, so that `headscope --help` answers at once.
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import signal
 import sys
 import threading
@@ -19,6 +17,7 @@ from typer.core import TyperGroup
 
 from headscope.cli.console import err, say_error
 from headscope.cli.options import with_new_names
+from headscope.discovery import modules
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import remembered, was_asked
 
@@ -86,8 +85,7 @@ def build() -> typer.Typer:
 
             open_app()
 
-    for entry in sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name):
-        module = importlib.import_module(f"{__name__}.{entry.name}")
+    for module in modules(__name__):
         if hasattr(module, "register"):
             module.register(app)
     return app

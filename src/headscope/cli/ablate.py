@@ -10,12 +10,16 @@ import typer
 from headscope.cli import options
 from headscope.cli.checks import check_figure, check_name, check_numbers, check_output
 from headscope.cli.console import draw, err, open_scope, out, say_written
-from headscope.edits.mode_names import mode_names
+from headscope.discovery import names
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     from headscope.edits.ablate import Ablation, What
     from headscope.edits.importance import Importance
+
+
+# the weights of the mode "given" cannot be typed
+MODES = tuple(name for name in names("headscope.edits.modes") if name != "given")
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +39,7 @@ def ablate(
     ] = None,
     metric: options.MetricName = None,
     mode: Annotated[
-        str, typer.Option(help=f"What a disabled head does: {', '.join(mode_names())}.")
+        str, typer.Option(help=f"What a disabled head does: {', '.join(MODES)}.")
     ] = "uniform",
     what: Annotated[str, typer.Option(help="heads, layers, or heads,layers.")] = "heads,layers",
     gates: Annotated[
@@ -66,7 +70,7 @@ def ablate(
     check_name(task_data)
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_size=batch_size)
     chosen = _parts(what)
-    from headscope.tasks.task import read_task
+    from headscope.tasks.files import read_task
 
     task = read_task(
         task_data, split=split, text=text, text_pair=text_pair, label=label, kind=kind,

@@ -56,7 +56,7 @@ def finetune(
     """
     from headscope.finetuning.finetune import finetune as run
     from headscope.finetuning.training import Recipe
-    from headscope.tasks.task import read_task
+    from headscope.tasks.files import read_task
 
     check_folder(output)
     check_name(task_data)
@@ -81,8 +81,8 @@ def _score(
 ) -> None:
     from headscope.edits.answers import score
     from headscope.tasks.baselines import baselines
+    from headscope.tasks.files import read_task
     from headscope.tasks.questions import make_questions
-    from headscope.tasks.task import read_task
 
     dev = read_task(task_data, split="dev", **columns)
     reached = score(scope, make_questions(scope, dev, max_tokens=max_tokens))

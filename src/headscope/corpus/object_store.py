@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from headscope.corpus.compression import without_compression
 from headscope.errors import BadInput
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -46,7 +47,7 @@ def files_at(uri: str, endings: tuple[str, ...]) -> list[StoredFile]:
     found: list[StoredFile] = []
     for one in every:
         name = one.path.removeprefix(root).strip("/")
-        if one.type == fs.FileType.File and _plain(name).endswith(endings):
+        if one.type == fs.FileType.File and without_compression(name).lower().endswith(endings):
             place = f"{base.rstrip('/')}/{quote(name) if quoted else name}{question}{query}"
             found.append(StoredFile(place, name, int(one.size)))
     if not found:
@@ -86,12 +87,6 @@ def _opened(uri: str) -> tuple[Any, str, bool]:
     except (ImportError, ValueError, OSError) as error:
         raise BadInput(f"{uri} cannot be opened ({_first_line(error)}).") from error
     return fs.PyFileSystem(fs.FSSpecHandler(store)), path, False
-
-
-def _plain(name: str) -> str:
-    from headscope.corpus.sources import without_compression
-
-    return without_compression(name).lower()
 
 
 def _first_line(error: BaseException) -> str:

@@ -6,7 +6,6 @@ no text can hold; who reads the lines leaves those out and counts them (see `bad
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import gzip
 import io
@@ -22,10 +21,10 @@ from collections.abc import Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from headscope.corpus.compression import COMPRESSED
 from headscope.corpus.object_store import is_uri, name_of, open_at
 from headscope.errors import BadInput
 
-COMPRESSED = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 DAMAGED = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 SNIFFED = 1 << 16  # bytes looked at before anything is read as text
 PATIENCE = 3.0  # seconds a pipe may take until somebody writes into it

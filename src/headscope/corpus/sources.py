@@ -7,7 +7,8 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from headscope.corpus.open_text import COMPRESSED, Lines, as_text, open_lines, said
+from headscope.corpus.compression import without_compression
+from headscope.corpus.open_text import Lines, as_text, open_lines, said
 from headscope.errors import BadInput
 
 
@@ -44,11 +45,6 @@ def files_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     if not found:
         raise BadInput(f"{folder} holds no file that ends in {' or '.join(endings)}.")
     return found
-
-
-def without_compression(name: str) -> str:
-    stem, dot, last = name.rpartition(".")
-    return stem if (dot + last).lower() in COMPRESSED else name
 
 
 def is_archive(path: Path) -> bool:

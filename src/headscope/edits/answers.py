@@ -21,8 +21,9 @@ from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.edits.sweep.sweep import Sweep
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State
+from headscope.tasks.files import read_task
 from headscope.tasks.questions import Questions, make_questions
-from headscope.tasks.task import Task, read_task
+from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

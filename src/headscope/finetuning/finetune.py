@@ -29,8 +29,9 @@ from headscope.models.pretrained import not_opened
 from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
 from headscope.reading import Scope
 from headscope.runs import ProgressCallback, Run, model_fingerprint
+from headscope.tasks.files import read_task
 from headscope.tasks.fitting import check_trainable
-from headscope.tasks.task import Task, read_task
+from headscope.tasks.task import Task
 
 DROPOUTS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout")
 

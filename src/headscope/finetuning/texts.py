@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput
 from headscope.reading.decoder_text import encode_both
+from headscope.tasks.files import table_texts
 from headscope.tasks.glue import is_glue, read_glue
-from headscope.tasks.task import Task, table_texts
+from headscope.tasks.task import Task
 from headscope.text.batching import by_length, text_lengths
 
 if TYPE_CHECKING:

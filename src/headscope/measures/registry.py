@@ -8,13 +8,12 @@ group `headscope.measures`. So nothing here knows who computes what.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
 from types import MappingProxyType
 
+from headscope.discovery import names, plugins
 from headscope.measures.measure import Measure
 
 GROUP = "headscope.measures"
@@ -82,8 +81,8 @@ def _load() -> None:
         _state["loading"] = True
         try:
             _load_own()
-            for found in entry_points(group=GROUP):
-                found.load()()
+            for register_theirs in plugins(GROUP):
+                register_theirs()
             _state["loaded"] = True
         finally:
             _state["loading"] = False
@@ -91,9 +90,6 @@ def _load() -> None:
 
 def _load_own() -> None:
     whole = __name__.partition(".")[0]
-    for folder in importlib.import_module(whole).__path__:
-        for package in pkgutil.iter_modules([folder]):
-            inside = pkgutil.iter_modules([f"{folder}/{package.name}"]) if package.ispkg else ()
-            if any(module.name == "registration" for module in inside):
-                home = importlib.import_module(f"{whole}.{package.name}.registration")
-                home.register()
+    for package in names(whole):
+        if "registration" in names(f"{whole}.{package}"):
+            importlib.import_module(f"{whole}.{package}.registration").register()

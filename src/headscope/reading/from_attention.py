@@ -1,4 +1,4 @@
-"""Readings of attention that somebody else computed."""
+"""Parts of a reading made of attention that somebody else computed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.reading.generating.attention_steps import as_array, is_stepwise, whole_maps
 from headscope.reading.part import Part
-from headscope.reading.reading import Reading
 from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
@@ -26,7 +25,7 @@ _NO_QK = (
 )
 
 
-def from_attention(
+def parts_from_attention(
     attention: Any,
     tokens: Sequence[str] | Tokens | None,
     *,
@@ -37,8 +36,7 @@ def from_attention(
     encoder_tokens: Sequence[str] | Tokens | None,
     decoder_tokens: Sequence[str] | Tokens | None,
     layers: Sequence[int] | None,
-    model: str,
-) -> Reading:
+) -> dict[Kind, Part]:
     if hasattr(attention, "keys") and not hasattr(attention, "dims"):  # a model's output object
         output = attention
         attention = output.get("attentions")
@@ -60,7 +58,7 @@ def from_attention(
         stack = _stack(attention, "attention")
         own = _tokens(_written(tokens, attention, stack), sentence_b_start, "tokens")
         kind: Kind = "decoder" if _is_causal(stack) else "encoder"
-        return Reading({kind: _part(kind, stack, own, own, layers)}, model)
+        return {kind: _part(kind, stack, own, own, layers)}
     if encoder_attention is None and decoder_attention is None and cross_attention is None:
         raise BadInput(
             "Give attention, or encoder_attention, decoder_attention or cross_attention."
@@ -82,7 +80,7 @@ def from_attention(
         query = _tokens(decoder_tokens, None, "decoder_tokens")
         key = _tokens(encoder_tokens, sentence_b_start, "encoder_tokens")
         parts["cross"] = _part("cross", stack, query, key, layers)
-    return Reading(parts, model)
+    return parts
 
 
 def _check_alone(**others: Any) -> None:

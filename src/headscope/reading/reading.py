@@ -12,7 +12,9 @@ from headscope.arguments import need_path
 from headscope.errors import BadInput
 from headscope.media.picture import Picture
 from headscope.media.sound import Sound
+from headscope.reading.from_attention import parts_from_attention
 from headscope.reading.part import Part
+from headscope.reading.storing.storage import load, save
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -102,15 +104,11 @@ class Reading:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a safetensors file that opens with the plain safetensors library too."""
-        from headscope.reading.storing.storage import save
-
         save(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Reading:
-        from headscope.reading.storing.storage import load
-
-        return load(need_path(path))
+        return Reading(**load(need_path(path)))
 
     @staticmethod
     def from_attention(
@@ -127,9 +125,7 @@ class Reading:
         model: str = "",
     ) -> Reading:
         """A reading of tensors you already have: arrays, tuples of them, or a model's output."""
-        from headscope.reading.from_attention import from_attention
-
-        return from_attention(
+        parts = parts_from_attention(
             attention,
             tokens,
             sentence_b_start=sentence_b_start,
@@ -139,5 +135,5 @@ class Reading:
             encoder_tokens=encoder_tokens,
             decoder_tokens=decoder_tokens,
             layers=layers,
-            model=model,
         )
+        return Reading(parts, model)

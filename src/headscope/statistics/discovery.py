@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import inspect
-import pkgutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from headscope.arguments import need_items
+from headscope.discovery import modules
 from headscope.errors import BadInput
 from headscope.measures import current_name, every, register
-from headscope.statistics import definitions
 from headscope.statistics.statistic import Statistic
 
 Wanted = str | type[Statistic] | Statistic
@@ -33,19 +31,13 @@ def register_statistics(*statistics: type[Statistic]) -> None:
 
 
 def own_statistics() -> Iterator[type[Statistic]]:
-    """The statistics of the folder of definitions."""
-    for entry in pkgutil.iter_modules(definitions.__path__, f"{definitions.__name__}."):
-        module = importlib.import_module(entry.name)
-        yield from defined_in(vars(module).values(), entry.name)
-
-
-def defined_in(things: Iterable[object], home: str) -> Iterator[type[Statistic]]:
-    """The statistics that a module defines, not those it imports or only derives from."""
-    for thing in list(things):
-        if not (inspect.isclass(thing) and issubclass(thing, Statistic)):
-            continue
-        if thing.__module__ == home and "name" in vars(thing):
-            yield thing
+    """The statistics that modules in the folder of definitions define and name."""
+    for module in modules("headscope.statistics.definitions"):
+        for thing in vars(module).values():
+            if not (inspect.isclass(thing) and issubclass(thing, Statistic)):
+                continue
+            if thing.__module__ == module.__name__ and "name" in vars(thing):
+                yield thing
 
 
 def choose(wanted: str | Sequence[Wanted] | None) -> list[Statistic]:

@@ -9,24 +9,23 @@ the function, never the folder; they keep heavy imports inside their functions.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
+from headscope.discovery import names
+from headscope.studies.pieces import Section as Section
 from headscope.studies.report import Report as Report
-from headscope.studies.report import Section as Section
 
 Study = Callable[..., Report]
 
 
 def _discover() -> dict[str, Study]:
-    found: dict[str, Study] = {}
-    for module in pkgutil.iter_modules(__path__):
-        if module.ispkg:
-            home = import_module(f"{__name__}.{module.name}.study")
-            found[module.name] = cast(Study, getattr(home, module.name))
-    return found
+    homes = (name for name in names(__name__) if "study" in names(f"{__name__}.{name}"))
+    return {
+        name: cast(Study, getattr(import_module(f"{__name__}.{name}.study"), name))
+        for name in homes
+    }
 
 
 STUDIES: dict[str, Study] = _discover()

@@ -9,12 +9,14 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
-from headscope.studies.report import Drawing, LiveView, Note, Piece, Report, ReportTable, Text
+from headscope.studies.pieces import Drawing, LiveView, Note, Piece, ReportTable, Text
 from headscope.surfaces.page import digest
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from headscope.studies.report import Report
 
 _SCRIPTS = re.compile(r"<script(?![^>]*(?:application/|src=))[^>]*>(.*?)</script>", re.S)
 _STYLES = re.compile(r"<style[^>]*>(.*?)</style>", re.S)

@@ -11,7 +11,7 @@ from headscope.atlas.atlas import Atlas
 if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import Run
-    from headscope.studies.report import Section
+    from headscope.studies.pieces import Section
 
 PER_HEAD = 60  # examples of each head on the page: a report carries more than this view
 SHOWN = 5  # places in a table

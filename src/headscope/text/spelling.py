@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.text.tokens import TokenClass
+from headscope.text.token_class import TokenClass
 
 _BOUNDARIES = ("Ġ", "▁", "Ċ")
 _BYTE_MARKS = ("Ġ", "Ċ", "ĉ", "â", "Ã", "ð")

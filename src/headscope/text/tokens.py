@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -13,17 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.media.places import Places
-
-
-class TokenClass(IntEnum):
-    """What a token is, as far as statistics care."""
-
-    CLS = 0
-    SEP = 1
-    SPECIAL = 2
-    PUNCTUATION = 3
-    WORD = 4
-
+from headscope.text.spelling import class_by_spelling, readable, word_numbers
+from headscope.text.token_class import TokenClass
 
 STOPS = frozenset((".", ","))
 _PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans")
@@ -97,8 +87,6 @@ class Tokens:
     @staticmethod
     def plain(text: list[str] | tuple[str, ...], sentence_b_start: int | None = None) -> Tokens:
         """Tokens known by their strings alone, as BertViz users hold them."""
-        from headscope.text.spelling import class_by_spelling, readable, word_numbers
-
         n = len(text)
         segments = np.zeros(n, dtype=np.int8)
         if sentence_b_start is not None:

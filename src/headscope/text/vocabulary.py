@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.text.spelling import is_punctuation, readable, spells_bytes
-from headscope.text.tokens import TokenClass
+from headscope.text.token_class import TokenClass
 
 # GPT-2 has one token for both roles: at the start it begins, elsewhere it ends
 _EITHER = max(TokenClass) + 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.token_class import TokenClass
+from headscope.text.tokens import Tokens
 
 _OPENING = ("(", "[", "{", "“", '"', "'")
 

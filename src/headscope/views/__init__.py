@@ -12,13 +12,10 @@ shown by a view that the page knows, or drawn.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
+from headscope.views.discovery import ViewModule, discover
 from headscope.views.labels import Label
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending
@@ -27,35 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Label", "Sending", "ViewData", "ViewModule", "discover", "draw", "of_text"]
-
-
-GROUP = "headscope.views"
-
-
-class ViewModule(Protocol):
-    NAME: str
-    SHOWS: str
-
-    def build(
-        self, source: Any, *selected: Any, sending: Sending | None = None, **selection: Any
-    ) -> ViewData: ...
-
-    def draw(self, source: Any, state: Mapping[str, Any], **more: Any) -> Figure: ...
-
-
-@lru_cache
-def discover() -> Mapping[str, ViewModule]:
-    """Every view by its name."""
-    found: dict[str, ViewModule] = {}
-    own = (importlib.import_module(f"{__name__}.{i.name}") for i in pkgutil.iter_modules(__path__))
-    for module in (*own, *(entry.load() for entry in entry_points(group=GROUP))):
-        name = getattr(module, "NAME", None)
-        if name is None:
-            continue
-        if name in found:
-            raise ValueError(f"two views are called {name!r}")
-        found[name] = cast("ViewModule", module)
-    return found
 
 
 def of_text() -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from headscope.arguments import need_number
 from headscope.errors import BadInput
 from headscope.reading import Part
+from headscope.views.discovery import discover
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "filter": ("all", "aa", "ab", "ba", "bb"),
@@ -55,8 +56,6 @@ def free() -> dict[str, type]:
 
 
 def _own() -> list[tuple[str, Any]]:
-    from headscope.views import discover  # a view's file asks for its own options to be checked
-
     return [one for view in discover().values() for one in getattr(view, "OPTIONS", {}).items()]
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Part, Reading
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.token_class import TokenClass
+from headscope.text.tokens import Tokens
 from headscope.text.written import written
 from headscope.views.caption import heading
 from headscope.views.labels import Label, as_labels

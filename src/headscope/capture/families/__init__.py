@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
-import pkgutil
 from collections.abc import Generator, Sequence
-from importlib.metadata import entry_points
 from types import ModuleType
 
 from torch import nn
+
+from headscope.discovery import modules as modules_of
 
 GROUP = "headscope.families"
 
@@ -52,8 +51,4 @@ def _of_transformers(model: nn.Module) -> bool:
 
 @functools.cache
 def _families() -> list[ModuleType]:
-    own = [
-        importlib.import_module(f"{__name__}.{entry.name}")
-        for entry in pkgutil.iter_modules(__path__)
-    ]
-    return [*own, *(found.load() for found in entry_points(group=GROUP))]
+    return modules_of(__name__, GROUP)

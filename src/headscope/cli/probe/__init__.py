@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 import typer
+
+from headscope.discovery import modules
 
 
 def register(app: typer.Typer) -> None:
@@ -13,8 +12,7 @@ def register(app: typer.Typer) -> None:
         help="What a head, or all heads together, know of grammar, reference and meaning.",
         no_args_is_help=True,
     )
-    for entry in sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name):
-        module = importlib.import_module(f"{__name__}.{entry.name}")
+    for module in modules(__name__):
         if hasattr(module, "register"):
             module.register(probe)
     app.add_typer(probe, name="probe")

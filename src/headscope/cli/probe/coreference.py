@@ -50,7 +50,7 @@ def coreference(
         "max_tokens": max_tokens,
         "seed": seed,
     }
-    from headscope.corpus.coreference.documents import CoreferenceCorpus
+    from headscope.corpus.coreference.corpus import CoreferenceCorpus
 
     documents = CoreferenceCorpus(data, chosen["bad"], limit)
     scope = open_scope(model, device, dtype, trust_remote_code)

@@ -46,7 +46,7 @@ def relations(
                  max_tokens=max_tokens, seed=seed)  # fmt: skip
     check_numbers(shuffles=shuffles)
     choice = check_choice("bad-data", bad_data, "skip", "refuse")
-    from headscope.corpus.relations.examples import Relations
+    from headscope.corpus.relations.corpus import Relations
 
     examples = Relations(data, choice, limit)
     scope = open_scope(model, device, dtype, trust_remote_code)

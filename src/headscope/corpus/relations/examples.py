@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from headscope.corpus.bad_data import Choice, Faults, unreadable
-from headscope.corpus.sample import RELATIONS, or_sample
+from headscope.corpus.bad_data import Faults, unreadable
 from headscope.corpus.sources import texts
 
 Span = tuple[int, int]
@@ -25,29 +24,6 @@ class Relation:
     labels: tuple[str, ...]  # one an element
     name: str  # the relation or frame
     where: str  # file:line
-
-
-class Relations(Iterable[Relation]):
-    """The relations of a JSONL file or of a FrameNet folder; read anew at every pass."""
-
-    def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
-        self.path = Path(or_sample(path, RELATIONS))
-        self.limit = limit
-        self.faults = Faults(bad)
-
-    def __iter__(self) -> Iterator[Relation]:
-        from headscope.corpus.relations.framenet import is_framenet, read_framenet
-
-        self.faults = Faults(self.faults.choice)  # a second pass must not count twice
-        found = (
-            read_framenet(self.path, self.faults)
-            if is_framenet(self.path)
-            else read_jsonl(self.path, self.faults)
-        )
-        for number, relation in enumerate(found):
-            if self.limit is not None and number >= self.limit:
-                return
-            yield relation
 
 
 def read_jsonl(path: str | Path, faults: Faults) -> Iterator[Relation]:

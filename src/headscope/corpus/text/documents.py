@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus.bad_data import Faults, unreadable
+from headscope.corpus.compression import without_compression
 from headscope.corpus.object_store import files_at, is_uri, name_of
 from headscope.corpus.open_text import Lines, open_lines, open_part, opened, standard_input
 from headscope.corpus.sample import PARAGRAPHS, or_sample
-from headscope.corpus.sources import files_in, is_archive, texts, there, without_compression
+from headscope.corpus.sources import files_in, is_archive, texts, there
 from headscope.corpus.tables import TEXT as TEXT_COLUMNS
 from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext

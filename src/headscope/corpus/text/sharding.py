@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headscope.corpus.compression import without_compression
 from headscope.corpus.object_store import files_at, is_uri
 from headscope.corpus.open_text import SNIFFED, is_compressed, opened
-from headscope.corpus.sources import files_in, is_archive, without_compression
+from headscope.corpus.sources import files_in, is_archive
 from headscope.corpus.text import byte_ranges
 from headscope.corpus.text.documents import DELIMITERS, LINES_OF_JSON, Reader, endings, tree_endings
 from headscope.corpus.text.shards import Shard

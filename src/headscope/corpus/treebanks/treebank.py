@@ -7,8 +7,6 @@ is parsed (`corpus/parsed_text.py`).
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -16,9 +14,11 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.compression import without_compression
 from headscope.corpus.sample import STORIES, or_sample
-from headscope.corpus.sources import texts, without_compression
+from headscope.corpus.sources import texts
 from headscope.corpus.treebanks.conllu import Sentence
+from headscope.discovery import by_name, modules
 
 USUAL = ".conllu"  # the format of a file whose name says nothing
 
@@ -33,14 +33,12 @@ class Format(Protocol):
 def formats() -> Mapping[str, Format]:
     """Every format by the endings of its files."""
     folder = __name__.rpartition(".")[0]
-    found: dict[str, Format] = {}
-    for entry in pkgutil.iter_modules(importlib.import_module(folder).__path__, f"{folder}."):
-        module = importlib.import_module(entry.name) if entry.name != __name__ else None
-        for ending in getattr(module, "ENDINGS", ()):
-            if ending in found:
-                raise ValueError(f"two treebank formats end in {ending}")
-            found[ending] = cast("Format", module)
-    return found
+    found = (
+        (ending, cast("Format", module))
+        for module in modules(folder)
+        for ending in getattr(module, "ENDINGS", ())
+    )
+    return by_name(found, "endings of treebanks")
 
 
 class Treebank(Iterable[Sentence]):

@@ -8,23 +8,21 @@ do without maps has `queries(call, off)`: the queries that make these heads atte
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib import import_module
 
 from torch import Tensor
 
 from headscope.capture import Call, Queries
+from headscope.discovery import names
 from headscope.errors import BadInput
 
 Instead = Callable[[Call, object], Tensor]
 
 
-@cache
 def modes() -> tuple[str, ...]:
     """The names of all modes."""
-    return tuple(module.name for module in pkgutil.iter_modules(__path__))
+    return names(__name__)
 
 
 def mode(name: str, weights: object = None) -> Instead:

@@ -44,7 +44,8 @@ from headscope.renamed import renamed
 from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, State
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.token_class import TokenClass
+from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.capture.call import Kind
 from headscope.media import Picture, Places, Sound
 from headscope.reading.part import Part
-from headscope.reading.reading import Reading
 from headscope.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from headscope.reading.reading import Reading
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Places))
 
@@ -35,20 +38,23 @@ def media_out(reading: Reading, tensors: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def media_in(reading: Reading, described: dict[str, Any], file: Any) -> Reading:
-    """The reading with what its file holds of pictures and sounds."""
+def media_in(described: dict[str, Any], file: Any) -> dict[str, Any]:
+    """The pictures and the sound in a reading's file, by the names of the reading's fields."""
     media: dict[str, Any] = described.get("media") or {"pictures": [], "sound": None}
     pictures = tuple(
         Picture(file.get_tensor(f"picture.{number}").numpy(), name)
         for number, name in enumerate(media["pictures"])
     )
     sound = media["sound"]
-    return dataclasses.replace(
-        reading,
-        parts={kind: _with_places(part, file) for kind, part in reading.parts.items()},
-        pictures=pictures,
-        sound=None if sound is None else Sound(file.get_tensor("sound").numpy(), **sound),
-    )
+    return {
+        "pictures": pictures,
+        "sound": None if sound is None else Sound(file.get_tensor("sound").numpy(), **sound),
+    }
+
+
+def with_positions(parts: dict[Kind, Part], file: Any) -> dict[Kind, Part]:
+    """The parts, with where their tokens lie in pictures and sounds."""
+    return {kind: _with_places(part, file) for kind, part in parts.items()}
 
 
 def _with_places(part: Part, file: Any) -> Part:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,15 +17,17 @@ from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.files import write_tensors
 from headscope.reading.part import Part
-from headscope.reading.reading import Reading
 from headscope.reading.rotary import restored as rotary_restored
 from headscope.reading.rotary import stored as rotary_stored
 from headscope.reading.storing.consistency import fault_of
-from headscope.reading.storing.media import media_in, media_out
+from headscope.reading.storing.media import media_in, media_out, with_positions
 from headscope.reading.weights.held import InFile
 from headscope.reading.weights.layer import LayerAttention
 from headscope.reading.weights.shapes import Bias, Mask
 from headscope.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from headscope.reading.reading import Reading
 
 _FORMAT = 2  # 1 had masks and biases as whole matrices of every layer
 _ARRAYS = ("weights", "q", "k", "v", "sinks")
@@ -97,7 +99,8 @@ class _Shared:
         return {"tensor": self._name(bias, bias.values, "bias"), "queries": bias.queries}
 
 
-def load(path: str | os.PathLike[str]) -> Reading:
+def load(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fields of the reading in a file."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -110,11 +113,16 @@ def load(path: str | os.PathLike[str]) -> Reading:
         described = json.loads(metadata["headscope"])
         if described["format"] > _FORMAT:
             raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
-        reading = media_in(_reading_in(described, _File(file)), described, file)
-        for kind, part in reading.parts.items():
+        parts = with_positions(_parts_in(described, _File(file)), file)
+        for kind, part in parts.items():
             if (fault := fault_of(part)) is not None:
                 raise BadInput(f"{path} does not fit together ({kind}: {fault}); save it again.")
-        return reading
+        return {
+            "parts": parts,
+            "model": described["model"],
+            "metadata": described["metadata"],
+            **media_in(described, file),
+        }
     except BadInput:
         raise
     except (SafetensorError, ValueError, OSError, KeyError, TypeError, AttributeError) as error:
@@ -154,7 +162,7 @@ class _File:
         return self._biases[name]
 
 
-def _reading_in(described: dict[str, Any], file: _File) -> Reading:
+def _parts_in(described: dict[str, Any], file: _File) -> dict[Kind, Part]:
     parts: dict[Kind, Part] = {}
     layer_in = _layer_in if described["format"] > 1 else _old_layer_in
     for name, stored in described["parts"].items():
@@ -171,7 +179,7 @@ def _reading_in(described: dict[str, Any], file: _File) -> Reading:
             rotary=rotary_restored(stored["rotary"]),
             why_no_qk=stored["why_no_qk"],
         )
-    return Reading(parts, described["model"], described["metadata"])
+    return parts
 
 
 def _layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAttention:

@@ -17,7 +17,8 @@ from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.statistics.features.scrambled import scrambled
 from headscope.statistics.features.side_arrays import PADDING, side_arrays
-from headscope.text.tokens import TokenClass, Tokens
+from headscope.text.token_class import TokenClass
+from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.corpus.text.batches import TextBatch

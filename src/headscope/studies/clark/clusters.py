@@ -11,8 +11,8 @@ from headscope.statistics.distances.clusters import Array, cluster
 from headscope.studies.clark.drawing import heads_in_plane
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.clark.surface import Maps, wanted
+from headscope.studies.pieces import Section
 from headscope.studies.places import show_heads, study_atlas
-from headscope.studies.report import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run

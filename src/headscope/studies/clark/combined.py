@@ -10,7 +10,7 @@ from headscope.corpus.sample import STORIES
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.all_heads.run import probe_all_heads
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
-from headscope.studies.report import Section
+from headscope.studies.pieces import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run

@@ -11,7 +11,7 @@ from headscope.errors import BadInput
 from headscope.studies.clark.drawing import lines_by_layer
 from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
 from headscope.studies.clark.surface import Maps
-from headscope.studies.report import Section
+from headscope.studies.pieces import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run

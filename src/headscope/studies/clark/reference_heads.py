@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from headscope.corpus.coreference.documents import CoreferenceCorpus
+from headscope.corpus.coreference.corpus import CoreferenceCorpus
 from headscope.probes.coreference.heads import probe_coreference
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
-from headscope.studies.report import Section
+from headscope.studies.pieces import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headscope.figures import scatter_by_layer
 from headscope.probes.drawings import reading_lines
 from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
-from headscope.studies.report import Section
+from headscope.studies.pieces import Section
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -12,7 +12,7 @@ from headscope.corpus.treebanks.treebank import Treebank
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.probes.drawings import rows_by_heads, sentence_lines
 from headscope.studies.clark.inputs import ClarkInputs, reference
-from headscope.studies.report import Section
+from headscope.studies.pieces import Section
 
 if TYPE_CHECKING:
     from headscope.runs import Run

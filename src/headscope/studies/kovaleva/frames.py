@@ -56,7 +56,7 @@ def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
 
 
 def _probe(inputs: KovalevaInputs, path: Any, run: Run) -> Any:
-    from headscope.corpus.relations.examples import Relations
+    from headscope.corpus.relations.corpus import Relations
     from headscope.probes.relations.heads import probe_relations
 
     relations = Relations(path, limit=inputs.limit)

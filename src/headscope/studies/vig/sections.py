@@ -15,7 +15,8 @@ from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B
 
 if TYPE_CHECKING:
     from headscope.reading import Reading
-    from headscope.studies.report import Report, Section
+    from headscope.studies.pieces import Section
+    from headscope.studies.report import Report
     from headscope.studies.vig.findings import Findings
 
 SHOWN = ["head", "score", "lift", "null", "error", "labelled"]
