@@ -33,7 +33,7 @@ import torch
 import headscope as hs
 from benchmarks.app_process import App, NotAnsweringError
 from benchmarks.long import long_text, seconds
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 from headscope.patterns.labels import quick_table
 from headscope.statistics.of_reading import reading_values
 

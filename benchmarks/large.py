@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 from headscope.reading import Reading, Scope
 from headscope.surfaces.functions import functions
 

@@ -62,7 +62,7 @@ def _saved(folder: str, precision: str, **shape: Any) -> str:
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    from headscope.models.bundle import BUNDLED
+    from headscope.models.open import BUNDLED
 
     tokenizer = AutoTokenizer.from_pretrained(BUNDLED, model_max_length=2**17)
     torch.manual_seed(0)

@@ -27,14 +27,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 
 RUN = '''
 import json, os, pathlib, resource, sys, time
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 import headscope as hs
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 
 
 def peaks_of_others():

@@ -32,7 +32,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 import headscope as hs
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 from headscope.statistics.statistic import Statistic
 
 SHAPE = {"hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4}

@@ -29,7 +29,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 from headscope.reading import Reading, Scope
 
 SHAPES = {

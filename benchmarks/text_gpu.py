@@ -37,7 +37,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 import headscope as hs
 from headscope.corpus.text import byte_ranges, sharding
 from headscope.corpus.text.sharding import shards_of
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 from headscope.statistics.kernels import verified
 from headscope.statistics.survey.cutting import Cutter
 from headscope.statistics.survey.feeding.desk import Desk

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headscope.reading import Reading as Reading
     from headscope.reading import Scope as Scope
     from headscope.reading import load as load
-    from headscope.reading.media.word_times import word_times as word_times
+    from headscope.reading.word_times import word_times as word_times
     from headscope.statistics import Survey as Survey
     from headscope.statistics.media.pointing import pointing_game as pointing_game
     from headscope.statistics.survey.run import survey as survey
@@ -62,7 +62,7 @@ _HOMES = {
     "survey": "headscope.statistics.survey.run",
     **dict.fromkeys(view_functions().values(), "headscope.surfaces"),
     "pointing_game": "headscope.statistics.media.pointing",
-    "word_times": "headscope.reading.media.word_times",
+    "word_times": "headscope.reading.word_times",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # pyright: ignore[reportUnsupportedDunderAll]

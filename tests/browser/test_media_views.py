@@ -71,7 +71,7 @@ def test_a_patch_in_a_tooltip_is_seen_as_it_is_in_the_picture(show):
     crop.wait_for()
     drawn = crop.evaluate("c => Array.from(c.getContext('2d').getImageData(0, 0, 40, 40).data)")
     shown = np.array(drawn, float).reshape(40, 40, 4)[:, :, :3].mean((0, 1))
-    left, top, right, bottom = reading.part().query.places.rectangles[20].round().astype(int)
+    left, top, right, bottom = reading.part().query.positions.rectangles[20].round().astype(int)
     own = reading.pictures[0].pixels[top:bottom, left:right].mean((0, 1))
     assert np.abs(shown - own).max() < 20  # the page's picture is a WebP
     assert seen.errors == []
@@ -84,7 +84,7 @@ def test_patches_are_seen_beside_their_names(show):
     page = seen.page
     beside = page.locator('[data-side="key"][data-token="3"] canvas')
     beside.wait_for()
-    left, top, right, bottom = reading.part().query.places.rectangles[3].round().astype(int)
+    left, top, right, bottom = reading.part().query.positions.rectangles[3].round().astype(int)
     own = reading.pictures[0].pixels[top:bottom, left:right].mean((0, 1))
     assert np.abs(np.array(beside.evaluate(MEAN)) - own).max() < 20
     assert page.locator('[data-side="key"][data-token="0"] canvas').count() == 0  # [CLS]

@@ -142,7 +142,7 @@ def test_a_long_text_is_weighed_with_values_of_one_layer_at_a_time(
 
 
 def test_the_mask_of_some_queries_is_made_for_them_alone(long_llama: hs.Scope) -> None:
-    from headscope.capture.weight_rows import weight_rows
+    from headscope.capture.softmax import weight_rows
 
     rows, found = torch.tensor([3, 200]), []
 

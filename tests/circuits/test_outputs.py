@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headscope.capture import capture
-from headscope.capture.weight_rows import weight_rows
+from headscope.capture.softmax import weight_rows
 from headscope.circuits.outputs import outputs_of
 from headscope.reading import Scope
 from tests.contracts.families import FAMILIES

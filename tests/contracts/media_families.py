@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 import headscope as hs
-from headscope.media import Picture, PlaceKind, Sound
+from headscope.media import Picture, PositionKind, Sound
 from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models
 from tests.reading.media.vision_models import IMAGE
@@ -24,12 +24,12 @@ SOUNDS = [
     for seed in (0, 1)
 ]
 WORDS = {
-    PlaceKind.WORD: "words",
-    PlaceKind.PATCH: "patches",
-    PlaceKind.FRAME: "frames",
-    PlaceKind.CLASS: "class token",
-    PlaceKind.REGISTER: "registers",
-    PlaceKind.QUERY: "learned queries",
+    PositionKind.WORD: "words",
+    PositionKind.PATCH: "patches",
+    PositionKind.FRAME: "frames",
+    PositionKind.CLASS: "class token",
+    PositionKind.REGISTER: "registers",
+    PositionKind.QUERY: "learned queries",
 }
 
 
@@ -122,10 +122,10 @@ def _row(family: MediaFamily) -> str:
     reading = family.scope.read(**family.given)
     kinds = ", ".join(reading.kinds)
     found = {
-        PlaceKind(number)
+        PositionKind(number)
         for part in reading.parts.values()
-        if part.key.places is not None
-        for number in part.key.places.kinds
+        if part.key.positions is not None
+        for number in part.key.positions.kinds
     }
     told = ", ".join(word for kind, word in WORDS.items() if kind in found) or "words"
     return f"| {family.name} | {family.reads} | {kinds} | {told} | {family.notes} |\n"

@@ -21,7 +21,7 @@ from headscope.finetuning.training import Recipe, encode, train
 from headscope.patterns.labels import quick_table
 from headscope.probes.dependency.heads import probe_dependency
 from headscope.reading import memory
-from headscope.reading.collecting import pinned
+from headscope.reading.collecting import to_host
 from headscope.statistics import of_reading
 from headscope.statistics.kernels import of_layers, usable
 from headscope.statistics.kernels.jensen_shannon import divergences
@@ -68,20 +68,20 @@ def test_readings(both):
         np.testing.assert_allclose(mine, its, atol=1e-5)
 
 
-@pytest.mark.parametrize("most", [pinned.MOST, 20_000, 0])
+@pytest.mark.parametrize("most", [to_host.MOST, 20_000, 0])
 def test_readings_in_pinned_and_in_ordinary_memory(most, monkeypatch):
     scope = scope_of("llama", "cuda")
-    monkeypatch.setattr(pinned, "MOST", most)
-    before = pinned.held()
+    monkeypatch.setattr(to_host, "MOST", most)
+    before = to_host.held()
     keep = ("weights", "q", "k", "v")
     reading = scope.read(TEXTS[1], keep=keep)
-    assert before <= pinned.held() <= max(before, most)
+    assert before <= to_host.held() <= max(before, most)
     again = scope_of("llama", "cpu").read(TEXTS[1], keep=keep)
     for name in keep:
         for mine, its in zip(reading.part().layers, again.part().layers, strict=True):
             np.testing.assert_allclose(getattr(mine, name), getattr(its, name), atol=1e-5)
     del reading, mine
-    assert pinned.held() == before
+    assert to_host.held() == before
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "t5"])

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import headscope as hs
 from headscope.capture import Call
-from headscope.media import PlaceKind
+from headscope.media import PositionKind
 from tests.contracts.media_families import MEDIA_FAMILIES, MediaFamily
 from tests.contracts.test_families import softmax_in_float64
 
@@ -139,7 +139,7 @@ def _first(output: Any) -> Tensor:
 def test_a_survey_is_the_mean_of_its_readings(family: MediaFamily) -> None:
     if family.reads == "text":
         return  # a survey of texts, as of any model
-    kind = PlaceKind.FRAME if family.reads == "sound" else PlaceKind.PATCH
+    kind = PositionKind.FRAME if family.reads == "sound" else PositionKind.PATCH
     measure = "time_entropy" if family.reads == "sound" else "picture_entropy"
     survey = hs.survey(family.scope, family.corpus, [measure], progress=False)
     readings = [
@@ -148,8 +148,8 @@ def test_a_survey_is_the_mean_of_its_readings(family: MediaFamily) -> None:
     ]
     checked = 0
     for which, part in readings[0].parts.items():
-        places = part.key.places
-        if places is None or not (places.kinds == kind).any():
+        positions = part.key.positions
+        if positions is None or not (positions.kinds == kind).any():
             continue
         means = np.mean([_entropies(one.part(which), kind) for one in readings], axis=0)
         table = survey.table[survey.table["kind"] == which]
@@ -159,9 +159,9 @@ def test_a_survey_is_the_mean_of_its_readings(family: MediaFamily) -> None:
     assert checked
 
 
-def _entropies(part: Any, kind: PlaceKind) -> np.ndarray:
+def _entropies(part: Any, kind: PositionKind) -> np.ndarray:
     made = np.full((len(part.numbers), part.heads), np.nan)
-    there = part.key.places.kinds == kind
+    there = part.key.positions.kinds == kind
     for row, number in enumerate(part.numbers):
         for head, weights in enumerate(np.asarray(part.weights(number), np.float64)):
             looks = weights[:, there][weights[:, there].sum(axis=1) > 1e-12]  # not before a picture

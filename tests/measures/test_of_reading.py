@@ -12,7 +12,7 @@ from headscope.patterns import measures as pattern_measures
 from headscope.patterns import quick_labels
 from headscope.patterns.labels import quick_table, why_not_scored
 from headscope.reading import LayerAttention
-from headscope.reading.collecting.interrupting import Interrupted, interruptible
+from headscope.reading.collecting.collector import Interrupted, interruptible
 from headscope.statistics.of_reading import reading_values
 from headscope.text.tokens import Tokens
 from headscope.views.numbers.table import table_of

@@ -9,8 +9,8 @@ import pytest
 import transformers
 from numpy.typing import NDArray
 
+from headscope.media.geometry import lay, patches_of_tile
 from headscope.media.picture import Picture
-from headscope.media.picture_inputs import lay, patches_of_tile
 
 transformers.logging.set_verbosity_error()
 SIZES = [(60, 100), (120, 70), (64, 64)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import BadInput
-from headscope.media.warping import first_columns, warp
+from headscope.reading.word_times import first_columns, warp
 
 Path = tuple[tuple[int, int], ...]
 

@@ -41,9 +41,9 @@ def test_the_class_token_looks_at_the_digit_more_than_chance(scope: hs.Scope) ->
     hits, chance = np.zeros((4, 4)), 0.0
     for pixels, (left, top, right, bottom) in zip(drawn.pixels, drawn.boxes, strict=True):
         reading = scope.read(image=pixels)
-        places = reading.part().key.places
-        assert places is not None
-        middle = (places.rectangles[1:, :2] + places.rectangles[1:, 2:]) / 2
+        positions = reading.part().key.positions
+        assert positions is not None
+        middle = (positions.rectangles[1:, :2] + positions.rectangles[1:, 2:]) / 2
         on = (
             (middle[:, 0] > left)
             & (middle[:, 0] < right)

@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import HeadscopeError
-from headscope.models.installed import LEAST, check_transformers
+from headscope.models.open import LEAST, check_transformers
 
 
 @pytest.mark.parametrize("version", ["4.57.6", "5.9.1"])

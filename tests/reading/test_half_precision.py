@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.reading.collecting import collector, keeping
-from headscope.reading.collecting.positional import Positional
+from headscope.reading.collecting.collector import Positional
 from tests.tiny import tiny_scope
 
 TEXT = "the cat sat on the mat and a dog ran to the house while it was one of two " * 3

@@ -20,7 +20,7 @@ from headscope.reading.collecting import keeping
 from headscope.reading.memory import bytes_of, spelled
 from headscope.reading.weights import layer as layers
 from headscope.reading.weights import lazy
-from headscope.reading.weights.shapes import Bias, Mask
+from headscope.reading.weights.held import Bias, Mask
 from tests.tiny import tiny_scope
 
 TEXT = "the cat sat on the mat . a dog ran to the store . " * 4
@@ -159,27 +159,6 @@ def test_words_of_a_lazy_reading_are_lazy_too(tiny_gpt2: hs.Scope) -> None:
     np.testing.assert_allclose(
         words.attention.sel(layer=1, head=1), full.attention[1, 1], atol=1e-5
     )
-
-
-def test_a_file_of_the_first_format_still_opens(tiny_gemma: hs.Scope, tmp_path: Path) -> None:
-    import json
-
-    from safetensors import safe_open
-
-    reading = tiny_gemma.read(TEXT, truncate=True)
-    reading.save(tmp_path / "new.safetensors")
-    with safe_open(tmp_path / "new.safetensors", "pt") as file:
-        described = json.loads(file.metadata()["headscope"])
-    tensors = load_file(tmp_path / "new.safetensors")
-    described["format"] = 1
-    for one, stored in zip(
-        reading.part().layers, described["parts"]["decoder"]["layers"], strict=True
-    ):
-        del stored["mask"], stored["bias"], tensors[f"decoder.{one.layer}.weights"]
-        tensors[f"decoder.{one.layer}.mask"] = torch.from_numpy(one.mask)
-    save_file(tensors, tmp_path / "old.safetensors", {"headscope": json.dumps(described)})
-    old = Reading.load(tmp_path / "old.safetensors")
-    np.testing.assert_allclose(old.attention, reading.attention, atol=1e-5)
 
 
 def test_masks_and_biases_are_told_by_their_rule() -> None:

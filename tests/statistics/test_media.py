@@ -14,8 +14,8 @@ from PIL import Image
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.media import PlaceKind, Places
-from headscope.reading.media.collecting import placed_tokens
+from headscope.media import PositionKind, Positions
+from headscope.reading.processors import positioned_tokens
 from headscope.statistics.media.of_part import media_values
 from headscope.statistics.media.pointing import chance_of_overlap
 from headscope.views.media.drawing import drawing
@@ -26,12 +26,12 @@ SIDE, PATCH = 4, 10  # four by four patches of ten pixels, after a class token a
 BOX = (20, 20, 40, 40)  # the four patches at the lower right
 
 
-def _places() -> Places:
+def _places() -> Positions:
     grid = np.array([(row, column) for row in range(SIDE) for column in range(SIDE)])
     corners = grid[:, ::-1] * PATCH
     rectangles = np.concatenate([corners, corners + PATCH], axis=1)
-    extra = Places.nowhere(np.array([PlaceKind.CLASS, PlaceKind.REGISTER], np.int8))
-    return Places.joined(extra, Places.patches(rectangles.astype(np.float32), grid))
+    extra = Positions.nowhere(np.array([PositionKind.CLASS, PositionKind.REGISTER], np.int8))
+    return Positions.joined(extra, Positions.patches(rectangles.astype(np.float32), grid))
 
 
 def _heads() -> np.ndarray:
@@ -55,7 +55,7 @@ def reading() -> hs.Reading:
 
     from headscope.media import Picture
 
-    made = hs.Reading.from_attention(_heads()[None, None], placed_tokens(_places()))
+    made = hs.Reading.from_attention(_heads()[None, None], positioned_tokens(_places()))
     return dataclasses.replace(made, pictures=(Picture(np.zeros((40, 40, 3), np.uint8)),))
 
 
@@ -145,9 +145,9 @@ def test_words_that_look_at_the_picture_are_counted() -> None:
 
     picture = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
     part = models.llava().read(f"{IMAGE} a red cat", image=picture).part("decoder")
-    assert part.key.places is not None
-    words = np.flatnonzero(part.key.places.kinds == PlaceKind.WORD)
-    patches = np.flatnonzero(part.key.places.kinds == PlaceKind.PATCH)
+    assert part.key.positions is not None
+    words = np.flatnonzero(part.key.positions.kinds == PositionKind.WORD)
+    patches = np.flatnonzero(part.key.positions.kinds == PositionKind.PATCH)
     expected = part.weights(1)[:, words][:, :, patches].sum(-1).mean(-1)
     np.testing.assert_allclose(media_values(part)["text_to_picture"][1], expected, atol=1e-5)
 

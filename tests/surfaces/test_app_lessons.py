@@ -7,7 +7,7 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
-from headscope.reading.generating.generated import tokens_of_ids
+from headscope.reading.generation import tokens_of_ids
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.examples import CLEAR, EXAMPLES
 from headscope.surfaces.app.lessons import induction, lesson_for

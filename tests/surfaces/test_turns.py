@@ -8,7 +8,7 @@ import time
 import pytest
 
 import headscope as hs
-from headscope.reading.collecting.interrupting import Interrupted, interruptible
+from headscope.reading.collecting.collector import Interrupted, interruptible
 from headscope.surfaces.app.turns import Turns
 
 PATIENCE = 100  # seconds: whoever waits for a thread on a busy machine

@@ -23,7 +23,7 @@ def test_the_header_carries_the_picture_and_where_positions_lie() -> None:
     assert header["pictures"][0] | {"buffer": "picture0"} == header["pictures"][0]
     assert (header["pictures"][0]["width"], header["pictures"][0]["height"]) == (100, 60)
     assert header["state"]["query"] == 0  # the class token
-    assert set(header["parts"][0]["query"]["places"]) >= {"kinds", "rectangles"}
+    assert set(header["parts"][0]["query"]["positions"]) >= {"kinds", "rectangles"}
 
 
 def test_heads_over_patches_are_not_named_after_words() -> None:
@@ -39,13 +39,13 @@ def test_a_figure_of_patches_shows_them_beside_their_names(make) -> None:
     found = [strip for axes in figure.axes for strip in axes.child_axes]
     query, key = (np.asarray(strip.images[0].get_array()) for strip in found)
     key = key if key.shape[1] == query.shape[1] else key.swapaxes(0, 1)
-    places = reading.part().query.places
-    assert places is not None
-    for at, (left, top, right, bottom) in enumerate(places.rectangles):
+    positions = reading.part().query.positions
+    assert positions is not None
+    for at, (left, top, right, bottom) in enumerate(positions.rectangles):
         for strip in (query, key):
             side = strip.shape[1]
             pixel = strip[at * side + side // 2, side // 2]
-            if places.pictures[at] < 0:
+            if positions.pictures[at] < 0:
                 assert pixel[3] == 0
             else:
                 middle = (top + bottom) / 2, (left + right) / 2

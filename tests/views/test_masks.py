@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headscope.reading.weights.shapes import Bias, Mask
+from headscope.reading.weights.held import Bias, Mask
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.masks import describe_bias, describe_mask
 

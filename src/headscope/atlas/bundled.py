@@ -6,7 +6,7 @@ Made of headscope's own documentation by `python -m training.bundled_atlas`.
 from __future__ import annotations
 
 from headscope.atlas.atlas import Atlas
-from headscope.models.bundle import BUNDLED
+from headscope.models.open import BUNDLED
 
 FILE = BUNDLED / "bundled.atlas"
 

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from headscope.capture import active
 from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_placed
-from headscope.capture.sink_share import mixing_weights
 from headscope.capture.switch import NAME, original_implementation
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
@@ -322,3 +321,23 @@ def _scaling(module: nn.Module, query: Tensor, extras: dict[str, Any]) -> float:
 def _window(module: nn.Module, extras: dict[str, Any]) -> int | None:
     window = extras.get("sliding_window", getattr(module, "sliding_window", None))
     return window if isinstance(window, int) else None
+
+
+# The weights that values are mixed with, where a family takes its sinks out of the output.
+#
+# Granite's sliding layers give rows that sum to one and then scale what they mixed by the share
+# that the sink left over. That is an extra logit in the softmax, and is shown as
+# gpt-oss shows its own: the weights times that share. Values of one, mixed as the family mixes
+# them, tell what it is.
+
+Mixed = Callable[[Tensor], Tensor]  # values (b g s d) in, what the family's function makes of them
+
+
+def mixing_weights(weights: Tensor, value: Tensor, mixed: Mixed) -> Tensor:
+    """b h t s as the output is made of them; those that leave room for a sink are so already."""
+    total = weights.float().sum(-1, keepdim=True)
+    tolerance = 1e-4 if weights.dtype == torch.float32 else 1e-2
+    if bool((total < 1 - tolerance).any()):
+        return weights
+    share = mixed(value.new_ones(*value.shape[:3], 1)).transpose(1, 2).float()  # b h t 1
+    return (weights * (share / total)).to(weights.dtype)

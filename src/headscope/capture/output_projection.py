@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture.call import Call
 from headscope.capture.interface import apply
-from headscope.models.quantised import stored_plainly
+from headscope.models.placement import stored_plainly
 
 # the names under which attention modules keep the projection, most telling first
 NAMES = (

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
-from headscope.capture.weight_rows import weight_rows
+from headscope.capture.softmax import weight_rows
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.edits.sweep.layers import hidden_of, replace_hidden, standing_in
 from headscope.errors import HeadscopeError

@@ -27,8 +27,8 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
+from headscope.reading.part import Weighting
 from headscope.reading.predict import last_word_alone
-from headscope.reading.weighting import Weighting
 from headscope.reading.weights.layer import LayerAttention
 from headscope.statistics.of_reading import share_values
 

@@ -72,7 +72,7 @@ def models(
 
 def _say_bundled() -> None:
     """What the model without a name is, and where one can read more of it."""
-    from headscope.models.bundle import ABOUT, ABOUT_NAMED, BUNDLED
+    from headscope.models.open import ABOUT, ABOUT_NAMED, BUNDLED
 
     megabytes = sum(path.stat().st_size for path in BUNDLED.iterdir()) / 1e6
     out.print(f"bundled         {ABOUT}; {megabytes:.0f} MB")

@@ -16,7 +16,7 @@ from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import Importance, weigh_heads
 from headscope.errors import BadInput
 from headscope.files import check_table
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity

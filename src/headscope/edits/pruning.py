@@ -16,7 +16,7 @@ from headscope.edits.importance import importance
 from headscope.edits.modes import mode as find_mode
 from headscope.errors import BadInput
 from headscope.files import check_table, write_table
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.tasks.questions import Questions
 from headscope.tasks.task import Task

@@ -22,7 +22,7 @@ from headscope.errors import BadInput
 from headscope.files import beside, check_table, write_table
 from headscope.finetuning.change import Change, change_of_texts, check_alike
 from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.renamed import renamed
 from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity

@@ -21,8 +21,7 @@ import torch
 from headscope.arguments import need_path
 from headscope.errors import BadInput, HeadscopeError
 from headscope.finetuning.training import PROTOCOL, Recipe, encode, pad_id, train
-from headscope.models.finite import check_weights
-from headscope.models.loading_report import check_complete
+from headscope.models.loading_report import check_complete, check_weights
 from headscope.models.open import BUNDLED, model_source
 from headscope.models.placement import place
 from headscope.models.pretrained import not_opened

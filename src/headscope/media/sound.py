@@ -110,3 +110,51 @@ def _check_length(seconds: float, told: str) -> None:
             f"{told} lasts {seconds / 60:.0f} minutes; cut it to at most "
             f"{MOST_SECONDS / 60:.0f}, models read far less at once."
         )
+
+
+# Where nothing is said: stretches of a sound that are quiet for long enough.
+
+STEP = 0.01  # seconds over which loudness is taken
+QUIET = 0.03  # of the loudest step
+LEAST = 0.1  # seconds; the closure before a p, t or k is shorter
+
+
+def pauses(sound: Sound) -> NDArray[np.float64]:
+    """From and to of every pause, in seconds, n × 2."""
+    step = max(1, round(STEP * sound.rate))
+    whole = sound.samples[: len(sound.samples) // step * step].reshape(-1, step)
+    loudness = np.sqrt((whole.astype(np.float64) ** 2).mean(axis=1))
+    quiet = loudness <= QUIET * loudness.max(initial=0.0)
+    edges = np.flatnonzero(np.diff(quiet.astype(np.int8), prepend=0, append=0))
+    found = edges.reshape(-1, 2) * step / sound.rate
+    return found[found[:, 1] - found[:, 0] >= LEAST - 1e-9]
+
+
+# A sound as a picture: time across, frequency upwards, loudness as shade.
+
+BANDS, MOST_COLUMNS = 64, 1200
+FAINTEST = 70.0  # decibels below the loudest that are shown
+
+
+def spectrogram(sound: Sound) -> NDArray[np.uint8]:
+    """Bands × moments, low frequencies first, 255 for the loudest.
+
+    Bands are as wide as the ear's (the mel scale), so that speech fills the picture.
+    """
+    from scipy.signal import ShortTimeFFT
+    from scipy.signal.windows import hann
+
+    window = max(64, int(sound.rate * 0.025))
+    step = max(1, int(sound.rate * 0.01), len(sound.samples) // MOST_COLUMNS)
+    samples = np.pad(sound.samples, (0, max(0, window - len(sound.samples))))
+    transform = ShortTimeFFT(hann(window), step, sound.rate, scale_to="magnitude")
+    columns = -(-len(samples) // step)
+    power = transform.spectrogram(samples, p0=0, p1=columns)  # frequencies, moments
+    mel = 2595 * np.log10(1 + transform.f / 700)
+    band = np.minimum((mel / mel[-1] * BANDS).astype(int), BANDS - 1)
+    banded = np.zeros((BANDS, power.shape[1]))
+    np.maximum.at(banded, band, power)
+    for empty in np.setdiff1d(np.arange(BANDS), band):  # low bands narrower than a frequency step
+        banded[empty] = banded[empty - 1]
+    decibels = 10 * np.log10(np.maximum(banded, 1e-12) / max(float(banded.max()), 1e-12))
+    return np.clip((decibels / FAINTEST + 1) * 255, 0, 255).round().astype(np.uint8)

@@ -10,14 +10,8 @@ from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, first_line
 from headscope.models.pretrained import open_pretrained
-from headscope.models.tokenizer_files import open_tokenizer
+from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
 from headscope.models.unwrap import unwrap
-
-_FILE = "adapter_config.json"
-
-
-def is_adapter(path: Path) -> bool:
-    return (path / _FILE).is_file() and not (path / "config.json").is_file()
 
 
 def open_adapter(
@@ -45,16 +39,16 @@ def open_adapter(
 
 def _base_of(path: Path) -> str:
     try:
-        base = json.loads((path / _FILE).read_text("utf-8")).get("base_model_name_or_path")
+        base = json.loads((path / ADAPTER).read_text("utf-8")).get("base_model_name_or_path")
     except (ValueError, OSError, AttributeError) as error:
         raise BadInput(
-            f"The file {_FILE} in {path} cannot be read ({first_line(error)}); "
+            f"The file {ADAPTER} in {path} cannot be read ({first_line(error)}); "
             "save the adapter again."
         ) from error
     if not base:
         raise BadInput(
             f"The adapter {path} does not name its base model; "
-            f"write it as base_model_name_or_path in {_FILE}."
+            f"write it as base_model_name_or_path in {ADAPTER}."
         )
     beside = path / base
     return str(beside if beside.is_dir() else base)

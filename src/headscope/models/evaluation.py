@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -73,3 +74,14 @@ def _eagerly(compiled: bool) -> contextlib.AbstractContextManager[object]:
     import torch
 
     return torch.compiler.set_stance("force_eager")
+
+
+# Models that compare pictures with texts (CLIP, SigLIP): two towers, each readable by itself.
+
+
+def tower_for(model: Any, given: Collection[str]) -> Any:
+    """What reads inputs of these names: one tower where the other has nothing to read."""
+    reads, sees = getattr(model, "text_model", None), getattr(model, "vision_model", None)
+    if reads is None or sees is None or ("pixel_values" in given) == ("input_ids" in given):
+        return model
+    return sees if "pixel_values" in given else reads

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError
+from headscope.models.placement import plain_values
 
 # a pooler reads what attention has made of the first token; nothing attends to it
 _POOLER = re.compile(r"(^|\.)pooler\.")
@@ -71,3 +73,21 @@ def _listed(names: Iterable[str], most: int = 3) -> str:
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+# Weights must be numbers: a model that holds others is refused before anything is measured.
+
+
+def check_weights(model: Any, name: str) -> None:
+    """Refuse a model with weights that are not finite; what it attends to would mean nothing."""
+    for place, parameter in model.named_parameters():
+        if parameter.is_meta or not parameter.dtype.is_floating_point:
+            continue
+        values = plain_values(parameter)
+        # the sum of all is one quick pass; only where it is not finite has each to be looked at
+        if bool(values.sum(dtype=torch.float32).isfinite()) or bool(values.isfinite().all()):
+            continue
+        raise BadInput(
+            f"{name} holds weights that are not numbers (in {place}): training has failed or the "
+            "file is damaged; load an earlier checkpoint."
+        )

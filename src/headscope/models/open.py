@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,16 +13,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from headscope.errors import BadInput, first_line
-from headscope.models.adapters import is_adapter, open_adapter
-from headscope.models.bundle import BUNDLED as BUNDLED
-from headscope.models.bundle import NAME, open_bundled, shipped
-from headscope.models.embeddings import embedded_tokens
-from headscope.models.gguf_file import open_gguf
-from headscope.models.placement import dtype_of, place
-from headscope.models.pretrained import open_pretrained
-from headscope.models.quantised import BITS, keep_unpacked, quantised_options
-from headscope.models.tokenizer_files import open_tokenizer
+from headscope.errors import BadInput, HeadscopeError, first_line
+from headscope.models.limits import embedded_tokens
+from headscope.models.placement import BITS, dtype_of, keep_unpacked, place, quantised_options
+from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,18 @@ def open_model(
         options.setdefault("device_map", {"": where})  # quantised on the device they will run on
     path = Path(source).expanduser()
     if path.suffix == ".gguf":
+        from headscope.models.gguf_file import open_gguf
+
         model, own = open_gguf(path, options)
     elif name is None and set(options) == {"dtype"}:
         model, own = open_bundled(options["dtype"])
-    elif is_adapter(path):
+    elif (path / ADAPTER).is_file() and not (path / "config.json").is_file():
+        from headscope.models.adapters import open_adapter
+
         model, own = open_adapter(path, tokenizer, options, trust_remote_code)
     else:
+        from headscope.models.pretrained import open_pretrained
+
         model, own = open_pretrained(model_source(source), tokenizer, options, trust_remote_code)
     keep_unpacked(model)
     if "device_map" not in options:
@@ -122,3 +125,63 @@ def model_source(source: str | Path) -> str:
             "save the model again."
         ) from error
     return str(path)
+
+
+# The transformers library that is here; older ones give other numbers or none, so say so.
+
+LEAST = (5, 10)
+
+
+@functools.cache
+def check_transformers() -> None:
+    version = importlib.metadata.version("transformers")
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < LEAST:
+        raise HeadscopeError(
+            f"headscope reads models through transformers {LEAST[0]}.{LEAST[1]} or newer, and "
+            f"{version} is installed; run: pip install --upgrade transformers"
+        )
+
+
+# The bundled model, opened without the general machinery: its class and files are known.
+#
+# `from_pretrained` finds out what a folder holds and converts weights one by one; this takes the
+# weights as they lie in the file. A test holds the result to what `from_pretrained` gives.
+
+BUNDLED = Path(__file__).parent / "bundled"
+NAME = "headscope-bundled"
+NAMED = {"digits": Path(__file__).parent / "digits"}  # small models that come along under a name
+ABOUT_NAMED = {
+    "digits": "a ViT of 292 KB that names handwritten digits on a noisy ground: for pictures",
+}
+ABOUT = (
+    "a small uncased English BERT, trained from scratch on 59 M words of freely licensed prose "
+    "(Wikipedia, fiction, textbooks, government texts)"
+)
+
+
+def shipped(name: str | Path) -> Path | None:
+    """The folder of a model that comes along, unless a folder of that name lies here."""
+    return None if Path(name).expanduser().exists() else NAMED.get(str(name))
+
+
+def open_bundled(dtype: torch.dtype) -> tuple[nn.Module, Any]:
+    """The model, in evaluation mode on the CPU, and its tokenizer."""
+    from safetensors.torch import load_file
+    from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+    config = BertConfig.from_pretrained(BUNDLED)
+    config.dtype = dtype
+    config._name_or_path = str(BUNDLED)  # pyright: ignore[reportPrivateUsage]
+    with torch.device("meta"):  # the weights come from the file, so none are drawn at random
+        model = BertForPreTraining(config)
+    weights = load_file(BUNDLED / "model.safetensors")
+    model.load_state_dict(
+        {name: weight.to(dtype) for name, weight in weights.items()}, strict=False, assign=True
+    )
+    model.tie_weights()  # the output words are the input words: the file holds them once
+    model.name_or_path = str(BUNDLED)
+    embeddings: Any = model.bert.embeddings
+    places = torch.arange(config.max_position_embeddings)[None]  # in no file: made as BERT does
+    embeddings.position_ids, embeddings.token_type_ids = places, torch.zeros_like(places)
+    return model.eval(), BertTokenizer.from_pretrained(BUNDLED)

@@ -12,6 +12,7 @@ from typing import Any
 
 from headscope.errors import BadInput, first_line
 
+ADAPTER = "adapter_config.json"  # what a folder with a PEFT adapter holds
 _ANY = ("tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model")
 _MOSTLY_EMPTY = 8  # what a tokenizer without a vocabulary makes up: its special tokens and a space
 

@@ -6,8 +6,14 @@ itself. They are told by the names of their classes: none of these packages is i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
 
 from headscope.errors import BadInput
 
@@ -81,3 +87,117 @@ _OPENERS: dict[str, Callable[[Any], Unwrapped]] = {
     "Pipeline": lambda given: Unwrapped(given.model, given.tokenizer),
     "Trainer": lambda given: Unwrapped(given.model, given.processing_class),
 }
+
+
+# A module of plain torch, `nn.MultiheadAttention` inside, as headscope runs models.
+#
+# Such a module has no configuration, and calls its inputs what it likes. The first argument of its
+# `forward` takes token numbers, or whatever tensor `scope.read_inputs` is given under that name; a
+# padding mask goes to the argument that is named like one, in torch's sense: True is left out.
+
+_PADDING = ("src_key_padding_mask", "key_padding_mask", "padding_mask")  # True: padding
+_REAL = ("attention_mask", "mask")  # True, or 1: a token
+
+
+class PlainModel(nn.Module):
+    """The module under the names that models of transformers have."""
+
+    main_input_name = "input_ids"
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        self.config = SimpleNamespace(is_encoder_decoder=False, _name_or_path="")
+        self._names = list(inspect.signature(module.forward).parameters)
+        if not self._names:
+            raise BadInput(f"The forward of {type(module).__name__} takes no input.")
+
+    def get_input_embeddings(self) -> nn.Module | None:
+        """Where tokens become vectors; None for a module that is given vectors."""
+        return next((one for one in self.module.modules() if isinstance(one, nn.Embedding)), None)
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        **given: Any,
+    ) -> Any:
+        named = dict(given)
+        sideways = input_ids is not None and self._time_first
+        if input_ids is not None:
+            named[self._names[0]] = input_ids.T if sideways else input_ids
+        if attention_mask is not None and not bool(attention_mask.bool().all()):
+            named |= self._padding(attention_mask.bool())
+        output = self.module(**named)
+        if hasattr(output, "logits"):
+            return output
+        made = _tensor(output)
+        return SimpleNamespace(logits=made.transpose(0, 1) if sideways else made)
+
+    @functools.cached_property
+    def _time_first(self) -> bool:
+        """Whether its token numbers are t b, as torch has them unless told otherwise."""
+        attention = next(one for one in self.modules() if isinstance(one, nn.MultiheadAttention))
+        if attention.batch_first:
+            return False
+        shapes: list[tuple[int, ...]] = []
+
+        def note(module: nn.Module, args: Any, kwargs: Any) -> None:
+            shapes.append(tuple((args[0] if args else kwargs["query"]).shape))
+
+        handle = attention.register_forward_pre_hook(note, with_kwargs=True)
+        try:
+            with torch.no_grad():
+                self.module(self.trial_inputs()["input_ids"])  # 1 4
+        finally:
+            handle.remove()
+        return shapes[0][0] == 1
+
+    def trial_inputs(self) -> Mapping[str, Tensor]:
+        """Four tokens, or four vectors as wide as the first attention reads."""
+        attention = next(one for one in self.modules() if isinstance(one, nn.MultiheadAttention))
+        where = attention.out_proj.weight
+        if self.get_input_embeddings() is not None:
+            return {"input_ids": torch.tensor([[1, 2, 1, 0]], device=where.device)}
+        shape = (1, 4) if attention.batch_first else (4, 1)
+        return {self._names[0]: torch.randn(*shape, attention.embed_dim).to(where)}
+
+    def _padding(self, real: Tensor) -> dict[str, Tensor]:
+        for name in self._names:
+            if name in _PADDING:
+                return {name: ~real}
+            if name in _REAL:
+                return {name: real}
+        raise BadInput(
+            f"{type(self.module).__name__} takes no padding mask ({', '.join(_PADDING)} or "
+            "attention_mask), so texts of different length cannot be read together; read them one "
+            "by one."
+        )
+
+
+def is_plain(model: Any) -> bool:
+    """Whether it is a module that attends by torch's own module and has no configuration."""
+    return (
+        isinstance(model, nn.Module)
+        and not hasattr(model, "config")
+        and any(isinstance(one, nn.MultiheadAttention) for one in model.modules())
+    )
+
+
+def tokenizer_of(tokens: Any) -> Any:
+    """A tokenizer of words, split at spaces, from a list of them or a mapping to numbers."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    known = dict(tokens) if isinstance(tokens, Mapping) else {w: n for n, w in enumerate(tokens)}
+    unknown = next((name for name in ("[UNK]", "<unk>") if name in known), None)
+    pad = next((name for name in ("[PAD]", "<pad>") if name in known), None)
+    made = Tokenizer(models.WordLevel(known, unk_token=unknown))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token=unknown, pad_token=pad)
+
+
+def _tensor(output: Any) -> Any:
+    while isinstance(output, (tuple, list)) and output:
+        output = output[0]
+    return output

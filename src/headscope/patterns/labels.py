@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.media import PlaceKind
+from headscope.media import PositionKind
 from headscope.patterns.evidence import COLUMNS, HEAD, large
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
@@ -82,8 +82,8 @@ def why_not_scored(part: Part) -> str | None:
     """Why the patterns of this attention were not measured, in a sentence; None if they were."""
     if part.kind == "cross":
         return "Patterns are defined where a text attends to itself, not across two texts."
-    places = part.query.places
-    if places is not None and not (places.kinds == PlaceKind.WORD).any():
+    positions = part.query.positions
+    if positions is not None and not (positions.kinds == PositionKind.WORD).any():
         return "Patterns are those of texts; these positions are parts of a picture or a sound."
     if (part.query.ids == -1).any():
         return "Which of these tokens are the same is not known, so patterns were not measured."

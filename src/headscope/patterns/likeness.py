@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from headscope.models.embeddings import token_vectors
+from headscope.models.limits import token_vectors
 from headscope.statistics.features.grid import Grid
 
 if TYPE_CHECKING:

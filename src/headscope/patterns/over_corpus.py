@@ -13,7 +13,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.segments import Segmentation, segments
 from headscope.files import check_table, write_table
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.patterns import evidence
 from headscope.patterns.as_statistics import measures
 from headscope.patterns.known import patterns

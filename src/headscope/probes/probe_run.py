@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.files import check_table
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.probes.data import Data
 from headscope.runs import ProgressCallback, Run, scope_identity
 

@@ -53,8 +53,12 @@ def named_layers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def check_alone(text: object, text_pair: object, target: object) -> str | None:
+def check_alone(
+    text: object, text_pair: object, target: object, image: object, audio: object
+) -> str | None:
     """Beside a picture or a sound stands one text at most."""
+    if image is not None and audio is not None:
+        raise BadInput("Give a picture or a sound, not both: no model here reads them together.")
     if text is not None and not isinstance(text, str):
         raise BadInput("The text beside a picture or a sound is one string.")
     if text_pair is not None or target is not None:

@@ -16,9 +16,8 @@ from headscope.capture.families import withholds_values
 from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
 from headscope.interrupts import stopped_safely
-from headscope.models.evaluation import evaluating
+from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.placement import device_of
-from headscope.models.towers import tower_for
 
 IMAGE_TOKENS = ("image_token_id", "image_token_index")  # how configurations call the id
 

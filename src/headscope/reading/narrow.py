@@ -11,9 +11,8 @@ from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.reading.part import Part
-from headscope.reading.weights.held import Held, Made
+from headscope.reading.weights.held import Bias, Held, Made, Mask
 from headscope.reading.weights.layer import LayerAttention
-from headscope.reading.weights.shapes import Bias, Mask
 
 if TYPE_CHECKING:
     from headscope.reading.reading import Reading

@@ -11,12 +11,9 @@ import torch
 from torch import nn
 
 from headscope.errors import BadInput
-from headscope.models.installed import check_transformers
-from headscope.models.open import check_fit, open_model, open_own_tokenizer
-from headscope.models.placement import check_loaded, place
-from headscope.models.plain import PlainModel, is_plain, tokenizer_of
-from headscope.models.quantised import BITS, check_placing
-from headscope.models.unwrap import unwrap
+from headscope.models.open import check_fit, check_transformers, open_model, open_own_tokenizer
+from headscope.models.placement import BITS, check_loaded, check_placing, place
+from headscope.models.unwrap import PlainModel, is_plain, tokenizer_of, unwrap
 from headscope.reading.scope import Scope
 
 

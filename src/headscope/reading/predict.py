@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import BadInput
-from headscope.models.embeddings import embedded_tokens
+from headscope.models.limits import embedded_tokens
 from headscope.models.loading_report import check_output_layer
 from headscope.text.vocabulary import labels_of, spelling_of
 

@@ -12,9 +12,7 @@ from headscope.arguments import need_path
 from headscope.errors import BadInput
 from headscope.media.picture import Picture
 from headscope.media.sound import Sound
-from headscope.reading.from_attention import parts_from_attention
 from headscope.reading.part import Part
-from headscope.reading.storing.storage import load, save
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -104,10 +102,14 @@ class Reading:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a safetensors file that opens with the plain safetensors library too."""
+        from headscope.reading.storage import save
+
         save(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Reading:
+        from headscope.reading.storage import load
+
         return Reading(**load(need_path(path)))
 
     @staticmethod
@@ -125,6 +127,8 @@ class Reading:
         model: str = "",
     ) -> Reading:
         """A reading of tensors you already have: arrays, tuples of them, or a model's output."""
+        from headscope.reading.from_attention import parts_from_attention
+
         parts = parts_from_attention(
             attention,
             tokens,

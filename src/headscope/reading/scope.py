@@ -16,12 +16,10 @@ from headscope.capture import Call, Kind, Queries, Sink, capture
 from headscope.capture.call import Answer
 from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
-from headscope.models.embeddings import embedded_tokens
-from headscope.models.evaluation import evaluating
+from headscope.models.evaluation import evaluating, tower_for
+from headscope.models.limits import embedded_tokens
 from headscope.models.limits import max_tokens as most_tokens
-from headscope.models.placement import device_of
-from headscope.models.quantised import check_gradients
-from headscope.models.towers import tower_for
+from headscope.models.placement import check_gradients, device_of
 from headscope.reading import predict
 from headscope.reading.arguments import (
     check_alone,
@@ -34,7 +32,7 @@ from headscope.reading.collecting.keeping import Keeping, WhatToKeep
 from headscope.reading.collecting.run import collect
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
-from headscope.reading.generating.generation import generated_reading
+from headscope.reading.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
 from headscope.renamed import former, renamed
@@ -71,7 +69,7 @@ class Scope:
     @property
     def description(self) -> Description:
         if "description" not in self.shared:  # edited copies share what was found once
-            from headscope.reading.media.trial import trial_with_picture
+            from headscope.reading.picture_text import trial_with_picture
 
             self.shared["description"] = describe(self.model, trial_with_picture(self))
         return self.shared["description"]
@@ -262,11 +260,18 @@ class Scope:
         the decoder reads where the model has one.
         """
         if image is not None or audio is not None:
-            from headscope.reading.media import Heard, media_reading
+            from headscope.reading.processors import Asked
 
-            beside = check_alone(text, text_pair, target)
-            given = Heard(beside, image, audio, sampling_rate)
-            return media_reading(self, given, layers, Keeping.of(keep, memory))
+            beside = check_alone(text, text_pair, target, image, audio)
+            check_layers(self, layers)
+            asked = Asked(Keeping.of(keep, memory), layers)
+            if audio is not None:
+                from headscope.reading.sounds import sound_reading
+
+                return sound_reading(self, audio, sampling_rate, beside, asked)
+            from headscope.reading.pictures import picture_reading
+
+            return picture_reading(self, image, beside, asked)
         if text is None:
             raise BadInput("Give a text, or a picture with image=…, or a sound with audio=….")
         return self.read_batch(

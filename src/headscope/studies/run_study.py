@@ -30,7 +30,7 @@ def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
         command: str | None = None,
         **options: Any,
     ) -> Report:
-        from headscope.models.finite import check_weights
+        from headscope.models.loading_report import check_weights
         from headscope.runs import Run, data_identity, scope_identity
 
         if limit is not None and limit < 1:

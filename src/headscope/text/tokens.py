@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.media.places import Places
+from headscope.media.positions import Positions
 from headscope.text.spelling import class_by_spelling, readable, word_numbers
 from headscope.text.token_class import TokenClass
 
@@ -32,7 +32,7 @@ class Tokens:
     spans: NDArray[np.int32]  # n × 2, characters in the token's own sentence, -1 for specials
     texts: tuple[str, ...] = ()  # what was given to read: one, or sentence A and B
     word_texts: tuple[str, ...] = ()
-    places: Places | None = None  # in a picture or a sound
+    positions: Positions | None = None  # in a picture or a sound
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -71,8 +71,8 @@ class Tokens:
     def crop(self, length: int, start: int = 0) -> Tokens:
         """The tokens from `start` up to `length`."""
         kept: dict[str, Any] = {name: getattr(self, name)[start:length] for name in _PER_TOKEN}
-        if self.places is not None:
-            kept["places"] = self.places.chosen(slice(start, length))
+        if self.positions is not None:
+            kept["positions"] = self.positions.chosen(slice(start, length))
         return dataclasses.replace(self, **kept)
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.media import PlaceKind, Places
+from headscope.media import PositionKind, Positions
 from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import caption
@@ -40,7 +40,7 @@ def build(
     """`query` or `key`: the position in hand; by default the class token, or the last word."""
     sending = sending or Sending()
     part = reading.part(kind or kind_with_pictures(reading))
-    placed(part)
+    positions_seen(part)
     state = media_state(
         part, layer, heads, query, key, sending, options, opening=opening_query(part)
     )
@@ -57,18 +57,18 @@ def kind_with_pictures(reading: Reading) -> Kind:
 
 
 def _has_patches(part: Part) -> bool:
-    places = part.key.places
-    return places is not None and bool((places.kinds == PlaceKind.PATCH).any())
+    positions = part.key.positions
+    return positions is not None and bool((positions.kinds == PositionKind.PATCH).any())
 
 
-def placed(part: Part) -> Places:
-    """The places of what is looked at, or a sentence about readings that have none."""
-    places = part.key.places
-    if places is None or not _has_patches(part):
+def positions_seen(part: Part) -> Positions:
+    """The positions of what is looked at, or a sentence about readings that have none."""
+    positions = part.key.positions
+    if positions is None or not _has_patches(part):
         raise BadInput(
             "This reading has no picture; make one with scope.read(image=…) to see it shaded."
         )
-    return places
+    return positions
 
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
@@ -79,7 +79,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     drawn = drawing(reading, state, labels, "picture")
     figure = shaded_pictures(
         [picture.pixels for picture in reading.pictures],
-        drawn.places,
+        drawn.positions,
         [Panel(name, values) for name, values in drawn.heads],
         in_hand=outlines(drawn.own, drawn.in_hand),
         title=drawn.title,
@@ -92,11 +92,11 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
 
 def outlines(tokens: Tokens, hand: Sequence[int]) -> list[tuple[int, list[float]]]:
     """Picture and rectangle of each patch in hand."""
-    places = tokens.places
-    if places is None:
+    positions = tokens.positions
+    if positions is None:
         return []
     return [
-        (int(places.pictures[place]), places.rectangles[place].tolist())
+        (int(positions.pictures[place]), positions.rectangles[place].tolist())
         for place in hand
-        if places.kinds[place] == PlaceKind.PATCH
+        if positions.kinds[place] == PositionKind.PATCH
     ]

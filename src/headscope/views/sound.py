@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.media import PlaceKind
-from headscope.media.spectrogram import spectrogram
+from headscope.media import PositionKind
+from headscope.media.sound import spectrogram
 from headscope.reading import Part, Reading
-from headscope.reading.media.word_times import spoken_tokens
+from headscope.reading.word_times import spoken_tokens
 from headscope.views.caption import caption
 from headscope.views.labels import Label
 from headscope.views.media.drawing import drawing
@@ -42,7 +42,7 @@ def build(
     """`query` or `key`: the position in hand; by default a word in the middle, or a frame."""
     sending = sending or Sending()
     part = reading.part(kind or kind_with_sound(reading))
-    if reading.sound is None or part.key.places is None:
+    if reading.sound is None or part.key.positions is None:
         raise BadInput(
             "This reading has no sound; make one with scope.read(audio=…) to see it shaded."
         )
@@ -62,7 +62,7 @@ def kind_with_sound(reading: Reading) -> Kind:
 def opening(part: Part) -> int:
     """A word in the middle of the transcript, or what a tower opens on."""
     words = spoken_tokens(part)
-    if part.query.places is None and words.size:
+    if part.query.positions is None and words.size:
         return int(words[len(words) // 2])
     return opening_query(part)
 
@@ -76,12 +76,12 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     if sound is None:
         raise BadInput("This reading has no sound; make one with scope.read(audio=…).")
     drawn = drawing(reading, state, labels, "sound")
-    own = drawn.own.places
-    frames = [] if own is None else [p for p in drawn.in_hand if own.kinds[p] == PlaceKind.FRAME]
+    own = drawn.own.positions
+    frames = [] if own is None else [p for p in drawn.in_hand if own.kinds[p] == PositionKind.FRAME]
     figure = shaded_sound(
         spectrogram(sound),
         sound.seconds,
-        drawn.places,
+        drawn.positions,
         [Strip(name, values) for name, values in drawn.heads],
         words=[(time.word, time.start, time.end) for time in timed_words(reading)],
         in_hand=[] if own is None else [own.seconds[place].tolist() for place in frames],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.reading import Part, Reading
-from headscope.reading.weighting import Weighting
+from headscope.reading.part import Weighting
 from headscope.views.caption import caption
 
 OPTION = {"weighting": ("weight", "norm", "logit")}

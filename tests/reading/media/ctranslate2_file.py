@@ -81,8 +81,8 @@ def state(own: dict[str, torch.Tensor], layers: int) -> dict[str, Any]:
             made |= _linear(own, f"{old}/ffn/linear_1", f"{new}.fc2")
             made |= _norm(own, f"{old}/ffn/layer_norm", f"{new}.final_layer_norm")
         made |= _norm(own, f"{stack}/layer_norm", f"model.{stack}.layer_norm")
-        places = own[f"{stack}/position_encodings/encodings"]
-        made[f"model.{stack}.embed_positions.weight"] = places
+        positions = own[f"{stack}/position_encodings/encodings"]
+        made[f"model.{stack}.embed_positions.weight"] = positions
     for number in (1, 2):
         made |= _linear(own, f"encoder/conv{number}", f"model.encoder.conv{number}")
     made["model.decoder.embed_tokens.weight"] = own["decoder/embeddings/weight"]

@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.media import PlaceKind
+from headscope.media import PositionKind
 from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models
 from tests.reading.media.vision_models import IMAGE
@@ -31,9 +31,9 @@ def _name(make: Make) -> str:
 @pytest.mark.parametrize("make", ALONE, ids=_name)
 def test_the_patches_of_a_picture_cover_what_the_model_sees_of_it(make: Make) -> None:
     reading = make().read(image=PICTURE)
-    places = reading.part("encoder").key.places
-    assert places is not None
-    patches = places.rectangles[places.kinds == PlaceKind.PATCH]
+    positions = reading.part("encoder").key.positions
+    assert positions is not None
+    patches = positions.rectangles[positions.kinds == PositionKind.PATCH]
     widths, heights = patches[:, 2] - patches[:, 0], patches[:, 3] - patches[:, 1]
     whole = (patches[:, 2].max() - patches[:, 0].min()) * (
         patches[:, 3].max() - patches[:, 1].min()
@@ -44,18 +44,18 @@ def test_the_patches_of_a_picture_cover_what_the_model_sees_of_it(make: Make) ->
 
 
 def test_class_and_register_tokens_are_called_so() -> None:
-    places = models.dino().read(image=PICTURE).part().query.places
-    assert places is not None
-    assert places.names()[:5] == ["[CLS]", "[REG1]", "[REG2]", "[REG3]", "r0 c0"]
+    positions = models.dino().read(image=PICTURE).part().query.positions
+    assert positions is not None
+    assert positions.names()[:5] == ["[CLS]", "[REG1]", "[REG2]", "[REG3]", "r0 c0"]
 
 
 @pytest.mark.parametrize("make", WITH_TEXT, ids=_name)
 def test_tokens_of_a_text_that_stand_for_a_picture_know_their_part_of_it(make: Make) -> None:
     reading = make().read(f"{IMAGE} a red cat", image=PICTURE)
     part = reading.part("decoder")
-    places = part.query.places
-    assert places is not None
-    patches = places.rectangles[places.kinds == PlaceKind.PATCH]
+    positions = part.query.positions
+    assert positions is not None
+    patches = positions.rectangles[positions.kinds == PositionKind.PATCH]
     assert len(patches) >= 4
     assert part.query.labels[1] == "r0 c0" and part.query.labels[-2] == "cat"
     assert patches[0, 0] < patches[1, 0] and patches[0, 1] < patches[-1, 1]
@@ -73,9 +73,9 @@ def test_positions_of_a_sound_know_their_time(make: Make) -> None:
     text = {"text": "a cat"} if make is models.whisper else {}
     reading = make().read(audio=NOISE, sampling_rate=16000, **text)
     kind: Any = "cross" if make is models.whisper else "encoder"
-    places = reading.part(kind).key.places
-    assert places is not None
-    seconds = places.seconds[places.kinds == PlaceKind.FRAME]
+    positions = reading.part(kind).key.positions
+    assert positions is not None
+    seconds = positions.seconds[positions.kinds == PositionKind.FRAME]
     assert seconds[0, 0] == 0
     assert (seconds[:, 1] > seconds[:, 0]).all()
     assert reading.sound is not None and reading.sound.seconds == pytest.approx(0.5)
@@ -83,10 +83,10 @@ def test_positions_of_a_sound_know_their_time(make: Make) -> None:
 
 
 def test_wav2vec_frames_are_as_far_apart_as_its_convolutions_step() -> None:
-    places = models.wav2vec2().read(audio=NOISE, sampling_rate=16000).part().query.places
-    assert places is not None
-    assert np.allclose(np.diff(places.seconds[:, 0]), 0.02)
-    assert places.seconds[-1, 1] == pytest.approx(0.5)
+    positions = models.wav2vec2().read(audio=NOISE, sampling_rate=16000).part().query.positions
+    assert positions is not None
+    assert np.allclose(np.diff(positions.seconds[:, 0]), 0.02)
+    assert positions.seconds[-1, 1] == pytest.approx(0.5)
 
 
 def test_a_reading_of_a_picture_comes_back_from_its_file(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_reading_of_a_picture_comes_back_from_its_file(tmp_path: Path) -> None
     again = hs.Reading.load(tmp_path / "r.safetensors")
     assert (again.pictures[0].pixels == PICTURE).all()
     for kind in reading.kinds:
-        before, after = reading.part(kind).query.places, again.part(kind).query.places
+        before, after = reading.part(kind).query.positions, again.part(kind).query.positions
         assert before is not None and after is not None
         assert np.array_equal(before.rectangles, after.rectangles, equal_nan=True)
         assert (before.kinds == after.kinds).all()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
-import headscope.reading.media.word_times as timing
+import headscope.reading.word_times as timing
 from headscope.media import Sound
-from headscope.reading.media.word_times import spoken_tokens
+from headscope.reading.word_times import spoken_tokens
 from tests.reading.media.espeak import spoken
 from tests.reading.media.packaged_whisper import FOLDER, packaged_whisper
 
@@ -94,8 +94,8 @@ def test_cross_attention_follows_time(readings: list[tuple[hs.Reading, Any]]) ->
 
     reading = readings[0][0]
     part, sound = reading.part("cross"), reading.sound
-    assert part.key.places is not None and isinstance(sound, Sound)
-    seconds = part.key.places.seconds[:, 0]
+    assert part.key.positions is not None and isinstance(sound, Sound)
+    seconds = part.key.positions.seconds[:, 0]
     heard = seconds < sound.seconds  # the rest of the half minute is silence put there
     words = spoken_tokens(part)
     follows = {

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.capture import Call
-from headscope.capture.weight_rows import weight_rows
+from headscope.capture.softmax import weight_rows
 from headscope.errors import BadInput
 from headscope.reading.predict import word_logits
 

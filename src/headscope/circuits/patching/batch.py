@@ -12,7 +12,7 @@ from torch import Tensor
 from headscope.circuits.logits.target import check_answers, token_id, word_layer
 from headscope.circuits.patching.pairs import Pair, Pairs
 from headscope.errors import BadInput
-from headscope.models.embeddings import embedded_tokens
+from headscope.models.limits import embedded_tokens
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import word_logits
 

@@ -34,8 +34,8 @@ from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.edits.sweep.split_layer import Replaced
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
-from headscope.models.finite import check_weights
-from headscope.models.quantised import check_gradients
+from headscope.models.loading_report import check_weights
+from headscope.models.placement import check_gradients
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from headscope.arguments import need_scope
 from headscope.capture import Call
 from headscope.capture.interface import apply
-from headscope.capture.weight_rows import weights_of
+from headscope.capture.softmax import weights_of
 from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
 from headscope.circuits.patching.pairs import Pairs, as_pairs

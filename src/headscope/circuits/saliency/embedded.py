@@ -16,7 +16,7 @@ from headscope.circuits.logits.target import (
     target_ids,
 )
 from headscope.errors import BadInput
-from headscope.models.embeddings import token_vectors
+from headscope.models.limits import token_vectors
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -26,7 +26,7 @@ from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
-from headscope.models.embeddings import token_vectors
+from headscope.models.limits import token_vectors
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Pictures and sounds, shaded by numbers of their places."""
+"""Pictures and sounds, shaded by numbers of their positions."""

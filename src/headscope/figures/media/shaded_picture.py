@@ -18,7 +18,7 @@ from headscope.figures.colour import QUIET, of_shade
 from headscope.figures.frame import finish
 
 if TYPE_CHECKING:
-    from headscope.media import Places
+    from headscope.media import Positions
 
 HEAT, OUTLINE = "#e8590c", "#1971c2"
 FINEST = 320  # cells a side when shading is smoothed
@@ -32,7 +32,7 @@ class Panel:
 
 def shaded_pictures(
     pictures: Sequence[NDArray[np.uint8]],  # rows columns 3
-    places: Places,
+    positions: Positions,
     panels: Sequence[Panel],
     *,
     in_hand: Sequence[tuple[int, list[float]]] = (),
@@ -51,11 +51,11 @@ def shaded_pictures(
             for which, picture in enumerate(pictures):
                 at = number * len(pictures) + which
                 axes = _axes(figure, at, across, down, tall / (tall + 0.28))
-                _paint(axes, picture, places, which, panel, opacity, smooth)
+                _paint(axes, picture, positions, which, panel, opacity, smooth)
                 for other, rectangle in in_hand:
                     if other == which:
                         _outline(axes, rectangle)
-        finish(figure, title, f"{caption}\n{_scale(panels, places, opacity, smooth)}")
+        finish(figure, title, f"{caption}\n{_scale(panels, positions, opacity, smooth)}")
     return figure
 
 
@@ -69,7 +69,7 @@ def _axes(figure: Figure, at: int, across: int, down: int, share: float) -> Axes
 def _paint(
     axes: Axes,
     picture: NDArray[np.uint8],
-    places: Places,
+    positions: Positions,
     which: int,
     panel: Panel,
     opacity: float,
@@ -77,9 +77,9 @@ def _paint(
 ) -> None:
     height, width = picture.shape[:2]
     axes.imshow(picture, extent=(0, width, height, 0), interpolation="nearest")
-    here = places.pictures == which
-    strongest = float(panel.values[places.pictures >= 0].max(initial=0.0)) or 1.0
-    rectangles, values = places.rectangles[here], panel.values[here] / strongest
+    here = positions.pictures == which
+    strongest = float(panel.values[positions.pictures >= 0].max(initial=0.0)) or 1.0
+    rectangles, values = positions.rectangles[here], panel.values[here] / strongest
     if smooth:
         shade = smoothed(rectangles, values, height, width)
         layer = np.zeros((*shade.shape, 4))
@@ -143,8 +143,8 @@ def _rgb(colour: str) -> tuple[float, float, float]:
     return tuple(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))  # pyright: ignore[reportReturnType]
 
 
-def _scale(panels: Sequence[Panel], places: Places, opacity: float, smooth: bool) -> str:
-    most = [float(panel.values[places.pictures >= 0].max(initial=0.0)) for panel in panels]
+def _scale(panels: Sequence[Panel], positions: Positions, opacity: float, smooth: bool) -> str:
+    most = [float(panel.values[positions.pictures >= 0].max(initial=0.0)) for panel in panels]
     told = f"strongest patch {most[0]:.3f}" if len(most) == 1 else "strongest patch of each panel"
     between = "; smoothed between the middles of patches" if smooth else ""
     return f"orange, opacity by weight: {told} at {opacity:.0%}{between}"

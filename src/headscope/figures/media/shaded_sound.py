@@ -19,7 +19,7 @@ from headscope.figures.frame import finish, text_width
 from headscope.figures.media.shaded_picture import HEAT, OUTLINE
 
 if TYPE_CHECKING:
-    from headscope.media import Places
+    from headscope.media import Positions
 
 WIDTH, LANE, GAP = 6.4, 0.34, 0.34  # inches
 
@@ -33,7 +33,7 @@ class Strip:
 def shaded_sound(
     loudness: NDArray[np.uint8],  # bands moments
     seconds: float,
-    places: Places,
+    positions: Positions,
     strips: Sequence[Strip],
     *,
     words: Sequence[tuple[str, float, float]] = (),
@@ -50,14 +50,14 @@ def shaded_sound(
         for number, strip in enumerate(strips):
             bottom = height - lane - (tall + GAP) * (number + 1) + 0.16
             axes = figure.add_axes((0, bottom / height, 1, tall / height))
-            _paint(axes, loudness, seconds, places, strip, opacity)
+            _paint(axes, loudness, seconds, positions, strip, opacity)
             for start, end in in_hand:
                 axes.axvspan(start, end, fill=False, edgecolor=OUTLINE, linewidth=1.4)
             _axis(axes, seconds, number == len(strips) - 1)
         if words:
             _lane(figure, words, seconds, lane / height)
         told = "; words over it where dynamic time warping puts them" if words else ""
-        finish(figure, title, f"{caption}\n{_scale(strips, places, opacity)}{told}", below=0.2)
+        finish(figure, title, f"{caption}\n{_scale(strips, positions, opacity)}{told}", below=0.2)
     return figure
 
 
@@ -65,7 +65,7 @@ def _paint(
     axes: Axes,
     loudness: NDArray[np.uint8],
     seconds: float,
-    places: Places,
+    positions: Positions,
     strip: Strip,
     opacity: float,
 ) -> None:
@@ -80,10 +80,10 @@ def _paint(
         aspect="auto",
         interpolation="nearest",
     )
-    there = ~np.isnan(places.seconds[:, 0])
-    spans, values = places.seconds[there], strip.values[there]
+    there = ~np.isnan(positions.seconds[:, 0])
+    spans, values = positions.seconds[there], strip.values[there]
     strongest = float(values.max(initial=0.0)) or 1.0
-    low, high = _bands(places, there, bands)
+    low, high = _bands(positions, there, bands)
     for (start, end), value, bottom, top in zip(spans, values, low, high, strict=True):
         share = float(value) / strongest
         if share > 0.004 and start < seconds:  # what is fainter cannot be seen
@@ -102,10 +102,10 @@ def _paint(
 
 
 def _bands(
-    places: Places, there: NDArray[np.bool_], bands: int
+    positions: Positions, there: NDArray[np.bool_], bands: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The part of the height that each position hears: all of it, or its row of patches."""
-    rows = places.grid[there, 0]
+    rows = positions.grid[there, 0]
     count = int(rows.max(initial=-1)) + 1
     if count < 1:
         return np.zeros(len(rows)), np.full(len(rows), float(bands))
@@ -148,8 +148,8 @@ def _lane(
     style.bare(axes)
 
 
-def _scale(strips: Sequence[Strip], places: Places, opacity: float) -> str:
-    there = ~np.isnan(places.seconds[:, 0])
+def _scale(strips: Sequence[Strip], positions: Positions, opacity: float) -> str:
+    there = ~np.isnan(positions.seconds[:, 0])
     most = [float(strip.values[there].max(initial=0.0)) for strip in strips]
     told = f"strongest moment {most[0]:.3f}" if len(most) == 1 else "strongest moment of each strip"
     return f"orange, opacity by weight: {told} at {opacity:.0%}"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.corpus.glove import load_glove
-from headscope.models.embeddings import token_vectors
+from headscope.models.limits import token_vectors
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

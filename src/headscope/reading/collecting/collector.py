@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from headscope.capture.call import Call, Kind
+from headscope.capture.call import Call, Kind, allowed
 from headscope.capture.softmax import attention_scores, weights_of_scores
-from headscope.errors import BadInput
-from headscope.reading.collecting import interrupting
+from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.keeping import Keep, Keeping, Layer
-from headscope.reading.collecting.positional import Positional
 from headscope.reading.collecting.to_host import ToHost
 from headscope.reading.part import Part
 from headscope.reading.reading import Reading
 from headscope.reading.rotary import Rotary, rotary_of
+from headscope.reading.weights.held import Bias, Mask
 from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
@@ -67,7 +68,7 @@ class Collector:
         self._bytes = 0
 
     def __call__(self, call: Call) -> None:
-        interrupting.check()
+        check_stop()
         self._causal[call.kind] = call.causal
         if call.kind not in self._rotary:
             self._rotary[call.kind] = rotary_of(call)
@@ -223,3 +224,78 @@ def _tolerance(scores: Tensor, visible: Tensor | None, dtype: torch.dtype) -> Te
         return 5e-6
     sizes = scores.abs() if visible is None else scores.abs().masked_fill(~visible, 0)
     return (sizes.amax(-1) * (torch.finfo(dtype).eps / 2)).clamp(3e-2, 0.25)
+
+
+# The mask and the positional bias of a call, found once for all layers that share them.
+
+Found = tuple[Bias | None, Mask | None]
+
+
+class Positional:
+    """Layers of a pass are handed the same tensors; what was made of them is made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], tuple[list[Tensor], Found]] = {}
+
+    def of(self, call: Call, row: int, t: int, s: int) -> Found:
+        mask = call.given_mask
+        if mask is None and call.bias is None:
+            return None, Mask((t, s)) if call.implied_causal and t > 1 else None
+        sources = [one for one in (mask, call.bias) if one is not None]
+        # the tensors are kept, so that no other can take their place in memory meanwhile
+        at = (*(id(one) for one in sources), call.bias is None, row, t, s)
+        if at not in self._known:
+            self._known[at] = (sources, _find(call, mask, row, t, s))
+        bias, found = self._known[at][1]
+        if mask is None and call.implied_causal:
+            found = Mask((t, s))
+        return bias, found
+
+
+def _find(call: Call, mask: Tensor | None, row: int, t: int, s: int) -> Found:
+    added = None if call.bias is None else _of(call.bias, row, t, s)
+    found = None
+    if mask is not None:
+        given = _of(mask, row, t, s)
+        seen = allowed(given)
+        found = Mask.of(seen[0])
+        if given.dtype != torch.bool:
+            # an additive mask with finite values in it (ALiBi) is a bias too
+            finite = torch.where(seen, given, torch.zeros_like(given))
+            if bool(finite.any()):
+                added = finite if added is None else added + finite
+    return None if added is None else Bias.of(added.expand(call.heads, t, s)), found
+
+
+def _of(tensor: Tensor, row: int, t: int, s: int) -> Tensor:
+    return tensor[min(row, tensor.shape[0] - 1), :, :t, :s]
+
+
+# Work that somebody else may stop: looked for between the layers of a pass.
+
+
+class Interrupted(HeadscopeError):
+    """The work was taken back before it was done."""
+
+
+class _Watched(threading.local):
+    stop: threading.Event | None = None
+
+
+_watched = _Watched()
+
+
+@contextlib.contextmanager
+def interruptible(stop: threading.Event) -> Generator[None]:
+    """Readings taken inside end with `Interrupted` once the event is set."""
+    before, _watched.stop = _watched.stop, stop
+    try:
+        check_stop()
+        yield
+    finally:
+        _watched.stop = before
+
+
+def check_stop() -> None:
+    if _watched.stop is not None and _watched.stop.is_set():
+        raise Interrupted("The reading was cancelled.")

@@ -13,8 +13,7 @@ from torch import Tensor
 from headscope.capture.softmax import attention_scores, attention_weights
 from headscope.errors import BadInput
 from headscope.reading.memory import device_for
-from headscope.reading.weights.held import Held, as_floats, hold
-from headscope.reading.weights.shapes import Bias, Mask
+from headscope.reading.weights.held import Bias, Held, Mask, as_floats, hold
 
 Array = NDArray[np.float32]
 BLOCK = 2**24  # weights made at once: what goes into them takes a few times as much memory

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.reading import Scope
-from headscope.reading.generating.generated import tokens_of_ids
+from headscope.reading.generation import tokens_of_ids
 from headscope.statistics.features.grid import Grid, side
 from headscope.text.tokenise import Batch
 

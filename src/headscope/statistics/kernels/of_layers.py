@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headscope.reading import LayerAttention
-from headscope.reading.collecting import interrupting
+from headscope.reading.collecting.collector import check_stop
 from headscope.reading.memory import available_on
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.named import tell
@@ -45,7 +45,7 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Redu
         for block in blocks_of(plan, max(layer.shape[0] for layer, _ in units)):
             counts.add(block)
             for layer, into in units:
-                interrupting.check()
+                check_stop()
                 _fill(into, block, layer, device)
     return reduced, counts
 

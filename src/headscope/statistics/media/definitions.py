@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.measures import Measure
-from headscope.media import PlaceKind, Places
+from headscope.media import PositionKind, Positions
 
 Floats = NDArray[np.float64]
 NEAR = 1.5  # patches from middle to middle: the eight around a patch, and itself
@@ -21,8 +21,8 @@ NEAR = 1.5  # patches from middle to middle: the eight around a patch, and itsel
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    query: Places
-    key: Places
+    query: Positions
+    key: Positions
 
 
 Function = Callable[[Floats, Sides], float]
@@ -45,13 +45,13 @@ def known() -> Mapping[str, tuple[Measure, Function]]:
     return _known
 
 
-def _are(places: Places, *kinds: PlaceKind) -> NDArray[np.bool_]:
-    return np.isin(places.kinds, [int(kind) for kind in kinds])
+def _are(positions: Positions, *kinds: PositionKind) -> NDArray[np.bool_]:
+    return np.isin(positions.kinds, [int(kind) for kind in kinds])
 
 
-def middles(places: Places) -> Floats:
+def middles(positions: Positions) -> Floats:
     """x and y of the middle of each patch, in pixels of the original picture."""
-    return (places.rectangles[:, :2] + places.rectangles[:, 2:]).astype(np.float64) / 2
+    return (positions.rectangles[:, :2] + positions.rectangles[:, 2:]).astype(np.float64) / 2
 
 
 def _among(weights: Floats, rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Floats | None:
@@ -64,10 +64,10 @@ def _among(weights: Floats, rows: NDArray[np.bool_], columns: NDArray[np.bool_])
 
 def _on_patches(weights: Floats, sides: Sides, values: Floats) -> float:
     """The mean of a table (patches × patches) under attention from patches to patches."""
-    rows, columns = _are(sides.query, PlaceKind.PATCH), _are(sides.key, PlaceKind.PATCH)
+    rows, columns = _are(sides.query, PositionKind.PATCH), _are(sides.key, PositionKind.PATCH)
     found = weights[np.ix_(rows, columns)]
     same = sides.query.pictures[rows][:, None] == sides.key.pictures[columns][None, :]
-    found = np.where(same, found, 0.0)  # places in two pictures have no distance
+    found = np.where(same, found, 0.0)  # positions in two pictures have no distance
     sums = found.sum(axis=1)
     there = sums > 1e-12
     if not there.any():
@@ -77,8 +77,8 @@ def _on_patches(weights: Floats, sides: Sides, values: Floats) -> float:
 
 def _between(sides: Sides) -> Floats:
     """x and y from each patch that looks to each that is looked at, in pixels."""
-    query = middles(sides.query)[_are(sides.query, PlaceKind.PATCH)]
-    key = middles(sides.key)[_are(sides.key, PlaceKind.PATCH)]
+    query = middles(sides.query)[_are(sides.query, PositionKind.PATCH)]
+    key = middles(sides.key)[_are(sides.key, PositionKind.PATCH)]
     return key[None, :, :] - query[:, None, :]
 
 
@@ -103,7 +103,7 @@ def picture_distance(weights: Floats, sides: Sides) -> float:
     formula="mean_i Σ_{j near i} α_ij / Σ_j α_ij, i and j patches",
 )
 def picture_locality(weights: Floats, sides: Sides) -> float:
-    patches = sides.key.rectangles[_are(sides.key, PlaceKind.PATCH)].astype(np.float64)
+    patches = sides.key.rectangles[_are(sides.key, PositionKind.PATCH)].astype(np.float64)
     if not len(patches):
         return float("nan")
     size = np.median(patches[:, 2:] - patches[:, :2], axis=0)
@@ -119,10 +119,10 @@ def picture_locality(weights: Floats, sides: Sides) -> float:
     unit="nats", high=float("inf"), formula="mean_i −Σ_j β_ij ln β_ij, β_ij = α_ij / Σ_patches α",
 )  # fmt: skip
 def picture_entropy(weights: Floats, sides: Sides) -> float:
-    return _entropy(weights, sides, PlaceKind.PATCH)
+    return _entropy(weights, sides, PositionKind.PATCH)
 
 
-def _entropy(weights: Floats, sides: Sides, kind: PlaceKind) -> float:
+def _entropy(weights: Floats, sides: Sides, kind: PositionKind) -> float:
     found = _among(weights, np.ones(len(weights), bool), _are(sides.key, kind))
     if found is None:
         return float("nan")
@@ -143,8 +143,8 @@ def _share(weights: Floats, rows: NDArray[np.bool_], columns: NDArray[np.bool_])
     formula="mean_i α_i,class, i patches",
 )
 def to_class_token(weights: Floats, sides: Sides) -> float:
-    rows = _are(sides.query, PlaceKind.PATCH, PlaceKind.FRAME)
-    return _share(weights, rows, _are(sides.key, PlaceKind.CLASS))
+    rows = _are(sides.query, PositionKind.PATCH, PositionKind.FRAME)
+    return _share(weights, rows, _are(sides.key, PositionKind.CLASS))
 
 
 @measured(
@@ -155,7 +155,9 @@ def to_class_token(weights: Floats, sides: Sides) -> float:
     paper="Darcet et al. 2024",
 )
 def to_registers(weights: Floats, sides: Sides) -> float:
-    return _share(weights, _are(sides.query, PlaceKind.PATCH), _are(sides.key, PlaceKind.REGISTER))
+    return _share(
+        weights, _are(sides.query, PositionKind.PATCH), _are(sides.key, PositionKind.REGISTER)
+    )
 
 
 @measured(
@@ -165,9 +167,11 @@ def to_registers(weights: Floats, sides: Sides) -> float:
     formula="mean_i Σ_{j patch} α_ij, i words",
 )
 def text_to_picture(weights: Floats, sides: Sides) -> float:
-    if _are(sides.key, PlaceKind.PATCH).all():
+    if _are(sides.key, PositionKind.PATCH).all():
         return float("nan")  # across to a picture alone it is all of it
-    return _share(weights, _are(sides.query, PlaceKind.WORD), _are(sides.key, PlaceKind.PATCH))
+    return _share(
+        weights, _are(sides.query, PositionKind.WORD), _are(sides.key, PositionKind.PATCH)
+    )
 
 
 @measured(
@@ -178,7 +182,7 @@ def text_to_picture(weights: Floats, sides: Sides) -> float:
     formula="mean_i Σ_j α_ij |t_j − t_i| / Σ_j α_ij, i and j frames",
 )  # fmt: skip
 def time_distance(weights: Floats, sides: Sides) -> float:
-    rows, columns = _are(sides.query, PlaceKind.FRAME), _are(sides.key, PlaceKind.FRAME)
+    rows, columns = _are(sides.query, PositionKind.FRAME), _are(sides.key, PositionKind.FRAME)
     found = _among(weights, rows, columns)
     if found is None or len(found) != rows.sum():
         return float("nan")
@@ -194,4 +198,4 @@ def time_distance(weights: Floats, sides: Sides) -> float:
     unit="nats", high=float("inf"), formula="mean_i −Σ_j β_ij ln β_ij, β_ij = α_ij / Σ_frames α",
 )  # fmt: skip
 def time_entropy(weights: Floats, sides: Sides) -> float:
-    return _entropy(weights, sides, PlaceKind.FRAME)
+    return _entropy(weights, sides, PositionKind.FRAME)

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.media import PlaceKind, Places
+from headscope.media import PositionKind, Positions
 from headscope.reading import Part
 from headscope.statistics.media.definitions import Sides, known
 from headscope.text.tokens import Tokens
@@ -21,7 +21,7 @@ def media_values(part: Part) -> Values:
 
     Empty for a part of text alone. Computed once for a part and kept with it.
     """
-    if part.query.places is None and part.key.places is None:
+    if part.query.positions is None and part.key.positions is None:
         return {}
     if part not in _kept:
         _kept[part] = _measured(part)
@@ -29,7 +29,7 @@ def media_values(part: Part) -> Values:
 
 
 def _measured(part: Part) -> Values:
-    sides = Sides(places_of(part.query), places_of(part.key))
+    sides = Sides(positions_of(part.query), positions_of(part.key))
     found = {name: np.full((len(part.numbers), part.heads), np.nan) for name in known()}
     for at, number in enumerate(part.numbers):
         for head in range(part.layer(number).shape[0]):
@@ -39,9 +39,9 @@ def _measured(part: Part) -> Values:
     return {name: values for name, values in found.items() if not np.isnan(values).all()}
 
 
-def places_of(tokens: Tokens) -> Places:
-    """Words and special tokens have places too: nowhere."""
-    if tokens.places is not None:
-        return tokens.places
-    kinds = np.where(tokens.content, PlaceKind.WORD, PlaceKind.SPECIAL)
-    return Places.nowhere(kinds.astype(np.int8))
+def positions_of(tokens: Tokens) -> Positions:
+    """Words and special tokens have positions too: nowhere."""
+    if tokens.positions is not None:
+        return tokens.positions
+    kinds = np.where(tokens.content, PositionKind.WORD, PositionKind.SPECIAL)
+    return Positions.nowhere(kinds.astype(np.int8))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.arguments import need_reading
 from headscope.errors import BadInput
-from headscope.media import PlaceKind, Places
+from headscope.media import PositionKind, Positions
 from headscope.results import HeadResult
 
 if TYPE_CHECKING:
@@ -99,15 +99,15 @@ def _in_mask(mask: NDArray[np.bool_]) -> Any:
 
 def _of_one(reading: Reading, inside: Any, query: int | None) -> dict[str, Floats]:
     part = reading.part()
-    places = part.key.places
-    if places is None or not (places.kinds == PlaceKind.PATCH).any():
+    positions = part.key.positions
+    if positions is None or not (positions.kinds == PositionKind.PATCH).any():
         raise BadInput("This reading has no picture; make one with scope.read(image=…).")
-    patches = np.flatnonzero(places.kinds == PlaceKind.PATCH)
-    x, y = ((places.rectangles[patches, :2] + places.rectangles[patches, 2:]) / 2).T
+    patches = np.flatnonzero(positions.kinds == PositionKind.PATCH)
+    x, y = ((positions.rectangles[patches, :2] + positions.rectangles[patches, 2:]) / 2).T
     on = inside(x.astype(np.float64), y.astype(np.float64))
     if not on.any():
         raise BadInput("No patch has its middle on the object; give a larger box or mask.")
-    looks = _looking(part, places, query)[:, :, patches]  # layers heads patches
+    looks = _looking(part, positions, query)[:, :, patches]  # layers heads patches
     count = int(on.sum())
     strongest = np.argsort(-looks, axis=-1, kind="stable")[..., :count]
     hits = on[strongest].sum(axis=-1)
@@ -133,8 +133,8 @@ def chance_of_overlap(patches: int, count: int) -> float:
     return float((chances * hits / (2 * count - hits)).sum())
 
 
-def _looking(part: Part, places: Places, query: int | None) -> Floats:
-    classes = np.flatnonzero(places.kinds == PlaceKind.CLASS)
+def _looking(part: Part, positions: Positions, query: int | None) -> Floats:
+    classes = np.flatnonzero(positions.kinds == PositionKind.CLASS)
     if query is None and part.kind == "encoder" and classes.size:
         query = int(classes[0])
     if query is not None and not 0 <= query < len(part.query):

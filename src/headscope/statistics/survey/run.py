@@ -14,7 +14,7 @@ from headscope._version import __version__
 from headscope.arguments import need_scope
 from headscope.errors import BadInput, Stopped
 from headscope.files import check_table
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.reading import Scope
 from headscope.runs import ProgressCallback, Run, scope_identity, set_aside
 from headscope.statistics.discovery import Wanted

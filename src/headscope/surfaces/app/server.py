@@ -17,7 +17,7 @@ from starlette.routing import Route
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.bundled import bundled_atlas
 from headscope.errors import BadInput, HeadscopeError
-from headscope.reading.collecting.interrupting import Interrupted
+from headscope.reading.collecting.collector import Interrupted
 from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.attributions import target_of, weighting_of
 from headscope.surfaces.app.front import HEADERS, Front, Stage

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
-from headscope.reading.collecting.interrupting import interruptible
+from headscope.reading.collecting.collector import interruptible
 
 
 @dataclass(eq=False)

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.evaluation import evaluating
-from headscope.reading.generating.generated import tokens_of_ids
-from headscope.reading.generating.generation import cache_fits
+from headscope.reading.generation import cache_fits, tokens_of_ids
 from headscope.reading.predict import likeliest
 
 if TYPE_CHECKING:

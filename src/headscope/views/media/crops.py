@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def with_crops(side: Side, tokens: Tokens, reading: Reading) -> TokenLine:
     """The side's line as it is where nothing was seen."""
-    places = tokens.places
-    if places is None or not reading.pictures:
+    positions = tokens.positions
+    if positions is None or not reading.pictures:
         return side.line
     return replace(
         side.line,
         crops=[
-            crop(reading.pictures[which].pixels, places.rectangles[at]) if which >= 0 else None
-            for at, which in zip(side.starts, places.pictures[side.starts], strict=True)
+            crop(reading.pictures[which].pixels, positions.rectangles[at]) if which >= 0 else None
+            for at, which in zip(side.starts, positions.pictures[side.starts], strict=True)
         ],
     )

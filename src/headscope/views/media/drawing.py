@@ -1,4 +1,4 @@
-"""What the image and the sound view draw on paper: each head's numbers on its places."""
+"""What the image and the sound view draw on paper: each head's numbers on its positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.media import Places
+from headscope.media import Positions
 from headscope.reading import Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import heading
@@ -30,7 +30,7 @@ PLAIN = {
 class Drawing(NamedTuple):
     """Numbers of the heads that are on, where they lie, and what is in hand."""
 
-    places: Places
+    positions: Positions
     heads: list[tuple[str, NDArray[np.float64]]]  # a name, and a number for each place
     own: Tokens  # the side of what is in hand
     in_hand: list[int]
@@ -41,11 +41,11 @@ class Drawing(NamedTuple):
 def drawing(
     reading: Reading, state: Mapping[str, Any], labels: Sequence[Label], medium: str
 ) -> Drawing:
-    """The state's heads on the places of a picture or a sound."""
+    """The state's heads on the positions of a picture or a sound."""
     part = reading.part(state["kind"])
     found = by_head(part, {**state, **PLAIN})
     far, own = (part.key, part.query) if found.side == "query" else (part.query, part.key)
-    if far.places is None:
+    if far.positions is None:
         raise BadInput(f"What is looked at here lies in no {medium}; turn the direction round.")
     numbers = [
         (f"head {state['layer']}-{head}", values)
@@ -61,7 +61,7 @@ def drawing(
         "values": [[float(value) for value in each] for each in found.each],
     }
     told = f"{title}\n{sentence(own, found.hand, found.side)}"
-    return Drawing(far.places, numbers, own, found.hand, told, shown)
+    return Drawing(far.positions, numbers, own, found.hand, told, shown)
 
 
 def sentence(tokens: Tokens, hand: Sequence[int], side: str) -> str:

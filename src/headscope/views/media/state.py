@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.media import PlaceKind
+from headscope.media import PositionKind
 from headscope.reading import Part
 from headscope.views.labels import as_labels
 from headscope.views.opening import chosen_heads
@@ -53,11 +53,11 @@ def media_state(
 
 def opening_query(part: Part) -> int:
     """The class token of a tower; the last word of a text; else the first position."""
-    places = part.query.places
-    if places is None:
+    positions = part.query.positions
+    if positions is None:
         return 0
-    words = np.flatnonzero(places.kinds == PlaceKind.WORD)
+    words = np.flatnonzero(positions.kinds == PositionKind.WORD)
     if words.size:
         return int(words[-1])
-    classes = np.flatnonzero(places.kinds == PlaceKind.CLASS)
-    return int(classes[0]) if classes.size else int(places.kinds.size // 2)
+    classes = np.flatnonzero(positions.kinds == PositionKind.CLASS)
+    return int(classes[0]) if classes.size else int(positions.kinds.size // 2)

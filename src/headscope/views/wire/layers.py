@@ -57,7 +57,7 @@ def plan_of(part: Part, neurons: bool | None) -> Plan:
     all_kept = len(kept) == len(part.layers)
     if items and (neurons or not all_kept or weights > encoding.MAPS_AT_MOST):
         return Plan(maps=False, neurons=True, size=neuron_bytes)
-    fine = part.key.places is not None
+    fine = part.key.positions is not None
     sampled = kept[:: max(1, len(kept) // 4)]
     bits = np.mean([encoding.bits_per_weight(layer) for layer in sampled])
     maps = float(weights * (max(bits, 12.0) if fine else bits) / 8)

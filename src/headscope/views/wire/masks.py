@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.reading.weights.shapes import Bias, Mask
+from headscope.reading.weights.held import Bias, Mask
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import pack_bits, pack_numbers
 

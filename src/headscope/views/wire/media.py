@@ -1,4 +1,4 @@
-"""Pictures, sounds and places on their way to the page."""
+"""Pictures, sounds and positions on their way to the page."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.media import Picture, Places, Sound
-from headscope.media.spectrogram import spectrogram
+from headscope.media import Picture, Positions, Sound
+from headscope.media.sound import spectrogram
 from headscope.reading import Reading
-from headscope.reading.media.word_times import WordTime, word_times
+from headscope.reading.word_times import WordTime, word_times
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.packing import Packed, pack_bytes, pack_numbers
 
@@ -35,17 +35,17 @@ def media_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
 def timed_words(reading: Reading) -> tuple[WordTime, ...]:
     """The words of a transcript with their times; none where no words were heard."""
     part = reading.parts.get("cross")
-    if reading.sound is None or part is None or part.key.places is None:
+    if reading.sound is None or part is None or part.key.positions is None:
         return ()
     return word_times(reading)
 
 
-def places_header(places: Places, name: str, buffers: Buffers) -> dict[str, Any]:
+def positions_header(positions: Positions, name: str, buffers: Buffers) -> dict[str, Any]:
     return {
-        "kinds": buffers.add(f"{name}k", pack_bytes(places.kinds.astype(np.uint8))),
-        "rectangles": buffers.add(f"{name}r", pack_numbers(places.rectangles)),
-        "seconds": buffers.add(f"{name}s", pack_numbers(places.seconds)),
-        "pictures": buffers.add(f"{name}p", pack_numbers(places.pictures.astype(np.float32))),
+        "kinds": buffers.add(f"{name}k", pack_bytes(positions.kinds.astype(np.uint8))),
+        "rectangles": buffers.add(f"{name}r", pack_numbers(positions.rectangles)),
+        "seconds": buffers.add(f"{name}s", pack_numbers(positions.seconds)),
+        "pictures": buffers.add(f"{name}p", pack_numbers(positions.pictures.astype(np.float32))),
     }
 
 

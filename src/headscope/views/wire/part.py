@@ -19,7 +19,7 @@ from headscope.text.written import written
 from headscope.views.labels import Label
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.layers import Piece, Plan, describe, pack, plan_of
-from headscope.views.wire.media import places_header
+from headscope.views.wire.media import positions_header
 from headscope.views.wire.packing import pack_bytes
 from headscope.views.wire.thumbnails import sampled_rows, thumbnail, thumbnail_of_rows
 
@@ -98,9 +98,9 @@ def same_tokens(part: Part) -> bool:
 
 
 def tokens_header(tokens: Tokens, name: str, buffers: Buffers) -> dict[str, Any]:
-    placed = {} if tokens.places is None else places_header(tokens.places, name, buffers)
+    located = {} if tokens.positions is None else positions_header(tokens.positions, name, buffers)
     return {
-        **({"places": placed} if placed else {}),
+        **({"places": located} if located else {}),
         "text": list(tokens.labels),
         "class": tokens.classes.tolist(),
         "segment": tokens.segments.tolist(),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headscope.reading import Part, Reading
-from headscope.reading.weighting import Weighting
+from headscope.reading.part import Weighting
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.packing import pack_numbers
 

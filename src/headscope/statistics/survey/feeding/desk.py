@@ -54,7 +54,7 @@ class Desk:
 
     @staticmethod
     def of(scope: Scope, settings: Settings, cutter: Cutter) -> Desk:
-        from headscope.models.embeddings import embedded_tokens
+        from headscope.models.limits import embedded_tokens
 
         return Desk(
             scope.tokenizer, cutter, embedded_tokens(scope.model), settings.most_tokens,

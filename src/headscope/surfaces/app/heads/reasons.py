@@ -55,7 +55,7 @@ def _sentence(found: Any) -> str:
 
 def over_corpus(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
     """The bundled model's own label, measured once over 400 pairs of sentences."""
-    from headscope.models.bundle import NAME
+    from headscope.models.open import NAME
     from headscope.patterns.bundled_labels import bundled_labels
 
     if kept.reading.model != NAME:

@@ -12,7 +12,7 @@ import torch
 import headscope as hs
 from headscope.capture import Call
 from headscope.errors import BadInput
-from headscope.media import PlaceKind, Places
+from headscope.media import PositionKind, Positions
 from headscope.reading.part import Part
 from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models
@@ -71,18 +71,18 @@ def _of_first_layer(part: Part) -> Any:
 def _check(read: Callable[[Any], Part], height: int, width: int, seen: Any, every: int = 4) -> None:
     picture = _noise(height, width)
     part = read(picture)
-    before, places = seen(part), part.key.places
-    assert places is not None
-    patches = np.flatnonzero(places.kinds == PlaceKind.PATCH)
+    before, positions = seen(part), part.key.positions
+    assert positions is not None
+    patches = np.flatnonzero(positions.kinds == PositionKind.PATCH)
     checked = 0
-    whole = patches[_whole_ones(places.rectangles[patches])]
+    whole = patches[_whole_ones(positions.rectangles[patches])]
     for place in whole[1 if len(whole) > 4 else 0 :: every]:
-        if not _inside(places.rectangles[place], height, width):
+        if not _inside(positions.rectangles[place], height, width):
             continue
-        left, top, right, bottom = places.rectangles[place]
-        after = seen(read(_painted(picture, places.rectangles[place])))
+        left, top, right, bottom = positions.rectangles[place]
+        after = seen(read(_painted(picture, positions.rectangles[place])))
         change = np.abs(after - before).sum(axis=(0, 2))[patches]
-        found = places.rectangles[patches[change.argmax()]]
+        found = positions.rectangles[patches[change.argmax()]]
         middle = (left + right) / 2, (top + bottom) / 2
         assert found[0] < middle[0] < found[2] and found[1] < middle[1] < found[3], place
         checked += 1
@@ -180,9 +180,9 @@ def test_tiles_whose_tokens_are_rearranged_are_refused() -> None:
 
 
 def test_tiles_lie_over_the_whole_picture_and_the_whole_over_them() -> None:
-    places = tiled.idefics3().read(TEXT, image=_noise(60, 100)).part("decoder").key.places
-    assert isinstance(places, Places)
-    patches = places.rectangles[places.kinds == PlaceKind.PATCH]
+    positions = tiled.idefics3().read(TEXT, image=_noise(60, 100)).part("decoder").key.positions
+    assert isinstance(positions, Positions)
+    patches = positions.rectangles[positions.kinds == PositionKind.PATCH]
     areas = (patches[:, 2] - patches[:, 0]) * (patches[:, 3] - patches[:, 1])
     assert areas.sum() == pytest.approx(2 * 60 * 100, rel=0.05)  # four tiles, then the whole
 
@@ -192,9 +192,9 @@ def test_several_pictures_are_told_apart() -> None:
     one, other = _noise(60, 100), _noise(64, 64)
     scope.processor._count = lambda made: 32
     reading = scope.read(TEXT, image=[one, other])
-    places = reading.part("decoder").key.places
-    assert places is not None and reading.kinds == ("decoder",)
-    assert places.pictures[places.kinds == PlaceKind.PATCH].tolist() == [0] * 16 + [1] * 16
+    positions = reading.part("decoder").key.positions
+    assert positions is not None and reading.kinds == ("decoder",)
+    assert positions.pictures[positions.kinds == PositionKind.PATCH].tolist() == [0] * 16 + [1] * 16
     assert "2 pictures apart" in reading.metadata["left_out"][0]
 
 
@@ -202,6 +202,6 @@ def test_learned_queries_look_at_the_patches_of_the_tower() -> None:
     reading = tiled.blip2().read(TEXT, image=_noise(60, 100))
     part = reading.part("cross")
     assert part.query.labels[:2] == ("[QUERY1]", "[QUERY2]") and len(part.query) == tiled.QUERIES
-    assert part.key.places is not None
-    assert (part.key.places.kinds == PlaceKind.PATCH).sum() == 16
+    assert part.key.positions is not None
+    assert (part.key.positions.kinds == PositionKind.PATCH).sum() == 16
     assert hs.image_view(reading).state["kind"] == "cross"

@@ -7,21 +7,21 @@ from typing import Any
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.media.picture_inputs import Laid, centred_cells, patches_of_tile
-from headscope.media.places import PlaceKind, Places
+from headscope.media.geometry import Laid, centred_cells, patches_of_tile
+from headscope.media.positions import PositionKind, Positions
 
 STRIDES = (32, 16, 64, 8)  # of the feature maps that detectors attend over
 MOST_EXTRA = 16  # class, distillation and register tokens
 
 
-def tower_places(
+def tower_positions(
     model: Any,
     laid: Laid,
     count: int,
     picture: int = 0,
     grid: tuple[int, int] | None = None,
-) -> Places:
-    """Places of `count` positions that a tower attended with, over one tile.
+) -> Positions:
+    """Positions of `count` positions that a tower attended with, over one tile.
 
     `grid` are rows and columns of patches where they are known.
     """
@@ -29,24 +29,24 @@ def tower_places(
     if laid.rectangles is not None and laid.grid is not None:
         if len(laid.rectangles) != count:
             raise _unknown(configuration, count)
-        return Places.patches(laid.rectangles, laid.grid, picture)
+        return Positions.patches(laid.rectangles, laid.grid, picture)
     size = grid or _by_patch_size(configuration, laid, count)
     if size is None:
         return _cells(model, laid, count, picture)
     rows, columns = size
     rectangles, numbers = patches_of_tile(laid.tiles[0], rows, columns)
-    extra = extra_places(configuration, count - rows * columns)
-    return Places.joined(extra, Places.patches(rectangles, numbers, picture))
+    extra = extra_positions(configuration, count - rows * columns)
+    return Positions.joined(extra, Positions.patches(rectangles, numbers, picture))
 
 
-def extra_places(configuration: Any, count: int) -> Places:
+def extra_positions(configuration: Any, count: int) -> Positions:
     """Class token first, then what else stands before the patches: registers, a second class."""
     vision = getattr(configuration, "vision_config", configuration)
     registers = min(int(getattr(vision, "num_register_tokens", 0) or 0), max(count - 1, 0))
-    kinds = np.full(count, PlaceKind.SPECIAL, np.int8)
-    kinds[:1] = PlaceKind.CLASS
-    kinds[1 : 1 + registers] = PlaceKind.REGISTER
-    return Places.nowhere(kinds)
+    kinds = np.full(count, PositionKind.SPECIAL, np.int8)
+    kinds[:1] = PositionKind.CLASS
+    kinds[1 : 1 + registers] = PositionKind.REGISTER
+    return Positions.nowhere(kinds)
 
 
 def grid_size(configuration: Any, laid: Laid) -> tuple[int, int] | None:
@@ -66,7 +66,7 @@ def _by_patch_size(configuration: Any, laid: Laid, count: int) -> tuple[int, int
     return size if known else None
 
 
-def _cells(model: Any, laid: Laid, count: int, picture: int) -> Places:
+def _cells(model: Any, laid: Laid, count: int, picture: int) -> Positions:
     """The cells of a feature map that convolutions made of the picture, for detectors."""
     tile = laid.tiles[0]
     for stride in STRIDES:
@@ -76,7 +76,7 @@ def _cells(model: Any, laid: Laid, count: int, picture: int) -> Places:
                 found = centred_cells(tile, rows, columns, stride)
             else:
                 found = patches_of_tile(tile, rows, columns)
-            return Places.patches(*found, picture)
+            return Positions.patches(*found, picture)
     raise _unknown(model.config, count)
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.media.pauses import pauses
-from headscope.media.places import PlaceKind
-from headscope.media.warping import first_columns, warp
+from headscope.media.positions import PositionKind
+from headscope.media.sound import pauses
 
 if TYPE_CHECKING:
     from headscope.reading.part import Part
     from headscope.reading.reading import Reading
+
 
 SPACE = "␣"  # how labels show a space
 SMOOTHED = 7  # moments that a median is taken over
@@ -50,20 +50,20 @@ def word_times(
             "scope.read(audio=…) and a model such as Whisper."
         )
     part = reading.part("cross")
-    places = part.key.places
-    if places is None or not (places.kinds == PlaceKind.FRAME).any():
+    positions = part.key.positions
+    if positions is None or not (positions.kinds == PositionKind.FRAME).any():
         raise BadInput("This reading does not know which moments were heard.")
     tokens = spoken_tokens(part)
     if not tokens.size:
         return ()
-    heard = np.flatnonzero(places.seconds[:, 0] < reading.sound.seconds)
-    starts = places.seconds[heard, 0]
+    heard = np.flatnonzero(positions.seconds[:, 0] < reading.sound.seconds)
+    starts = positions.seconds[heard, 0]
     chosen = list(heads) if heads is not None else alignment_heads(reading)
     rows = _asking(tokens)
     costs = -_contrast(_mean(part, chosen)[np.ix_(rows, heard)])
     begin = first_columns(warp(costs), len(rows))
     edges = np.append(
-        starts[begin], min(reading.sound.seconds, float(places.seconds[heard[-1], 1]))
+        starts[begin], min(reading.sound.seconds, float(positions.seconds[heard[-1], 1]))
     )
     return without_pauses(_words(part, tokens, edges), pauses(reading.sound))
 
@@ -158,3 +158,46 @@ def without_pauses(
     if len(after):
         made[-1] = last._replace(end=float(after[0, 0]))
     return tuple(made)
+
+
+# Dynamic time warping: the cheapest way through a table that never goes back.
+
+Floats = NDArray[np.float64]
+
+
+def warp(costs: Floats) -> NDArray[np.int64]:
+    """The cheapest path from the first to the last cell of rows × columns, as (row, column) pairs.
+
+    Each step goes one down, one to the right, or both; the cost of a path is that of its cells.
+    """
+    rows, columns = costs.shape
+    if not rows or not columns:
+        raise BadInput("There is nothing to warp: one side is empty.")
+    total = np.full((rows + 1, columns + 1), np.inf)
+    total[0, 0] = 0.0
+    for diagonal in range(rows + columns - 1):  # cells of a diagonal do not depend on each other
+        row = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
+        column = diagonal - row
+        before = np.stack(
+            [total[row, column], total[row, column + 1], total[row + 1, column]]
+        )  # both, down, right
+        total[row + 1, column + 1] = costs[row, column] + before.min(axis=0)
+    return _back(total)
+
+
+def _back(total: Floats) -> NDArray[np.int64]:
+    """From the last cell to the first, always to the cheapest that comes before."""
+    row, column = total.shape[0] - 1, total.shape[1] - 1
+    path = [(row - 1, column - 1)]
+    while (row, column) != (1, 1):
+        steps = [(row - 1, column - 1), (row - 1, column), (row, column - 1)]
+        row, column = min(steps, key=lambda cell: total[cell])
+        path.append((row - 1, column - 1))
+    return np.array(path[::-1], dtype=np.int64)
+
+
+def first_columns(path: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """The first column that the path reaches in each row."""
+    found = np.zeros(rows, dtype=np.int64)
+    found[path[::-1, 0]] = path[::-1, 1]
+    return found

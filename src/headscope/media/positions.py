@@ -1,4 +1,4 @@
-"""Places: what each position of a model is, and where it lies in a picture or a sound."""
+"""Positions: what each position of a model is, and where it lies in a picture or a sound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class PlaceKind(IntEnum):
+class PositionKind(IntEnum):
     """What a position of a model stands for."""
 
     WORD = 0
@@ -22,10 +22,10 @@ class PlaceKind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class Positions:
     """One entry a position; positions that lie nowhere have NaN for their rectangle and time."""
 
-    kinds: NDArray[np.int8]  # PlaceKind
+    kinds: NDArray[np.int8]  # PositionKind
     rectangles: NDArray[np.float32]  # n × 4: left, top, right, bottom in the original picture
     seconds: NDArray[np.float32]  # n × 2: from, to
     pictures: NDArray[np.int16]  # which picture, -1 for none
@@ -35,10 +35,10 @@ class Places:
         return len(self.kinds)
 
     @staticmethod
-    def nowhere(kinds: NDArray[np.int8]) -> Places:
+    def nowhere(kinds: NDArray[np.int8]) -> Positions:
         """Positions of these kinds that lie in no picture and no sound."""
         n = len(kinds)
-        return Places(
+        return Positions(
             kinds.astype(np.int8),
             np.full((n, 4), np.nan, np.float32),
             np.full((n, 2), np.nan, np.float32),
@@ -49,10 +49,10 @@ class Places:
     @staticmethod
     def patches(
         rectangles: NDArray[np.float32], grid: NDArray[np.int32], picture: int = 0
-    ) -> Places:
+    ) -> Positions:
         n = len(rectangles)
-        return Places(
-            np.full(n, PlaceKind.PATCH, np.int8),
+        return Positions(
+            np.full(n, PositionKind.PATCH, np.int8),
             rectangles.astype(np.float32),
             np.full((n, 2), np.nan, np.float32),
             np.full(n, picture, np.int16),
@@ -60,25 +60,25 @@ class Places:
         )
 
     @staticmethod
-    def frames(seconds: NDArray[np.float32]) -> Places:
-        made = Places.nowhere(np.full(len(seconds), PlaceKind.FRAME, np.int8))
-        return Places(
+    def frames(seconds: NDArray[np.float32]) -> Positions:
+        made = Positions.nowhere(np.full(len(seconds), PositionKind.FRAME, np.int8))
+        return Positions(
             made.kinds, made.rectangles, seconds.astype(np.float32), made.pictures, made.grid
         )
 
     @staticmethod
-    def joined(*parts: Places) -> Places:
+    def joined(*parts: Positions) -> Positions:
         """One after another."""
-        return Places(
+        return Positions(
             *(
                 np.concatenate([getattr(part, name) for part in parts])
                 for name in ("kinds", "rectangles", "seconds", "pictures", "grid")
             )
         )
 
-    def chosen(self, which: NDArray[np.intp] | slice) -> Places:
+    def chosen(self, which: NDArray[np.intp] | slice) -> Positions:
         """Some of the positions, in the order asked for."""
-        return Places(
+        return Positions(
             self.kinds[which],
             self.rectangles[which],
             self.seconds[which],
@@ -93,18 +93,18 @@ class Places:
         for kind, (row, column), (start, _) in zip(
             self.kinds, self.grid, self.seconds, strict=True
         ):
-            if kind == PlaceKind.PATCH:
+            if kind == PositionKind.PATCH:
                 named.append(f"r{row} c{column}" if row >= 0 else "patch")
-            elif kind == PlaceKind.FRAME:
+            elif kind == PositionKind.FRAME:
                 named.append(f"{start:.2f} s")
-            elif kind == PlaceKind.CLASS:
+            elif kind == PositionKind.CLASS:
                 named.append("[CLS]")
-            elif kind == PlaceKind.REGISTER:
+            elif kind == PositionKind.REGISTER:
                 registers += 1
                 named.append(f"[REG{registers}]")
-            elif kind == PlaceKind.QUERY:
+            elif kind == PositionKind.QUERY:
                 queries += 1
                 named.append(f"[QUERY{queries}]")
             else:
-                named.append("[SPECIAL]" if kind == PlaceKind.SPECIAL else "")
+                named.append("[SPECIAL]" if kind == PositionKind.SPECIAL else "")
         return named

@@ -6,6 +6,7 @@ head is read from it when it is looked at.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -16,20 +17,18 @@ import numpy as np
 from headscope.capture.call import Kind
 from headscope.errors import BadInput
 from headscope.files import write_tensors
+from headscope.media import Picture, Positions, Sound
 from headscope.reading.part import Part
 from headscope.reading.rotary import restored as rotary_restored
 from headscope.reading.rotary import stored as rotary_stored
-from headscope.reading.storing.consistency import fault_of
-from headscope.reading.storing.media import media_in, media_out, with_positions
-from headscope.reading.weights.held import InFile
+from headscope.reading.weights.held import Bias, InFile, Mask
 from headscope.reading.weights.layer import LayerAttention
-from headscope.reading.weights.shapes import Bias, Mask
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.reading.reading import Reading
 
-_FORMAT = 2  # 1 had masks and biases as whole matrices of every layer
+_FORMAT = 2
 _ARRAYS = ("weights", "q", "k", "v", "sinks")
 _NUMBERS = ("scaling", "window", "softcap")
 
@@ -60,18 +59,18 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
         "model": reading.model,
         "metadata": reading.metadata,
         "parts": parts,
-        "media": media_out(reading, tensors),
+        "media": _media_out(reading, tensors),
     }
     write_tensors(_apart(tensors), path, {"headscope": json.dumps(described)})
 
 
 def _apart(tensors: dict[str, Any]) -> dict[str, Any]:
     """Attention that was given may be one array for several layers, which safetensors refuses."""
-    places: set[int] = set()
+    starts: set[int] = set()
     for name, tensor in tensors.items():
-        if tensor.numel() and tensor.data_ptr() in places:
+        if tensor.numel() and tensor.data_ptr() in starts:
             tensors[name] = tensor.clone()
-        places.add(tensor.data_ptr())
+        starts.add(tensor.data_ptr())
     return tensors
 
 
@@ -100,7 +99,7 @@ class _Shared:
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fields of the reading in a file."""
+    """What a file holds, by the names of a reading's fields."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -111,18 +110,16 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         if "headscope" not in metadata:
             raise BadInput(f"{path} is a safetensors file but not a reading; save one first.")
         described = json.loads(metadata["headscope"])
-        if described["format"] > _FORMAT:
-            raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
-        parts = with_positions(_parts_in(described, _File(file)), file)
-        for kind, part in parts.items():
+        if described["format"] != _FORMAT:
+            raise BadInput(f"{path} was written by another version of headscope; save it again.")
+        fields = _fields_in(described, _File(file)) | _media_in(described, file)
+        fields["parts"] = {
+            kind: _with_positions(part, file) for kind, part in fields["parts"].items()
+        }
+        for kind, part in fields["parts"].items():
             if (fault := fault_of(part)) is not None:
                 raise BadInput(f"{path} does not fit together ({kind}: {fault}); save it again.")
-        return {
-            "parts": parts,
-            "model": described["model"],
-            "metadata": described["metadata"],
-            **media_in(described, file),
-        }
+        return fields
     except BadInput:
         raise
     except (SafetensorError, ValueError, OSError, KeyError, TypeError, AttributeError) as error:
@@ -162,13 +159,12 @@ class _File:
         return self._biases[name]
 
 
-def _parts_in(described: dict[str, Any], file: _File) -> dict[Kind, Part]:
+def _fields_in(described: dict[str, Any], file: _File) -> dict[str, Any]:
     parts: dict[Kind, Part] = {}
-    layer_in = _layer_in if described["format"] > 1 else _old_layer_in
     for name, stored in described["parts"].items():
         kind = cast("Kind", name)
         layers = tuple(
-            layer_in(numbers, file, f"{kind}.{numbers['layer']}") for numbers in stored["layers"]
+            _layer_in(numbers, file, f"{kind}.{numbers['layer']}") for numbers in stored["layers"]
         )
         parts[kind] = Part(
             kind=kind,
@@ -179,20 +175,13 @@ def _parts_in(described: dict[str, Any], file: _File) -> dict[Kind, Part]:
             rotary=rotary_restored(stored["rotary"]),
             why_no_qk=stored["why_no_qk"],
         )
-    return parts
+    return {"parts": parts, "model": described["model"], "metadata": described["metadata"]}
 
 
 def _layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAttention:
     arrays: dict[str, Any] = {name: file.array(f"{prefix}.{name}") for name in _ARRAYS}
     shapes = {"mask": file.mask(numbers["mask"]), "bias": file.bias(numbers["bias"])}
     return LayerAttention(**{**numbers, **shapes}, **arrays)
-
-
-def _old_layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAttention:
-    arrays: dict[str, Any] = {name: file.array(f"{prefix}.{name}") for name in _ARRAYS}
-    whole = {name: file.array(f"{prefix}.{name}") for name in ("mask", "bias")}
-    shapes = {name: one and one.tensor() for name, one in whole.items()}
-    return LayerAttention(**numbers, **shapes, **arrays)
 
 
 def _tokens_out(tokens: Tokens) -> dict[str, Any]:
@@ -221,3 +210,103 @@ def _tokens_in(stored: dict[str, Any]) -> Tokens:
         texts=tuple(stored["texts"]),
         word_texts=tuple(stored["word_texts"]),
     )
+
+
+# Whether the parts of a reading fit together: a file may have been written by anybody.
+
+_PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans")
+
+
+def fault_of(part: Part) -> str | None:
+    """What does not fit, in a few words; None where everything does."""
+    for side, tokens in (("query", part.query), ("key", part.key)):
+        if wrong := _of_tokens(tokens):
+            return f"the {side} tokens have {wrong}"
+    if len(set(part.numbers)) != len(part.numbers):
+        return "a layer is there twice"
+    for layer in part.layers:
+        if wrong := _of_layer(layer, len(part.query), len(part.key)):
+            return f"layer {layer.layer} has {wrong}"
+    return None
+
+
+def _of_tokens(tokens: Tokens) -> str | None:
+    sizes = {name: len(getattr(tokens, name)) for name in _PER_TOKEN}
+    if len(set(sizes.values())) != 1:
+        return (
+            f"{sizes['spellings']} spellings and {sizes['ids']} ids, and as many of all are needed"
+        )
+    inside = (
+        tokens.word_ids < len(tokens.word_texts) if tokens.word_texts else tokens.word_ids >= -1
+    )
+    if not bool(inside.all()):
+        return "a word that is not among the words"
+    return None
+
+
+def _of_layer(layer: LayerAttention, queries: int, keys: int) -> str | None:
+    if layer.layer < 0:
+        return "a negative number"
+    shapes = {name: held.shape for name, held in layer.held.items()}
+    wanted = {"weights": (queries, keys), "q": (queries,), "k": (keys,), "v": (keys,)}
+    for name, sizes in wanted.items():
+        if name in shapes and (len(shapes[name]) != 3 or shapes[name][1 : 1 + len(sizes)] != sizes):
+            return f"{name} of shape {shapes[name]}, for {queries} queries and {keys} keys"
+    heads = {shapes[name][0] for name in ("weights", "q") if name in shapes}
+    if len(heads) > 1:
+        return f"weights and q of {' and '.join(map(str, sorted(heads)))} heads"
+    groups = {shapes[name][0] for name in ("k", "v") if name in shapes}
+    if any(not group or head % group for head in heads for group in groups):
+        return f"{heads.pop()} heads, which do not divide into the groups of its keys"
+    return None
+
+
+# Pictures, sounds and positions in them as tensors of a reading's file.
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Positions))
+
+
+def _media_out(reading: Reading, tensors: dict[str, Any]) -> dict[str, Any]:
+    """Add what was seen and heard to the tensors; what comes back goes into the metadata."""
+    import torch
+
+    for number, picture in enumerate(reading.pictures):
+        tensors[f"picture.{number}"] = torch.from_numpy(picture.pixels.copy())
+    if reading.sound is not None:
+        tensors["sound"] = torch.from_numpy(reading.sound.samples.copy())
+    for part in reading.parts.values():
+        for side, tokens in (("query", part.query), ("key", part.key)):
+            for name in _FIELDS if tokens.positions is not None else ():
+                values = np.ascontiguousarray(getattr(tokens.positions, name))
+                tensors[f"{part.kind}.{side}.{name}"] = torch.from_numpy(values.copy())
+    sound = reading.sound
+    return {
+        "pictures": [picture.name for picture in reading.pictures],
+        "sound": None if sound is None else {"rate": sound.rate, "name": sound.name},
+    }
+
+
+def _media_in(described: dict[str, Any], file: Any) -> dict[str, Any]:
+    media: dict[str, Any] = described.get("media") or {"pictures": [], "sound": None}
+    pictures = tuple(
+        Picture(file.get_tensor(f"picture.{number}").numpy(), name)
+        for number, name in enumerate(media["pictures"])
+    )
+    sound = media["sound"]
+    heard = None if sound is None else Sound(file.get_tensor("sound").numpy(), **sound)
+    return {"pictures": pictures, "sound": heard}
+
+
+def _with_positions(part: Part, file: Any) -> Part:
+    names = frozenset(file.keys())
+
+    def positioned(side: str, tokens: Tokens) -> Tokens:
+        if f"{part.kind}.{side}.kinds" not in names:
+            return tokens
+        arrays = {name: file.get_tensor(f"{part.kind}.{side}.{name}").numpy() for name in _FIELDS}
+        return dataclasses.replace(tokens, positions=Positions(**arrays))
+
+    query, key = positioned("query", part.query), positioned("key", part.key)
+    if query is part.query and key is part.key:
+        return part
+    return dataclasses.replace(part, query=query, key=key)

@@ -1,1 +1,0 @@
-"""Text a model writes on itself, and the attention of every step."""
