@@ -23,7 +23,7 @@ def test_the_header_carries_the_picture_and_where_positions_lie() -> None:
     assert header["pictures"][0] | {"buffer": "picture0"} == header["pictures"][0]
     assert (header["pictures"][0]["width"], header["pictures"][0]["height"]) == (100, 60)
     assert header["state"]["query"] == 0  # the class token
-    assert set(header["parts"][0]["query"]["positions"]) >= {"kinds", "rectangles"}
+    assert set(header["parts"][0]["query"]["places"]) >= {"kinds", "rectangles"}
 
 
 def test_heads_over_patches_are_not_named_after_words() -> None:
