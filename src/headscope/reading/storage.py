@@ -110,8 +110,8 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         if "headscope" not in metadata:
             raise BadInput(f"{path} is a safetensors file but not a reading; save one first.")
         described = json.loads(metadata["headscope"])
-        if described["format"] != _FORMAT:
-            raise BadInput(f"{path} was written by another version of headscope; save it again.")
+        if described["format"] > _FORMAT:
+            raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
         fields = _fields_in(described, _File(file)) | _media_in(described, file)
         fields["parts"] = {
             kind: _with_positions(part, file) for kind, part in fields["parts"].items()
