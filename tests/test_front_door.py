@@ -26,11 +26,10 @@ def classifier(tmp_path_factory):
     return hs.load(made)
 
 
-def test_patterns_is_a_package_and_a_function(tiny_bert):
+def test_patterns_is_a_function(tiny_bert):
     found = hs.patterns(tiny_bert, "sample", limit=4, progress=False)
     assert {"next_word", "previous_word"} <= set(found.measures)
     assert found.map("next_word").shape == (2, 4)
-    assert hs.patterns.quick_labels is not None  # the package's own names are still there
     assert list(found.labels.columns[:3]) == ["kind", "layer", "head"]
 
 
@@ -71,15 +70,6 @@ def test_every_public_name_is_there():
         assert getattr(hs, name) is not None, name
     with pytest.raises(AttributeError):
         hs.nonsense  # noqa: B018
-
-
-def test_old_names_are_accepted_with_a_warning(tiny_bert):
-    reading = tiny_bert.read("the cat sat")
-    with pytest.warns(DeprecationWarning, match="query"):
-        old = hs.neuron_view(reading, token=1)
-    assert old.state["query"] == 1
-    with pytest.warns(DeprecationWarning, match="text_pair"):
-        assert read_task(OPINIONS, pair=None).text_pairs is None
 
 
 def test_a_result_shows_itself_in_a_notebook(tiny_bert):

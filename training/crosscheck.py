@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
-from headscope import patterns
 from training.condense import rounded
 from training.corpus import documents, is_held_out
 
@@ -45,13 +44,13 @@ def best_heads(corpus: Any, length: int, limit: int) -> dict[str, Any]:
     survey = hs.survey(
         scope,
         corpus,
-        statistics=patterns.measures(scope, NAMES),
+        statistics=hs.pattern_measures(scope, NAMES),
         segments="pairs",
         max_tokens=length,
         limit=limit,
         progress=False,
     )
-    table: Any = patterns.table(survey)
+    table: Any = hs.pattern_table(survey)
     rows: dict[str, Any] = {}
     for name in NAMES:
         of_pattern = table[table["pattern"] == name]

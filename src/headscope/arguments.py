@@ -33,6 +33,12 @@ def need_items(given: object, what: str) -> None:
         raise BadInput(f"Give a path or an iterable of {what}, not {type(given).__name__}.")
 
 
+def need_list(given: object, name: str, example: str) -> None:
+    """Several values; one alone is a common slip."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):
+        raise BadInput(f"{name}= is a list such as {example}, not {given!r}.")
+
+
 def need_path(given: object) -> Path:
     """A path, as a path."""
     if not isinstance(given, (str, os.PathLike)):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headscope.atlas import Atlas
+from headscope.atlas.atlas import Atlas
 from headscope.atlas.excerpt import DocumentTokens, excerpt, surrounded
 from headscope.errors import BadInput
 

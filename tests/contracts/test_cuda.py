@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope import patterns
 from headscope.corpus.text import sharding
 from headscope.edits import disable
 from headscope.edits import importance as importances
@@ -166,7 +165,7 @@ def test_every_pattern_at_every_width(family, words):
     tables = []
     for device in DEVICES:
         scope = scope_of(family, device)
-        found = hs.survey(scope, texts, patterns.measures(scope), progress=False)
+        found = hs.survey(scope, texts, hs.pattern_measures(scope), progress=False)
         tables.append(found.table["value"])
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-3)
 
@@ -283,7 +282,7 @@ def test_patterns_and_probes():
     for device in DEVICES:
         scope = scope_of("bert", device)
         labelled = hs.survey(scope, list(zip(TEXTS, PAIRS, strict=True)),
-                             patterns.measures(scope), progress=False)  # fmt: skip
+                             hs.pattern_measures(scope), progress=False)  # fmt: skip
         heads = probe_dependency(scope, SENTENCES * 4, minimum=1).heads["accuracy"]
         found.append((labelled.table["value"], heads))
     for mine, its in zip(*found, strict=True):

@@ -10,9 +10,9 @@ import pytest
 import headscope as hs
 from headscope.cli import build
 from headscope.errors import BadInput
-from headscope.measures import every, find, registry
+from headscope.measures import every, registry
 from headscope.measures.page import page
-from headscope.patterns.known import pattern_named, patterns
+from headscope.patterns.known import patterns
 from headscope.statistics import discover
 from headscope.statistics.discovery import choose
 from headscope.views.numbers.table import table_of
@@ -108,18 +108,6 @@ def test_a_measure_says_what_it_is(measure):
 def test_no_two_measures_share_a_title():
     titles = [m.title for m in every().values()]
     assert len(titles) == len(set(titles))
-
-
-@pytest.mark.parametrize(
-    ("old", "now"), [("identical_word", "same_word"), ("other_sentence", "same_word_other")]
-)
-def test_an_old_name_is_understood_with_a_warning(old, now):
-    with pytest.warns(DeprecationWarning, match=f"{old!r} is called {now!r} now"):
-        assert pattern_named(old).name == now
-    with pytest.warns(DeprecationWarning):
-        assert [s.name for s in choose(old)] == [now]
-    found = find(old)
-    assert found is not None and found.name == now
 
 
 def test_an_unknown_name_gets_a_sentence():

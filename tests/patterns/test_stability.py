@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import headscope as hs
-from headscope import patterns
 
 
 def halves(scope: hs.Scope, corpus: Path, each: int) -> tuple[hs.Survey, hs.Survey]:
@@ -24,7 +23,7 @@ def halves(scope: hs.Scope, corpus: Path, each: int) -> tuple[hs.Survey, hs.Surv
         if len(texts) == 2 * each:
             break
     first, second = (
-        hs.survey(scope, texts[half::2], patterns.measures(scope), progress=False)
+        hs.survey(scope, texts[half::2], hs.pattern_measures(scope), progress=False)
         for half in (0, 1)
     )
     return first, second
@@ -37,7 +36,7 @@ def test_nine_in_ten_labelled_heads_keep_their_label(
 ) -> None:
     scope = hs.load() if model == "bundled" else request.getfixturevalue(model)
     first, second = halves(scope, shared_data / "wikitext" / "wiki.valid.raw", each)
-    there, back = patterns.stability(first, second), patterns.stability(second, first)
+    there, back = hs.label_stability(first, second), hs.label_stability(second, first)
     print(f"{model}: {there} and back {back}")
     assert there.heads >= 10
     assert min(there.kept, back.kept) >= 0.9
@@ -45,8 +44,10 @@ def test_nine_in_ten_labelled_heads_keep_their_label(
 
 def test_stability_counts_heads_and_labels_that_come_back(minilm) -> None:
     texts = [("I went to the store.", "At the store, I bought fresh strawberries.")] * 4
-    survey = hs.survey(minilm, texts, patterns.measures(minilm, ["previous_word"]), progress=False)
-    same = patterns.stability(survey, survey)
+    survey = hs.survey(
+        minilm, texts, hs.pattern_measures(minilm, ["previous_word"]), progress=False
+    )
+    same = hs.label_stability(survey, survey)
     assert same.kept == 1.0 and same.labels_kept == 1.0 and same.heads == same.labels >= 1
     gone = hs.Survey(survey.table.assign(value=0.0))
-    assert patterns.stability(survey, gone).kept == 0.0
+    assert hs.label_stability(survey, gone).kept == 0.0

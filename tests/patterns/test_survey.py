@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope import patterns
 from headscope.errors import BadInput
+from headscope.patterns.known import patterns as known_patterns
 from headscope.patterns.map_scores import score_maps
 from headscope.statistics.features.grid import grid_of
 
@@ -26,10 +26,10 @@ PAIRS = [
 def test_a_streamed_score_is_the_mean_over_documents_of_the_maps_own(family: str, request) -> None:
     scope = request.getfixturevalue(family)
     texts = PAIRS if not scope.causal else [" ".join(pair) for pair in PAIRS]
-    survey = hs.survey(scope, texts, patterns.measures(scope), progress=False)
+    survey = hs.survey(scope, texts, hs.pattern_measures(scope), progress=False)
     readings = [scope.read(*([one] if isinstance(one, str) else one)) for one in texts]
     checked = 0
-    for name, pattern in patterns.patterns().items():
+    for name, pattern in known_patterns().items():
         if name not in survey.statistics or pattern.needs_likeness or pattern.source != "corpus":
             continue
         by_hand = []
@@ -49,39 +49,39 @@ def test_a_streamed_score_is_the_mean_over_documents_of_the_maps_own(family: str
 
 def test_top_ranks_heads_by_a_pattern_and_labels_survive_saving(minilm, tmp_path: Path) -> None:
     texts = [("I went to the store.", "At the store, I bought fresh strawberries."), *PAIRS] * 3
-    survey = hs.survey(minilm, texts, patterns.measures(minilm), progress=False)
+    survey = hs.survey(minilm, texts, hs.pattern_measures(minilm), progress=False)
     top = survey.top("previous_word", 1)
     assert (int(top["layer"][0]), int(top["head"][0])) == (0, 2)
     survey.save(tmp_path / "s.parquet")
     again = hs.Survey.load(tmp_path / "s.parquet")
-    pd.testing.assert_frame_equal(patterns.labels(survey), patterns.labels(again))
-    first = patterns.labels(survey).iloc[0]
+    pd.testing.assert_frame_equal(hs.labels(survey), hs.labels(again))
+    first = hs.labels(survey).iloc[0]
     assert (first["layer"], first["head"], first["label"]) == (0, 2, "previous word")
 
 
 @pytest.mark.slow
 def test_repeated_tokens_find_an_induction_head(smollm2) -> None:
     names = ["induction_head", "duplicate_head"]
-    survey = hs.survey(smollm2, ["a b"], patterns.measures(smollm2, names), progress=False)
+    survey = hs.survey(smollm2, ["a b"], hs.pattern_measures(smollm2, names), progress=False)
     assert survey.top("induction_head", 1)["value"][0] > 0.5
 
 
 def test_a_survey_without_patterns_says_what_to_do(tiny_bert) -> None:
     survey = hs.survey(tiny_bert, ["the cat sat ."], ["entropy"], progress=False)
     with pytest.raises(BadInput, match=r"patterns\.measures"):
-        patterns.labels(survey)
+        hs.labels(survey)
 
 
 def test_patterns_a_model_cannot_show_are_not_measured(tiny_bert, tiny_llama) -> None:
-    of_bert = {measure.name for measure in patterns.measures(tiny_bert)}
-    of_llama = {measure.name for measure in patterns.measures(tiny_llama)}
+    of_bert = {measure.name for measure in hs.pattern_measures(tiny_bert)}
+    of_llama = {measure.name for measure in hs.pattern_measures(tiny_llama)}
     assert "next_word" in of_bert and "next_word" not in of_llama
     assert "sink" in of_llama and "sink" not in of_bert
     assert {"previous_word", "related_word"} <= of_bert & of_llama
 
 
 def test_the_bundled_labels_are_the_bundled_models(request) -> None:
-    frame = patterns.bundled_labels()
+    frame = hs.bundled_labels()
     scope = hs.load()
     assert set(frame.columns) >= {
         "kind",
@@ -96,6 +96,6 @@ def test_the_bundled_labels_are_the_bundled_models(request) -> None:
     assert frame["layer"].max() < scope.layers["encoder"]
     best = frame.sort_values("score", ascending=False).iloc[0]
     reading = scope.read("I went to the store.", "At the store, I bought fresh strawberries.")
-    here = patterns.quick_labels(reading)
+    here = hs.quick_labels(reading)
     same = here[(here["layer"] == best["layer"]) & (here["head"] == best["head"])]
     assert best["pattern"] in set(same["pattern"])

@@ -11,9 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import headscope as hs
-from headscope import patterns
 from headscope.measures import every
 from headscope.patterns.as_statistics import of_pattern
+from headscope.patterns.known import patterns as known_patterns
 from headscope.statistics import Statistic
 from headscope.surfaces.app import Models, create_app
 from tests.views.decoding import Container
@@ -63,7 +63,7 @@ def surveyed(scope: hs.Scope, text: str) -> tuple[dict[str, np.ndarray], dict[st
         and isinstance(one := each.computed_by, Statistic)
         and one.applies(kind, causal)
     ]
-    for pattern in patterns.patterns().values():
+    for pattern in known_patterns().values():
         if not pattern.needs_likeness and pattern.applies(causal):
             score, uniform, *_ = of_pattern(dataclasses.replace(pattern, source="corpus"))
             statistics += [score(), uniform()]
@@ -78,7 +78,7 @@ class Truth:
 
     def __init__(self, scope: hs.Scope, text: str) -> None:
         self.found, self.even = surveyed(scope, text)
-        self.patterns = patterns.patterns()
+        self.patterns = known_patterns()
         self.title = {each.title: each.name for each in every().values()}
         self.compared = 0
 

@@ -14,7 +14,6 @@ from headscope.atlas import file
 from headscope.atlas.excerpt import NOWHERE, DocumentTokens, excerpt
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.measures import current_name
 from headscope.results import HeadResult
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ class Atlas(HeadResult):
         if decile is not None and decile not in range(-1, 10):
             raise BadInput(f"decile is 0 (the lowest tenth) to 9 (the highest), not {decile!r}.")
         rows: Any = self._of_head(self.frame("examples"), layer, head, kind)
-        name = current_name(measure) if measure else self.shown_measure(layer, head, kind)
+        name = measure or self.shown_measure(layer, head, kind)
         found = rows[
             (rows["measure"] == name) & (rows["decile"] == (-1 if decile is None else decile))
         ]

@@ -15,8 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from headscope.cli.console import err, say_error
-from headscope.cli.options import with_new_names
+from headscope.cli.console import say_error
 from headscope.discovery import modules
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import remembered, was_asked
@@ -95,11 +94,8 @@ def main() -> None:
     """Run a command; whatever goes wrong ends in one sentence and an exit code."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
-    words, old = with_new_names(sys.argv[1:])
-    for was, now in old.items():
-        err.print(f"{was} is now called {now}.", highlight=False)
     try:
-        code = run(words)
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:  # one more, while the first was being told
         code = _ended("Stopped.", 130)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is done: another one need not be told

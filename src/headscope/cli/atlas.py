@@ -18,7 +18,7 @@ from headscope.cli.checks import (
 from headscope.cli.console import err, open_scope, out, say_written
 
 if TYPE_CHECKING:
-    from headscope.atlas import Atlas
+    from headscope.atlas.atlas import Atlas
 
 COMPARED = 0.125  # share of the queries by which heads are compared
 MUCH_UNKNOWN = 0.1  # of all tokens, from where on it is told

@@ -90,7 +90,7 @@ def _atlas(name: str) -> bool:
 
 def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -> None:
     """Heads matched by likeness, and the changes that stand out most from their errors."""
-    from headscope.atlas import Atlas
+    from headscope.atlas.atlas import Atlas
 
     if map_file is not None:
         raise BadInput("Two atlases are compared in a table; a map is drawn of two models.")

@@ -66,14 +66,6 @@ MetricName = Annotated[
     ),
 ]
 
-# what options were called before, and are called now
-OLD_NAMES = {
-    "--bad": "--bad-data",
-    "--max-length": "--max-tokens",
-    "--pair": "--text-pair",
-    "--token": "--query",
-}
-
 
 def output(what: str) -> OptionInfo:
     """Where a command writes, called the same in every command."""
@@ -86,16 +78,3 @@ def corpus(what: str = "") -> OptionInfo:
         help="Text, a table, JSONL, Parquet or CoNLL-U; a folder or archive; - for a pipe; or "
         f"sample for the text that is shipped.{what}"
     )
-
-
-def with_new_names(words: list[str]) -> tuple[list[str], dict[str, str]]:
-    """A command line with old option names replaced, and which were."""
-    found: dict[str, str] = {}
-    new: list[str] = []
-    for word in words:
-        name, equals, value = word.partition("=")
-        if name in OLD_NAMES:
-            found[name] = OLD_NAMES[name]
-            word = f"{OLD_NAMES[name]}{equals}{value}"
-        new.append(word)
-    return new, found

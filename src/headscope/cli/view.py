@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from headscope.reading import Reading
 
 VIEWS = tuple(view_functions())
-FORMER = {"headmap": "head_map"}  # views by the names they had
 
 
 def register(app: typer.Typer) -> None:
@@ -110,7 +109,6 @@ def view(
     """
     media = _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")
-    name = FORMER.get(name, name)
     _check(name, output)
     from headscope.views.state import checked
 

@@ -16,7 +16,6 @@ from headscope.errors import BadInput
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import Prediction, last_word_alone, likeliest, word_logits
-from headscope.renamed import renamed
 from headscope.statistics.kernels.jensen_shannon import row_divergence
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ def switched_off(
     return scope
 
 
-@renamed(k="n")
 def effect(
     scope: Scope,
     text: Text,

@@ -23,7 +23,6 @@ from headscope.files import beside, check_table, write_table
 from headscope.finetuning.change import Change, change_of_texts, check_alike
 from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
 from headscope.models.loading_report import check_weights
-from headscope.renamed import renamed
 from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 from headscope.statistics import Survey
@@ -109,7 +108,6 @@ class Comparison(HeadResult):
             write_table(table, each)
 
 
-@renamed(max_length="max_tokens")
 def compare(
     a: Any,
     b: Any,
@@ -233,7 +231,8 @@ def _measured(
     """Every statistic before and after, and the heads' labels before and after."""
     import pandas as pd
 
-    import headscope.patterns as patterns
+    from headscope.patterns.as_statistics import measures
+    from headscope.patterns.labels import labels as labels_of
 
     frames: Any = pd  # the library's own types do not follow a frame through these steps
     keys = ["layer", "head", "measure"]
@@ -245,12 +244,12 @@ def _measured(
     named: list[Any] = []
     for side, (scope, wanted) in enumerate(zip(scopes, chosen, strict=True)):
         # one pass over the texts serves both
-        found = surveys.of(side, [*wanted, *(patterns.measures(scope) if labels else [])])
+        found = surveys.of(side, [*wanted, *(measures(scope) if labels else [])])
         whole: Any = found.table[found.table["kind"] == kind]
         if wanted:
             tables.append(whole[whole["measure"].isin([one.name for one in wanted])])
         if labels:
-            label: Any = patterns.labels(found)
+            label: Any = labels_of(found)
             label = label[label["kind"] == kind].drop_duplicates(["layer", "head"])
             named.append(label[["layer", "head", "label"]])
     if len(tables) == 2:

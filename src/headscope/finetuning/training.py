@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.errors import BadInput, HeadscopeError
-from headscope.renamed import former, renamed
 from headscope.runs import Run, State
 from headscope.runs.torch_state import pack_training, unpack_training
 from headscope.tasks.fitting import room
@@ -58,11 +57,6 @@ class Recipe:
         ):
             if wrong:
                 raise BadInput(sentence)
-
-    max_length = former("max_length", "max_tokens")
-
-
-Recipe.__init__ = renamed(max_length="max_tokens")(Recipe.__init__)
 
 
 PROTOCOL = Recipe()

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from headscope.discovery import names, plugins
@@ -18,7 +17,6 @@ from headscope.measures.measure import Measure
 
 GROUP = "headscope.measures"
 _measures: dict[str, Measure] = {}
-_old_names: dict[str, str] = {}
 _state = {"loading": False, "loaded": False}
 _lock = threading.RLock()  # another thread waits until all are there; the same one goes on
 
@@ -35,11 +33,6 @@ def register(*measures: Measure) -> None:
         _measures[measure.name] = measure
 
 
-def add_old_names(old: Mapping[str, str]) -> None:
-    """Names that measures had before, which go on being understood."""
-    _old_names.update(old)
-
-
 def every() -> Mapping[str, Measure]:
     """Every measure by name, in alphabetical order."""
     _load()
@@ -47,29 +40,9 @@ def every() -> Mapping[str, Measure]:
 
 
 def find(name: str) -> Measure | None:
-    """The measure of that name, which may be an old one; None for a number nobody registered."""
+    """The measure of that name; None for a number nobody registered."""
     _load()
-    return _measures.get(_old_names.get(name, name))
-
-
-def renamed(names: Iterable[str]) -> dict[str, str]:
-    """Those of the names that are old ones, or yardsticks of old ones, with what they are now."""
-    _load()
-    found: dict[str, str] = {}
-    for name in names:
-        first, colon, rest = name.partition(":")
-        if first in _old_names and name not in _measures:
-            found[name] = _old_names[first] + colon + rest
-    return found
-
-
-def current_name(name: str) -> str:
-    """What a measure is called now; who uses an old name is told."""
-    now = renamed([name]).get(name)
-    if now is None:
-        return name
-    warnings.warn(f"{name!r} is called {now!r} now.", DeprecationWarning, stacklevel=3)
-    return now
+    return _measures.get(name)
 
 
 def _load() -> None:

@@ -1,9 +1,5 @@
-"""Patterns: named behaviours of heads, how they are scored, and why heads show them.
+"""Patterns: named behaviours of heads, how they are scored, and why heads show them."""
 
-The package is also a function: `hs.patterns(scope, corpus)` scores every head on every pattern.
-"""
-
-from headscope.callable_package import make_callable
 from headscope.patterns.as_statistics import measures as measures
 from headscope.patterns.bundled_labels import bundled_labels as bundled_labels
 from headscope.patterns.known import pattern_named as pattern_named
@@ -13,5 +9,3 @@ from headscope.patterns.labels import quick_labels as quick_labels
 from headscope.patterns.labels import table as table
 from headscope.patterns.leave_two_out import predictive as predictive
 from headscope.patterns.stability import stability as stability
-
-make_callable(__name__, "headscope.patterns.result")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headscope.errors import BadInput
-from headscope.measures import current_name, every
+from headscope.measures import every
 from headscope.patterns.pattern import Pattern
 
 
@@ -20,7 +20,7 @@ def patterns() -> dict[str, Pattern]:
 
 def pattern_named(name: str) -> Pattern:
     """The pattern of that name."""
-    known, now = patterns(), current_name(name)
-    if now not in known:
+    known = patterns()
+    if name not in known:
         raise BadInput(f"There is no pattern {name!r}; the patterns are {', '.join(known)}.")
-    return known[now]
+    return known[name]

@@ -25,8 +25,7 @@ def table(survey: Survey) -> pd.DataFrame:
     frame = evidence(survey.table, patterns())
     if frame.empty:
         raise BadInput(
-            "This survey measured no patterns; make it with "
-            "statistics=headscope.patterns.measures(scope)."
+            "This survey measured no patterns; make it with statistics=hs.pattern_measures(scope)."
         )
     return frame
 

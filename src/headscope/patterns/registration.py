@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from headscope.discovery import modules
-from headscope.measures import add_old_names
 from headscope.measures import register as register_measures
 from headscope.patterns.as_statistics import of_pattern
 from headscope.patterns.pattern import Pattern
-
-OLD_NAMES = {"identical_word": "same_word", "other_sentence": "same_word_other"}
 
 
 def register() -> None:
     for module in modules("headscope.patterns.scores"):
         register_patterns(*(thing for thing in vars(module).values() if isinstance(thing, Pattern)))
-    add_old_names(OLD_NAMES)
 
 
 def register_patterns(*patterns: Pattern) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from headscope.arguments import need_list
 from headscope.errors import BadInput
 from headscope.reading.part import Part
 from headscope.reading.weights.held import Bias, Held, Made, Mask
@@ -28,6 +29,7 @@ def narrowed(
     Of an encoder and a decoder, which read different tokens, the queries are the encoder's.
     """
     if layers is not None:
+        need_list(layers, "layers", "[0, 3]")
         known = {number for part in reading.parts.values() for number in part.numbers}
         wrong = sorted(set(layers) - known)
         if wrong or not layers:

@@ -27,22 +27,51 @@ def load(
     name: str | None = None,
     attn_implementation: str | None = None,
     trust_remote_code: bool = False,
-    **pretrained: Any,
+    device_map: Any = None,
+    max_memory: Any = None,
+    offload_folder: str | Path | None = None,
+    quantization_config: Any = None,
 ) -> Scope:
     """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have.
 
     Objects may be wrapped (PEFT, torch.compile, DataParallel, accelerate, SentenceTransformer, a
     pipeline, a Trainer): the model inside is read. A module of plain torch that attends by
     nn.MultiheadAttention is read too, with a tokenizer, or the list of its tokens, or neither
-    (scope.read_inputs). `tokenizer` is one, or a folder or name;
-    `processor` what prepares pictures or sounds, looked for beside the model unless given.
+    (scope.read_inputs).
 
-    `dtype` is one of torch's, or "8bit" or "4bit" (with bitsandbytes); `device="auto"` spreads a
-    model over all there are (with accelerate). device_map, max_memory, offload_folder and a
-    quantization_config of your own go to from_pretrained as they are.
+    Parameters
+    ----------
+    model
+        A hub name, a folder, a GGUF file or a model; the bundled model if left out.
+    tokenizer
+        A tokenizer, a folder, a name or a list of tokens; a processor is understood too.
+    processor
+        What prepares pictures or sounds; looked for beside the model if left out.
+    device
+        Such as "cpu" or "cuda:1"; "auto" spreads a model over all devices (with accelerate).
+    dtype
+        One of torch's, or "8bit" or "4bit" (with bitsandbytes).
+    name
+        What results call the model.
+    attn_implementation
+        The attention that transformers runs, such as "eager".
+    trust_remote_code
+        Whether code that comes with the model may run.
+    device_map, max_memory, offload_folder, quantization_config
+        Handed to `from_pretrained` unchanged.
+
+    Returns
+    -------
+    Scope
+        The model with its tokenizer, ready to read.
     """
     check_transformers()
+    settings = {"device_map": device_map, "max_memory": max_memory,
+                "offload_folder": offload_folder, "quantization_config": quantization_config}  # fmt: skip
+    pretrained = {name: value for name, value in settings.items() if value is not None}
     check_placing(pretrained)
+    if processor is None and _is_processor(tokenizer):
+        tokenizer, processor = None, tokenizer
     if tokenizer is None:
         tokenizer = getattr(processor, "tokenizer", None)
     if isinstance(tokenizer, (str, Path)):
@@ -68,6 +97,13 @@ def load(
     if scope.tokenizer is not None:
         check_fit(scope.model, scope.tokenizer)
     return scope
+
+
+def _is_processor(given: Any) -> bool:
+    """Whether it prepares pictures or sounds, alone or with a tokenizer inside."""
+    from transformers import FeatureExtractionMixin, ImageProcessingMixin, ProcessorMixin
+
+    return isinstance(given, (ProcessorMixin, ImageProcessingMixin, FeatureExtractionMixin))
 
 
 def _of_object(

@@ -35,7 +35,6 @@ from headscope.reading.describe import Description, describe
 from headscope.reading.generation import generated_reading
 from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
-from headscope.renamed import former, renamed
 from headscope.text.tokenise import Batch, Text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
 
@@ -100,8 +99,6 @@ class Scope:
         """Where attention is read: the registered function, the softmax, or a family's file."""
         return self.description.read_at
 
-    rung = former("rung", "read_at")
-
     @property
     def encoder_decoder(self) -> bool:
         return bool(getattr(self.model.config, "is_encoder_decoder", False))
@@ -116,15 +113,12 @@ class Scope:
         """How many tokens the model reads; None where it sets no limit."""
         return most_tokens(self.model, self.tokenizer)
 
-    max_length = former("max_length", "max_tokens")
-
     @property
     def device(self) -> torch.device:
         return device_of(self.model)
 
     # running it
 
-    @renamed(max_length="max_tokens")
     def encode(
         self,
         texts: Sequence[Text],
@@ -337,14 +331,12 @@ class Scope:
 
     # what the model says
 
-    @renamed(k="n")
     def fill(
         self, text: Text, text_pair: Text | None = None, n: int = 5
     ) -> list[list[predict.Prediction]]:
         """For each mask token the n likeliest words, best first."""
         return predict.fill(self, text, text_pair, n)
 
-    @renamed(k="n")
     def next_token(self, text: Text, n: int = 5) -> list[predict.Prediction]:
         """The n likeliest next tokens, best first."""
         return predict.next_token(self, text, n)

@@ -10,7 +10,7 @@ from typing import Any
 from headscope.arguments import need_items
 from headscope.discovery import modules
 from headscope.errors import BadInput
-from headscope.measures import current_name, every, register
+from headscope.measures import every, register
 from headscope.statistics.statistic import Statistic
 
 Wanted = str | type[Statistic] | Statistic
@@ -68,9 +68,8 @@ def _resolve(one: Wanted) -> Statistic:
             raise BadInput(f"A statistic is given by name or as a Statistic, not as {one!r}.")
         return one()
     known = discover()
-    name = current_name(one)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
+    if one not in known:
+        near = difflib.get_close_matches(one, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
         raise BadInput(f"No statistic is called {one!r}; {hint}")
-    return known[name]
+    return known[one]

@@ -2,13 +2,15 @@
 
 `hs.head_view(reading, layer, heads, theme="dark")` hands on what the view's `build` takes, and adds
 what every view takes: a theme, labels, whether q and k travel along, the bytes a page may take,
-and the layers and queries it is narrowed to.
+the layers and queries it is narrowed to, and the options of the screen. A view that shows one head
+is given `head=` or a list of one as `heads=`; a view that shows several is given either.
 """
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +18,18 @@ from headscope.arguments import need_reading
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.reading.memory import bytes_of
-from headscope.renamed import renamed
 from headscope.surfaces.view import View
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
 from headscope.views.labels import labels_for
-from headscope.views.state import CHOICES, FREE, checked
+from headscope.views.state import CHOICES, FREE, checked, several
 
 if TYPE_CHECKING:
     from headscope.views.labels import Labels
 
 ViewFunction = Callable[..., View]
+NAMED = inspect.Parameter.KEYWORD_ONLY
+HEAD = {"head": "int | None", "heads": "Sequence[int] | int | None"}  # every view takes both
 
 
 @lru_cache
@@ -41,47 +44,96 @@ def functions() -> dict[str, ViewFunction]:
 
 
 def _function(public: str, module: ViewModule) -> ViewFunction:
-    signature = inspect.signature(module.build)
+    build = inspect.signature(module.build)
+    signature = public_signature(module)
+    first = next(iter(signature.parameters))
 
-    def show(
-        *selected: Any,
-        theme: str = "auto",
-        labels: Labels | None = None,
-        neurons: bool | None = None,
-        budget: str | int | None = None,
-        layers: Collection[int] | None = None,
-        queries: tuple[int, int] | None = None,
-        **options: Any,
-    ) -> View:
-        found = signature.bind(*selected, **options)
-        chosen = dict(found.arguments)
-        first = next(iter(signature.parameters))
-        source = chosen.pop(first)
+    def show(*selected: Any, **options: Any) -> View:
+        _check_names(public, signature, options)
+        given = dict(signature.bind(*selected, **options).arguments)
+        source = given.pop(first)
         if first == "reading":
             need_reading(source)
-        if isinstance(chosen.get("heads"), int):
-            chosen["heads"] = [chosen["heads"]]  # one head, said plainly
-        _refuse_options_of_others(module, chosen.get("options", {}))
-        chosen |= chosen.pop("options", {})
-        sending = sending_for(source, theme, labels, neurons, budget)
-        if layers is not None or queries is not None:
-            source = _narrowed(source, layers, queries)
+        shared = {name: given.pop(name, None) for name in _SHARED}
+        chosen = _with_heads(module.NAME, build, given)
+        theme = shared["theme"] or "auto"
+        sending = sending_for(source, theme, shared["labels"], shared["neurons"], shared["budget"])
+        if shared["layers"] is not None or shared["queries"] is not None:
+            source = _narrowed(source, shared["layers"], shared["queries"])
         return View(module.NAME, source, sending, chosen)
 
-    show = renamed(**getattr(module, "OLD_NAMES", {}))(show)
     show.__name__ = show.__qualname__ = public
     show.__doc__ = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.\n\n{module.build.__doc__ or ''}"
-    show.__signature__ = _with_what_all_take(signature, inspect.signature(show))  # pyright: ignore[reportFunctionMemberAccess]
+    show.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     return show
 
 
-def _refuse_options_of_others(module: ViewModule, options: dict[str, Any]) -> None:
-    """An option that only other views have would be passed over in silence."""
-    own = getattr(module, "OPTIONS", {})
-    others = {name for view in discover().values() for name in getattr(view, "OPTIONS", {})}
+def public_signature(module: ViewModule) -> inspect.Signature:
+    """What a view's function takes: its `build`'s arguments, both of head= and heads=, what all
+    views take, and the options of the screen."""
+    own = inspect.signature(module.build).parameters
+    taken = {
+        name: each.replace(annotation=HEAD.get(name, each.annotation))
+        for name, each in own.items()
+        if name != "sending" and each.kind is not each.VAR_KEYWORD
+    }
+    if "head" in taken or "heads" in taken:
+        _add(taken, HEAD)
+    _add(taken, _SHARED)
+    options = {**CHOICES, **FREE, **getattr(module, "OPTIONS", {})}
+    _add(taken, {name: _annotation(allowed) for name, allowed in options.items()})
+    return inspect.Signature(list(taken.values()), return_annotation=View)
+
+
+_SHARED = {
+    "theme": 'Literal["auto", "light", "dark"]',
+    "labels": "Labels | None",
+    "neurons": "bool | None",
+    "budget": "str | int | None",
+    "layers": "Collection[int] | None",
+    "queries": "tuple[int, int] | None",
+}
+
+
+def _add(taken: dict[str, inspect.Parameter], more: Mapping[str, str]) -> None:
+    for name, annotation in more.items():
+        if name not in taken:
+            default = "auto" if name == "theme" else None
+            taken[name] = inspect.Parameter(name, NAMED, default=default, annotation=annotation)
+
+
+def _annotation(allowed: tuple[str, ...] | type) -> str:
+    if isinstance(allowed, tuple):
+        values = ", ".join(f'"{one}"' for one in allowed)
+        return f"Literal[{values}] | None"
+    return "Sequence[Any] | None" if allowed is list else f"{allowed.__name__} | None"
+
+
+def _check_names(public: str, signature: inspect.Signature, options: Mapping[str, Any]) -> None:
     for name in options:
-        if name in others and name not in own and name not in {*CHOICES, *FREE}:
-            raise BadInput(f"The {module.NAME} view has no option {name!r}; other views do.")
+        if name not in signature.parameters:
+            near = difflib.get_close_matches(name, signature.parameters, 1)
+            hint = f"did you mean {near[0]}=?" if near else f"see help(hs.{public})."
+            raise BadInput(f"hs.{public} has no option {name!r}; {hint}")
+
+
+def _with_heads(view: str, build: inspect.Signature, given: dict[str, Any]) -> dict[str, Any]:
+    """What `build` is given: head= and heads= under the name that it has for them."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if "head" in chosen and "heads" in chosen:
+        raise BadInput("Give head= for one head or heads= for several, not both.")
+    if "head" in chosen and "head" not in build.parameters:
+        chosen["heads"] = [chosen.pop("head")]
+    elif "heads" in chosen:
+        heads = several(chosen["heads"]) or []
+        if "heads" in build.parameters:
+            chosen["heads"] = heads
+        elif len(heads) == 1:
+            del chosen["heads"]
+            chosen["head"] = heads[0]
+        else:
+            raise BadInput(f"The {view} view shows one head; give head=, not {len(heads)} heads.")
+    return chosen
 
 
 def sending_for(
@@ -105,11 +157,3 @@ def _narrowed(
     if not isinstance(source, Reading):
         raise BadInput("layers= and queries= narrow a reading, not a survey.")
     return source.narrowed(layers, queries)
-
-
-def _with_what_all_take(own: inspect.Signature, shared: inspect.Signature) -> inspect.Signature:
-    added = [each for each in shared.parameters.values() if each.kind is each.KEYWORD_ONLY]
-    kept = [each for name, each in own.parameters.items() if name != "sending"]
-    last = [each for each in kept if each.kind is each.VAR_KEYWORD]
-    first = [each for each in kept if each.kind is not each.VAR_KEYWORD]
-    return inspect.Signature([*first, *added, *last], return_annotation=View)

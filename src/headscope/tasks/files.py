@@ -10,7 +10,6 @@ from typing import get_args
 from headscope.corpus.sample import OPINIONS, PARAGRAPHS, or_sample
 from headscope.corpus.tables import TEXT, TEXT_PAIR, TableRows, file_text, read_rows
 from headscope.errors import BadInput
-from headscope.renamed import renamed
 from headscope.tasks.glue import is_glue, read_glue
 from headscope.tasks.task import Task, TaskKind, labelled_task, language_task
 
@@ -18,7 +17,6 @@ KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
 LABEL = ("label", "labels", "gold_label", "score", "target", "class", "is_duplicate")
 
 
-@renamed(pair="text_pair")
 def read_task(
     source: str | Path,
     *,

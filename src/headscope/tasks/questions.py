@@ -17,7 +17,6 @@ from torch.nn import functional
 
 from headscope.errors import BadInput
 from headscope.reading.predict import logits_in
-from headscope.renamed import former_names, renamed
 from headscope.tasks.fitting import fitting, metric_for, room
 from headscope.tasks.metrics import Metric
 from headscope.tasks.task import Task
@@ -50,7 +49,6 @@ class Questions:
         return len(self.labels)
 
 
-@renamed(max_length="max_tokens")
 def make_questions(
     scope: Scope,
     task: Task,
@@ -84,10 +82,6 @@ def make_questions(
             batches.append((encoded, torch.from_numpy(part.labels)))
     answers, losses = _READERS[task.kind]
     return Questions(task.name, tuple(batches), answers, losses, task.labels[order], marks)
-
-
-# what questions were called before
-__getattr__ = former_names(__name__, Exam="Questions", exam="make_questions")
 
 
 def class_scores(output: Any, targets: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.renamed import former
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
 MOST_CLASSES = 20  # whole numbers with more distinct values than this are taken for a scale
@@ -56,8 +55,6 @@ class Task:
             return self
         drawn = np.random.default_rng(seed).choice(len(self), size=limit, replace=False)
         return self.select(np.sort(drawn))
-
-    pairs, take = former("pairs", "text_pairs"), former("take", "select")
 
 
 def language_task(name: str, texts: Sequence[str], kind: TaskKind = "masked") -> Task:

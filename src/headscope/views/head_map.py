@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
-from headscope.measures import current_name
 from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Label, as_labels
@@ -39,7 +38,6 @@ def build(
     """source: a reading, a survey, or its table."""
     sending = sending or Sending()
     table = table_of(source, kind)
-    column = None if column is None else current_name(column)
     if column is not None and column not in table.columns:
         raise BadInput(f"There is no column {column!r}; there are {', '.join(table.columns)}.")
     state = {"kind": table.kind, "column": column or _first(table), **checked(options)}
@@ -73,7 +71,7 @@ def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) ->
     from headscope.figures.style import describe
 
     table = table_of(source, state.get("kind"))
-    name = current_name(state.get("column") or _first(table))
+    name = state.get("column") or _first(table)
     values = table.columns[name]
     column: dict[str, Any] = describe_column(name, values)
     figure = layer_head_map(

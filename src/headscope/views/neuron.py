@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 MOST_DESCRIBED = 8  # neurons and keys that a figure names
 
 NAME = "neuron"
-OLD_NAMES = {"token": "query"}
 SHOWS = "q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron"
 
 

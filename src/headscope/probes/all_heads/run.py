@@ -30,7 +30,6 @@ from headscope.probes.probe_run import probe_run
 from headscope.probes.random_weights import with_random_weights
 from headscope.probes.result import ProbeResult
 from headscope.probes.word_level import Mode
-from headscope.renamed import renamed
 from headscope.results import tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State
@@ -65,7 +64,6 @@ class AllHeadsResult(ProbeResult):
         return tidy(of, kind=self.kind, measure=named, count=self.sentences.get("dev", 0))
 
 
-@renamed(max_length="max_tokens")
 def probe_all_heads(
     scope: Scope,
     train: Iterable[Sentence],

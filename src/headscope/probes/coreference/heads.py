@@ -36,7 +36,6 @@ from headscope.probes.passes import (
 from headscope.probes.probe_run import probe_run
 from headscope.probes.result import ProbeResult
 from headscope.probes.word_level import Mode
-from headscope.renamed import renamed
 from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback
@@ -76,7 +75,6 @@ class CoreferenceResult(ProbeResult):
         return self.rows_of_best(ways, name, kind)
 
 
-@renamed(max_length="max_tokens")
 def probe_coreference(
     scope: Scope,
     documents: Iterable[CoreferenceDocument],

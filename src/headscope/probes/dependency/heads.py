@@ -26,7 +26,6 @@ from headscope.probes.passes import PAPER_LENGTH, check_nonempty, run_pass, self
 from headscope.probes.probe_run import probe_run
 from headscope.probes.result import ProbeResult
 from headscope.probes.word_level import Mode
-from headscope.renamed import renamed
 from headscope.results import of_layers, tidy
 from headscope.results.result import head_array
 from headscope.results.storage import write_output
@@ -78,7 +77,6 @@ class DependencyResult(ProbeResult):
         return head_array(rows, self.layers, self.heads_per_layer)
 
 
-@renamed(max_length="max_tokens")
 def probe_dependency(
     scope: Scope,
     dev: Iterable[Sentence],

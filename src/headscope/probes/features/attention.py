@@ -40,7 +40,6 @@ from headscope.probes.passes import (
 )
 from headscope.probes.probe_run import probe_run
 from headscope.probes.result import ProbeResult
-from headscope.renamed import renamed
 from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, State
@@ -71,7 +70,6 @@ class FeaturesResult(ProbeResult):
         return tidy(of, kind=self.kind, measure=of["measure"] + ": " + of["feature"])
 
 
-@renamed(max_length="max_tokens")
 def probe_features(
     scope: Scope,
     sentences: Iterable[Sentence],

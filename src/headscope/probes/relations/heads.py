@@ -31,7 +31,6 @@ from headscope.probes.passes import (
 )
 from headscope.probes.probe_run import probe_run
 from headscope.probes.result import ProbeResult
-from headscope.renamed import renamed
 from headscope.results import tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, State
@@ -68,14 +67,12 @@ class RelationsResult(ProbeResult):
         of = self.heads.rename(columns={"variant": "measure", "score": "value"})
         return tidy(of, kind=self.kind, count=self.texts)
 
-    @renamed(count="n")
     def best(self, variant: str = VARIANTS[0], n: int = 1) -> pd.DataFrame:
         """The heads with the largest score."""
         rows = self.heads.loc[self.heads["variant"] == variant]
         return rows.nlargest(n, "score").reset_index(drop=True)
 
 
-@renamed(max_length="max_tokens")
 def probe_relations(
     scope: Scope,
     relations: Iterable[Relation],

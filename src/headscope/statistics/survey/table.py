@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.files import atomic_path
-from headscope.measures import current_name, find
-from headscope.measures import renamed as renamed_measures
-from headscope.renamed import renamed
+from headscope.measures import find
 from headscope.results import HeadResult
 from headscope.statistics.distances.clusters import Clusters, cluster
 from headscope.statistics.survey.bootstrap import BootstrapAccumulator
@@ -67,10 +65,6 @@ class Survey(HeadResult):
     def title(self) -> str:
         return f"Survey of {self.metadata.get('model', 'a model')}"
 
-    def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
-        """The rows of one measure and one kind of attention, a head each."""
-        return super().rows(None if name is None else current_name(name), kind)
-
     def plot(
         self,
         name: str | None = None,
@@ -83,7 +77,6 @@ class Survey(HeadResult):
 
         values = self.map(name, kind)
         name = name or self.measures[0]
-        name = current_name(name)
         known = find(name)
         label = f"{name} ({known.unit})" if known else name
         if form == "map":
@@ -105,7 +98,6 @@ class Survey(HeadResult):
             raise BadInput(f"There are distances for {', '.join(self.pairs)}, not for {found}.")
         return self.pairs[found]
 
-    @renamed(count="n")
     def clusters(
         self, kind: Kind | None = None, *, n: int | None = None, seed: int = 0
     ) -> Clusters:
@@ -165,7 +157,6 @@ class Survey(HeadResult):
             for kind, of_kind in ours.get("distances", {}).items()
         }
         frame: Any = table.to_pandas()
-        frame["measure"] = frame["measure"].replace(renamed_measures(frame["measure"].unique()))
         return cls(frame, ours.get("metadata", {}), pairs)
 
 

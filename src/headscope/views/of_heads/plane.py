@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.measures import current_name
 from headscope.reading import Reading
 from headscope.views.labels import Label, Labels, as_labels
 from headscope.views.numbers.table import Table, table_of
@@ -50,7 +49,7 @@ def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
     state: dict[str, str] = {}
     for place, name in asked.items():
         if name:
-            state[place] = _known(table, current_name(name), place)
+            state[place] = _known(table, name, place)
         elif place == "size":
             state[place] = EVEN
         else:

@@ -1,0 +1,418 @@
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
+
+from headscope import circuits as circuits
+from headscope import probe as probe
+from headscope import results as results
+from headscope import studies as studies
+from headscope.atlas.atlas import Atlas as Atlas
+from headscope.atlas.make import atlas as atlas
+from headscope.capture import Kind
+from headscope.circuits.logits.attribute import attribute as attribute
+from headscope.circuits.logits.attribution import Attribution
+from headscope.circuits.patching.patch import patch as patch
+from headscope.edits.ablate import ablate as ablate
+from headscope.edits.importance import importance as importance
+from headscope.errors import BadInput as BadInput
+from headscope.errors import HeadscopeError as HeadscopeError
+from headscope.errors import Stopped as Stopped
+from headscope.finetuning.compare import compare as compare
+from headscope.finetuning.finetune import finetune as finetune
+from headscope.patterns.bundled_labels import bundled_labels as bundled_labels
+from headscope.patterns.explain.explanation import explain as explain
+from headscope.patterns.kinds.classify import map_kinds as map_kinds
+from headscope.patterns.labels import labels as labels
+from headscope.patterns.labels import quick_labels as quick_labels
+from headscope.patterns.result import patterns as patterns
+from headscope.reading import Reading as Reading
+from headscope.reading import Scope as Scope
+from headscope.reading import load as load
+from headscope.reading.word_times import word_times as word_times
+from headscope.statistics.media.pointing import pointing_game as pointing_game
+from headscope.statistics.survey.run import survey as survey
+from headscope.statistics.survey.table import Survey as Survey
+from headscope.surfaces.view import View as View
+from headscope.views.labels import Labels
+from headscope.views.of_heads.ablations import Ablations
+from headscope.views.text import Words
+
+__version__: str
+
+# the views: python -m tests.front_door_stub
+def atlas_view(
+    source: Any,
+    layer: int | None = None,
+    head: int | None = None,
+    *,
+    kind: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    colour: str | None = None,
+    size: str | None = None,
+    per_head: int = 200,
+    ablations: Ablations | None = None,
+    heads: Sequence[int] | int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    reading: Literal["this", "other", "difference"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    panels: Literal["heads", "clusters", "layers"] | None = None,
+    chosen: Sequence[Any] | None = None,
+) -> View:
+    """Every head over a corpus: as points, as a table, and with the texts behind its numbers."""
+
+def head_view(
+    reading: Reading,
+    layer: int | None = None,
+    heads: Sequence[int] | int | None = None,
+    *,
+    kind: Kind | None = None,
+    query: int | None = None,
+    key: int | None = None,
+    head: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    weighting: Literal["weight", "norm", "logit"] | None = None,
+) -> View:
+    """Tokens on two sides, a line for every weight, a colour for every head."""
+
+def head_map(
+    source: Any,
+    column: str | None = None,
+    *,
+    kind: str | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    reading: Literal["this", "other", "difference"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+) -> View:
+    """Layers × heads coloured by a number: of a survey's statistics, or of one reading."""
+
+def image_view(
+    reading: Reading,
+    layer: int | None = None,
+    heads: Sequence[int] | int | None = None,
+    *,
+    kind: Kind | None = None,
+    query: int | None = None,
+    key: int | None = None,
+    head: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    side: Literal["query", "key"] | None = None,
+    also: Sequence[Any] | None = None,
+    smoothing: Literal["nearest", "smooth"] | None = None,
+    opacity: Literal["0.8", "0.5", "1"] | None = None,
+) -> View:
+    """The picture, shaded by what the patch or word in hand looks at, or who looks there."""
+
+def matrix_view(
+    reading: Reading,
+    layer: int | None = None,
+    head: int | None = None,
+    *,
+    kind: Kind | None = None,
+    other: Reading | None = None,
+    heads: Sequence[int] | int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    weighting: Literal["weight", "norm", "logit"] | None = None,
+) -> View:
+    """One head's map with tokens on both axes, or the difference of two readings."""
+
+def model_view(
+    reading: Reading,
+    heads: Sequence[int] | int | None = None,
+    *,
+    kind: Kind | None = None,
+    head: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+) -> View:
+    """Every head of every layer as a thumbnail; a click opens one."""
+
+def neuron_view(
+    reading: Reading,
+    layer: int | None = None,
+    head: int | None = None,
+    query: int | None = None,
+    *,
+    kind: Kind | None = None,
+    heads: Sequence[int] | int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+) -> View:
+    """Q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron."""
+
+def prediction_view(
+    source: Attribution | Reading,
+    *,
+    reading: Reading | None = None,
+    kind: Any = None,
+    layer: int | None = None,
+    head: int | None = None,
+    heads: Sequence[int] | int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    target: str | None = None,
+) -> View:
+    """The heads that pushed a predicted token up and down, and from which words they did."""
+
+def head_scatter(
+    source: Any,
+    x: str | None = None,
+    y: str | None = None,
+    colour: str | None = None,
+    size: str | None = None,
+    *,
+    kind: str | None = None,
+    chosen: Sequence[int] = (),
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    reading: Literal["this", "other", "difference"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    panels: Literal["heads", "clusters", "layers"] | None = None,
+) -> View:
+    """Every head as a point: any measure on x, y, colour and size; brush to choose heads."""
+
+def sound_view(
+    reading: Reading,
+    layer: int | None = None,
+    heads: Sequence[int] | int | None = None,
+    *,
+    kind: Kind | None = None,
+    query: int | None = None,
+    key: int | None = None,
+    head: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    side: Literal["query", "key"] | None = None,
+    also: Sequence[Any] | None = None,
+    smoothing: Literal["nearest", "smooth"] | None = None,
+    opacity: Literal["0.8", "0.5", "1"] | None = None,
+) -> View:
+    """The spectrogram, shaded by the moments that the word or frame in hand attends to."""
+
+def text_view(
+    reading: Reading,
+    layer: int | None = None,
+    heads: Sequence[int] | int | None = None,
+    *,
+    kind: Kind | None = None,
+    query: Words = None,
+    key: Words = None,
+    head: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    minimum: float | None = None,
+    find: str | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    weighting: Literal["weight", "norm", "logit"] | None = None,
+    side: Literal["query", "key"] | None = None,
+    also: Sequence[Any] | None = None,
+    combine: Literal["mean", "sum"] | None = None,
+    merge: Literal["mean", "strongest"] | None = None,
+) -> View:
+    """The running text, words shaded by attention from or to the words in hand."""

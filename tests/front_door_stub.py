@@ -1,0 +1,46 @@
+"""The views' part of src/headscope/__init__.pyi, made from their files:
+`python -m tests.front_door_stub`."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from headscope.surfaces.functions import public_signature
+from headscope.view_names import view_functions
+from headscope.views import discover
+
+STUB = Path(__file__).parents[1] / "src" / "headscope" / "__init__.pyi"
+MARK = "# the views: python -m tests.front_door_stub\n"
+
+
+def views() -> str:
+    """A declaration of every view's function."""
+    return "\n".join(_declared(name) for name in discover() if name in view_functions())
+
+
+def _declared(name: str) -> str:
+    module = discover()[name]
+    lines = [f"def {view_functions()[name]}("]
+    starred = False
+    for each in public_signature(module).parameters.values():
+        if each.kind is each.KEYWORD_ONLY and not starred:
+            lines.append("    *,")
+            starred = True
+        default = "" if each.default is inspect.Parameter.empty else f" = {_written(each.default)}"
+        lines.append(f"    {each.name}: {each.annotation}{default},")
+    shows = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}."
+    return "\n".join([*lines, f') -> View:\n    """{shows}"""', ""])
+
+
+def _written(default: object) -> str:
+    return f'"{default}"' if isinstance(default, str) else repr(default)
+
+
+def stub() -> str:
+    """The stub with its views as they should be."""
+    return STUB.read_text("utf-8").partition(MARK)[0] + MARK + views()
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub(), "utf-8")
