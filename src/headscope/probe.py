@@ -1,29 +1,32 @@
 """Probes by name: `hs.probe.dependency(scope, "dev.conllu", test="test.conllu")`.
 
 Data is a path (`"sample"`: the data that is shipped) or what the readers of `headscope.corpus`
-give. Every function takes `limit=`, `output=`, `restart=` and `progress=`, and the options of the
-probe it stands for.
+give. Every function takes `limit=`, `output=`, `restart=` and `progress=`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headscope.arguments import need_scope
+from headscope import arguments
 
 if TYPE_CHECKING:
     from headscope.corpus.bad_data import Choice
     from headscope.corpus.coreference.documents import CoreferenceDocument
     from headscope.corpus.relations.examples import Relation
     from headscope.corpus.treebanks.conllu import Sentence
-    from headscope.probes.all_heads.run import AllHeadsResult
+    from headscope.probes.all_heads.run import AllHeadsResult, VectorSource
+    from headscope.probes.coreference.cases import Windows
     from headscope.probes.coreference.heads import CoreferenceResult
-    from headscope.probes.dependency.heads import DependencyResult
+    from headscope.probes.dependency.gold import Possessive
+    from headscope.probes.dependency.heads import DependencyResult, Subtypes
     from headscope.probes.features.attention import FeaturesResult
     from headscope.probes.relations.heads import RelationsResult
+    from headscope.probes.word_level import Mode
     from headscope.reading import Scope
+    from headscope.runs import ProgressCallback
 
     Trees = str | Path | Iterable[Sentence]
 
@@ -35,78 +38,251 @@ def dependency(
     treebank: Trees,
     test: Trees | None = None,
     *,
-    bad: Choice = "skip",
-    **options: Any,
+    subtypes: Subtypes = "keep",
+    possessive: Possessive = "word",
+    mode: Mode = "mean",
+    max_tokens: int | None = 128,
+    minimum: int = 100,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> DependencyResult:
-    """Which head attends from a word to its syntactic governor, or back; see `probe_dependency`."""
-    need_scope(scope)
+    """Which head attends from a word to its syntactic governor, or back, relation by relation.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    treebank
+        Sentences with trees: CoNLL-U, plain text (parsed by spaCy), or "sample".
+    test
+        The treebank that the best heads are scored on; every second sentence if left out.
+    subtypes
+        "keep" nsubj:pass apart from nsubj, or "fold" the two.
+    possessive
+        Whether a possessor is scored by its "word" or its "marker".
+    mode
+        Whether the "mean" of a word's pieces or the "first" piece speaks for the word.
+    max_tokens
+        Longer sentences are left out.
+    minimum
+        The number of cases a relation needs.
+    seed
+        Of everything drawn at random.
+    bad_data
+        "skip" and count data that cannot be read, or "refuse" it.
+    limit
+        Only the first sentences.
+    output
+        A .csv or .parquet file to write; a stopped run resumes from it.
+    restart
+        Whether to start over instead of resuming.
+    progress
+        Whether to show progress, or a function that is called with it.
+
+    Returns
+    -------
+    DependencyResult
+        The best heads, and every head's accuracy on every relation.
+    """
+    arguments.need_scope(scope)
     from headscope.probes.dependency.heads import probe_dependency
 
-    scored = None if test is None else _trees(test, bad)
-    return probe_dependency(scope, _trees(treebank, bad), scored, bad=bad, **options)
+    scored = None if test is None else _trees(test, bad_data)
+    return probe_dependency(
+        scope, _trees(treebank, bad_data), scored, subtypes=subtypes, possessive=possessive,
+        mode=mode, max_tokens=max_tokens, minimum=minimum, seed=seed, bad_data=bad_data,
+        limit=limit, output=output, restart=restart, progress=progress,
+    )  # fmt: skip
 
 
 def coreference(
     scope: Scope,
     documents: str | Path | Iterable[CoreferenceDocument],
     *,
-    bad: Choice = "skip",
-    **options: Any,
+    windows: Windows = "first",
+    mode: Mode = "mean",
+    max_tokens: int | None = 128,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> CoreferenceResult:
-    """Which head attends from a mention to what it refers back to; see `probe_coreference`."""
-    need_scope(scope)
+    """Which head attends from a mention to what it refers back to.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    documents
+        CoNLL-2012, CoNLL-U with entities, GAP, or "sample".
+    windows
+        The "first" window of every document, or "all".
+    mode, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    CoreferenceResult
+        Every head's accuracy, and the best heads scored on the other half of the documents.
+    """
+    arguments.need_scope(scope)
     from headscope.corpus.coreference.corpus import CoreferenceCorpus
     from headscope.probes.coreference.heads import probe_coreference
 
-    opened = CoreferenceCorpus(documents, bad) if isinstance(documents, (str, Path)) else documents
-    return probe_coreference(scope, opened, bad=bad, **options)
+    if isinstance(documents, (str, Path)):
+        documents = CoreferenceCorpus(documents, bad_data)
+    return probe_coreference(
+        scope, documents, windows=windows, mode=mode, max_tokens=max_tokens, seed=seed,
+        bad_data=bad_data, limit=limit, output=output, restart=restart, progress=progress,
+    )  # fmt: skip
 
 
 def relations(
     scope: Scope,
     examples: str | Path | Iterable[Relation],
     *,
-    bad: Choice = "skip",
-    **options: Any,
+    shuffles: int = 99,
+    max_tokens: int | None = None,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> RelationsResult:
-    """Which head links a target and its elements; see `probe_relations`."""
-    need_scope(scope)
+    """Which head links a target and its elements, such as a frame and its roles.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    examples
+        JSONL with text, target and elements, a FrameNet folder, or "sample".
+    shuffles
+        How many displaced corpora the null distribution is made of.
+    max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    RelationsResult
+        Every head's score, and its probability by chance.
+    """
+    arguments.need_scope(scope)
     from headscope.corpus.relations.corpus import Relations
     from headscope.probes.relations.heads import probe_relations
 
-    opened = Relations(examples, bad) if isinstance(examples, (str, Path)) else examples
-    return probe_relations(scope, opened, bad=bad, **options)
+    opened = Relations(examples, bad_data) if isinstance(examples, (str, Path)) else examples
+    return probe_relations(
+        scope, opened, shuffles=shuffles, max_tokens=max_tokens, seed=seed, bad_data=bad_data,
+        limit=limit, output=output, restart=restart, progress=progress,
+    )  # fmt: skip
 
 
 def features(
-    scope: Scope, treebank: Trees, *, bad: Choice = "skip", **options: Any
+    scope: Scope,
+    treebank: Trees,
+    *,
+    max_tokens: int | None = 128,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> FeaturesResult:
-    """How much attention goes to nouns, verbs, subjects, objects …; see `probe_features`."""
-    need_scope(scope)
+    """How much attention goes to nouns, verbs, subjects, objects, negation and special tokens.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    treebank
+        Sentences with trees: CoNLL-U, plain text (parsed by spaCy), or "sample".
+    max_tokens, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    FeaturesResult
+        Every head's attention to every feature.
+    """
+    arguments.need_scope(scope)
     from headscope.probes.features.attention import probe_features
 
-    return probe_features(scope, _trees(treebank, bad), bad=bad, **options)
+    return probe_features(
+        scope, _trees(treebank, bad_data), max_tokens=max_tokens, bad_data=bad_data, limit=limit,
+        output=output, restart=restart, progress=progress,
+    )  # fmt: skip
 
 
 def all_heads(
-    scope: Scope, train: Trees, dev: Trees, test: Trees, *, bad: Choice = "skip", **options: Any
+    scope: Scope,
+    train: Trees,
+    dev: Trees,
+    test: Trees,
+    *,
+    probes: Iterable[str] | None = None,
+    vectors: VectorSource = "glove",
+    glove: str | Path | None = None,
+    mode: Mode = "mean",
+    max_tokens: int | None = 128,
+    epochs: int = 12,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
 ) -> AllHeadsResult:
-    """What a learned combination of all heads knows of syntax; see `probe_all_heads`."""
-    need_scope(scope)
-    from headscope.probes.all_heads.run import probe_all_heads
+    """What a learned combination of all heads knows of syntax.
 
-    parts = [_trees(part, bad) for part in (train, dev, test)]
-    return probe_all_heads(scope, *parts, bad=bad, **options)
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    train, dev, test
+        Treebanks to train on, to stop early by, and to score on.
+    probes
+        Which probes to train; all if left out.
+    vectors
+        Word vectors from "glove", or the model's own "embeddings".
+    glove
+        A GloVe text file.
+    epochs
+        The most passes over `train`.
+    mode, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `dependency`.
+
+    Returns
+    -------
+    AllHeadsResult
+        The accuracy of every probe, and what each learned of every head.
+    """
+    arguments.need_scope(scope)
+    from headscope.probes.all_heads.run import PROBES, probe_all_heads
+
+    return probe_all_heads(
+        scope, _trees(train, bad_data), _trees(dev, bad_data), _trees(test, bad_data),
+        probes=PROBES if probes is None else probes, vectors=vectors, glove=glove, mode=mode,
+        max_tokens=max_tokens, epochs=epochs, seed=seed, bad_data=bad_data, limit=limit,
+        output=output, restart=restart, progress=progress,
+    )  # fmt: skip
 
 
-def _trees(given: Any, bad: Choice) -> Any:
+def _trees(given: Trees, bad_data: Choice) -> Iterable[Sentence]:
     """Sentences with trees: a treebank's, or spaCy's where the file is plain text."""
     if not isinstance(given, (str, Path)):
         return given
     if str(given).endswith(".txt"):
         from headscope.corpus.parsed_text import parsed_text
 
-        return list(parsed_text(given, bad=bad))
+        return list(parsed_text(given, bad_data=bad_data))
     from headscope.corpus.treebanks.treebank import Treebank
 
-    return Treebank(given, bad)
+    return Treebank(given, bad_data)

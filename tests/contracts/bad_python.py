@@ -49,7 +49,8 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
     return {
         "survey": (hs.survey, {"scope": bert(), "corpus": TEXTS, **quiet},
                    {**corpus, "statistics": ["nope", ["nope"], 3], "max_tokens": [2],
-                    "interval": [2.0], "layout": ["nope"], "bad": ["nope"], "segments": ["nope"]}),
+                    "interval": [2.0], "layout": ["nope"], "bad_data": ["nope"],
+                    "segments": ["nope"]}),
         "patterns": (hs.patterns, {"scope": bert(), "corpus": TEXTS, **quiet},
                      {**corpus, "segments": ["nope"], "layout": ["nope"]}),
         "compare": (hs.compare, {"a": bert(), "b": bert(), "corpus": TEXTS, **quiet},
@@ -100,7 +101,7 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
         "read a sound": (bert().read, {"audio": "nowhere.wav"},
                          {"audio": [3, object(), "nowhere.wav", "{binary}"]}),
         "atlas": (hs.atlas, {"scope": bert(), "corpus": TEXTS, **quiet},
-                  {**corpus, "top": WRONG_NUMBER, "per_tenth": [-1], "keys": WRONG_NUMBER,
+                  {**corpus, "top": WRONG_NUMBER, "per_decile": [-1], "keys": WRONG_NUMBER,
                    "output": ["missing/o.atlas", "."]}),
         "Atlas.load": (hs.Atlas.load, {"path": "nowhere"},
                        {"path": ["nowhere", "{binary}", "{empty}", "{tar}"]}),

@@ -72,7 +72,7 @@ def test_a_fault_is_named_by_file_and_line_then_skipped_or_refused(tmp_path, kin
     assert list(kept)[-1].words == ("fine",)
     assert kept.faults.counts == {kind: 1} and said in kept.faults.summary()
     with pytest.raises(BadInput, match=said.replace("(", ".").split(" ")[0]):
-        list(Treebank(path, bad="refuse"))
+        list(Treebank(path, bad_data="refuse"))
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_an_offset_that_misses_its_name_is_named_by_line(tmp_path):
     kept = CoreferenceCorpus(written(tmp_path, "gap.tsv", GAP_HEAD + line))
     assert not list(kept) and "gap.tsv:2: Pronoun 'she' does not stand" in kept.faults.summary()
     with pytest.raises(BadInput, match=r"gap.tsv:2"):
-        list(CoreferenceCorpus(tmp_path / "gap.tsv", bad="refuse"))
+        list(CoreferenceCorpus(tmp_path / "gap.tsv", bad_data="refuse"))
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,11 @@ def test_faults_are_named_by_line_and_skipped_or_refused(tmp_path, row, kind):
     assert len(list(kept)) == 1
     assert kept.faults.counts == {kind: 1} and "r.jsonl:2" in kept.faults.summary()
     with pytest.raises(BadInput, match=r"r.jsonl:2"):
-        list(Relations(path, bad="refuse"))
+        list(Relations(path, bad_data="refuse"))
 
 
 def test_the_filtered_exemplars_read_whole(shared_data):
-    kept = Relations(shared_data / "framenet" / "framenet15_filtered.jsonl", bad="refuse")
+    kept = Relations(shared_data / "framenet" / "framenet15_filtered.jsonl", bad_data="refuse")
     assert len(list(kept)) == 439
 
 

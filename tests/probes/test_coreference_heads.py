@@ -8,7 +8,7 @@ import torch
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
-from headscope.probes.coreference.cases import windows
+from headscope.probes.coreference.cases import reading_windows
 from headscope.probes.coreference.heads import probe_coreference
 from headscope.probes.coreference.rules import head_match, nearest, sieves
 from headscope.probes.coreference.tally import CoreferenceTally
@@ -76,7 +76,7 @@ def test_the_third_sieve_wants_agreement():
 
 
 def test_only_mentions_with_an_antecedent_in_the_window_are_cases(tiny_bert):
-    (window,) = windows(tiny_bert, [STORY], 128)
+    (window,) = reading_windows(tiny_bert, [STORY], 128)
     assert [(window.words[c.anaphor], c.kind) for c in window.cases] == [
         ("it", "pronoun"),
         ("cat", "nominal"),
@@ -86,9 +86,9 @@ def test_only_mentions_with_an_antecedent_in_the_window_are_cases(tiny_bert):
 
 
 def test_documents_are_cut_to_the_tokens_the_model_reads(tiny_bert):
-    (first,) = windows(tiny_bert, [STORY], 10)  # eight words beside two specials
+    (first,) = reading_windows(tiny_bert, [STORY], 10)  # eight words beside two specials
     assert first.words == STORY.words[:8] and len(first.cases) == 1
-    every = list(windows(tiny_bert, [STORY], 10, "all"))
+    every = list(reading_windows(tiny_bert, [STORY], 10, "all"))
     assert [w.words for w in every] == [STORY.words[:6], STORY.words[6:12], STORY.words[12:]]
 
 
@@ -96,7 +96,7 @@ def test_gap_looks_both_ways_for_the_pronouns_name(tiny_bert):
     made = document(
         "cat said that she saw dog", [(0, 1, "A"), (3, 4, "x"), (5, 6, "x")], both_sides=True
     )
-    (window,) = windows(tiny_bert, [made], 128)
+    (window,) = reading_windows(tiny_bert, [made], 128)
     (case,) = window.cases
     assert (case.anaphor, case.candidates, case.antecedents) == (3, (0, 5), (5,))
 
@@ -114,7 +114,7 @@ def test_attention_along_the_chain_is_always_right_and_elsewhere_always_wrong(ti
         return weights
 
     tally = CoreferenceTally(2, 4)
-    items = windows(tiny_bert, [STORY, STORY], 128)
+    items = reading_windows(tiny_bert, [STORY, STORY], 128)
     run_pass(tiny_bert.edited(edit), items, tally, Faults())
     hits = tally.hits.sum(axis=0)[:, direction]  # set layer head
     assert (hits[:, :, :2] == 4).all() and tally.counts.sum() == 4

@@ -169,7 +169,7 @@ def test_a_sentence_longer_than_the_model_is_named_and_counted(tiny_bert):
     result = probe_dependency(tiny_bert, [CAT, long, CAT, DOG], minimum=1)
     assert result.faults.counts == {"too long": 1} and "bank.conllu:77" in result.faults.summary()
     with pytest.raises(BadInput, match=r"bank.conllu:77: 300 words make more than 128 tokens"):
-        probe_dependency(tiny_bert, [CAT, long], minimum=1, bad="refuse")
+        probe_dependency(tiny_bert, [CAT, long], minimum=1, bad_data="refuse")
 
 
 def test_no_data_at_all_is_said_in_one_sentence(tiny_bert):

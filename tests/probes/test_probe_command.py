@@ -28,12 +28,12 @@ def run(tiny_bert, monkeypatch, tmp_path):
 
 
 def test_the_sample_is_sound_and_covers_what_probes_need():
-    sentences = list(Treebank(STORIES, bad="refuse"))
+    sentences = list(Treebank(STORIES, bad_data="refuse"))
     assert len(sentences) == 36
     relations = {relation for s in sentences for relation in s.relations}
     assert {"det", "amod", "nsubj", "obj", "case", "aux", "nmod:poss", "compound"} <= relations
-    assert len(list(CoreferenceCorpus(STORIES, bad="refuse"))) == 6
-    assert len(list(Relations(RELATIONS, bad="refuse"))) > 20
+    assert len(list(CoreferenceCorpus(STORIES, bad_data="refuse"))) == 6
+    assert len(list(Relations(RELATIONS, bad_data="refuse"))) > 20
     assert PARAGRAPHS.read_text().count("\n\n") == 11
 
 

@@ -59,7 +59,7 @@ def test_a_text_too_long_is_named_and_left_out(tiny_bert):
     result = probe_relations(tiny_bert, [RELATION, long], shuffles=1)
     assert result.texts == 1 and "r.jsonl:9" in result.faults.summary()
     with pytest.raises(BadInput, match=r"r.jsonl:9"):
-        probe_relations(tiny_bert, [long], bad="refuse")
+        probe_relations(tiny_bert, [long], bad_data="refuse")
 
 
 TAGGED = sentence("she did n't see the cats", [4, 4, 4, 0, 6, 4], "nsubj aux advmod root det obj")

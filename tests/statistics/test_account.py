@@ -35,7 +35,7 @@ def test_a_file_in_one_piece_is_questioned(tiny_bert, tmp_path):
 
 def test_documents_of_one_sentence_are_counted_where_pairs_are_made(tiny_bert):
     texts = ["The cat sat.", "The cat sat. A dog ran."]
-    found = hs.survey(tiny_bert, texts, ["entropy"], segments="pairs", bad="refuse", **quiet)
+    found = hs.survey(tiny_bert, texts, ["entropy"], segments="pairs", bad_data="refuse", **quiet)
     assert "1 document of one sentence" in account(found.metadata)[1]
 
 

@@ -202,7 +202,7 @@ def test_where_no_process_can_be_started_text_is_prepared_here(
 
 
 def test_a_sentence_raised_by_a_process_comes_here(tiny_bert: hs.Scope, small_parts: None) -> None:
-    desk, shards = desk_of(tiny_bert, ["the cat", "", *texts(60)], bad="refuse")
+    desk, shards = desk_of(tiny_bert, ["the cat", "", *texts(60)], bad_data="refuse")
     pool = Helpers(desk, 1)
     try:
         with pytest.raises(BadInput, match="document 2"):

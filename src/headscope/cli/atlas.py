@@ -78,7 +78,8 @@ def atlas(
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "segments": segments, "max_tokens": max_tokens, "field": field, "layout": layout,
-        "bad": bad_data, "seed": seed, "engine": engine, "address": address, "workers": workers,
+        "bad_data": bad_data, "seed": seed, "engine": engine, "address": address,
+        "workers": workers,
     }  # fmt: skip
     found = make(
         scope, corpus, top=top, per_decile=per_decile, text=not no_text,

@@ -66,7 +66,7 @@ def find(
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "segments": segments, "max_tokens": max_tokens, "field": field, "layout": layout,
-        "bad": bad_data, "seed": seed,
+        "bad_data": bad_data, "seed": seed,
     }  # fmt: skip
     found: Any = find_heads(scope, corpus, query, key, limit=limit, **asked)
     clear = int(found["clear"].sum())

@@ -77,7 +77,7 @@ def patterns(
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "cut": segments, "max_tokens": max_tokens, "limit": limit, "output": output,
-        "restart": restart, "field": field, "layout": layout, "bad": bad_data, "seed": seed,
+        "restart": restart, "field": field, "layout": layout, "bad_data": bad_data, "seed": seed,
     }  # fmt: skip
     if kinds:
         from headscope.patterns.over_corpus import map_kind_shares

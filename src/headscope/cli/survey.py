@@ -103,7 +103,7 @@ def survey(
         "segments": segments, "stride": stride, "max_tokens": max_tokens, "limit": limit,
         "distances": distances, "interval": interval, "token_types": token_types, "seed": seed,
         "output": output, "restart": restart, "engine": engine, "address": address,
-        "workers": workers, "field": field, "layout": layout, "bad": bad_data,
+        "workers": workers, "field": field, "layout": layout, "bad_data": bad_data,
         "batch_tokens": batch_tokens,
     }  # fmt: skip
     _print_summary(measure(scope, corpus, chosen, **asked))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -98,8 +97,6 @@ def dtype_of(dtype: torch.dtype | str | None) -> torch.dtype | None:
 
 # Weights of 8 and 4 bits, by the quantisers that transformers drives.
 
-# what of from_pretrained's arguments says where weights lie and what of them is kept
-PLACING = ("device_map", "max_memory", "offload_folder", "offload_buffers", "quantization_config")
 BITS = ("8bit", "4bit")  # what a dtype may be called beside torch's own names
 _PACKED = "support_avx512bf16_for_cpu"  # bitsandbytes: whether a layer packs itself when it is run
 
@@ -120,16 +117,6 @@ def quantised_options(bits: str) -> dict[str, Any]:
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
         )
     return {"quantization_config": config, "dtype": torch.bfloat16}
-
-
-def check_placing(pretrained: Mapping[str, Any]) -> None:
-    """A name that from_pretrained knows would otherwise hold for the weights alone."""
-    unknown = next((name for name in pretrained if name not in PLACING), None)
-    if unknown is not None:
-        raise BadInput(
-            f"hs.load takes no {unknown}; it hands on {', '.join(PLACING)}. For anything else open "
-            "the model with transformers, and give hs.load the model and its tokenizer."
-        )
 
 
 def keep_unpacked(model: nn.Module) -> None:

@@ -52,7 +52,7 @@ def pattern_scores(
 
     `cut` is "pairs" or "documents" (what suits the model when left out); `predictive` is in how
     many texts masked words are also guessed; `reading` says how the corpus is read (field, layout,
-    bad, seed), as in a survey. With an `output` the table is written there, and a
+    bad_data, seed), as in a survey. With an `output` the table is written there, and a
     run that is stopped goes on.
     """
     import pandas as pd
@@ -138,6 +138,6 @@ def _texts(
     scope: Scope, corpus: Any, cut: Segmentation, longest: int, reading: dict[str, Any]
 ) -> Iterator[tuple[str, str | None]]:
     options = Options.named({**reading, "segments": cut})
-    documents = Reader(options.field, options.layout).documents(corpus, Faults(options.bad))
+    documents = Reader(options.field, options.layout).documents(corpus, Faults(options.bad_data))
     for one in segments(documents, cut, scope.tokenizer, longest=longest, seed=options.seed):
         yield one.text, one.pair

@@ -58,7 +58,7 @@ def patterns(
 
     `corpus` is what `hs.survey` takes. `segments` is "pairs" or "documents" (what suits the model
     when left out); `predictive` is in how many texts masked words are also guessed; `reading` says
-    how the corpus is read (field, layout, bad, seed). With an `output` (.csv or .parquet) the
+    how the corpus is read (field, layout, bad_data, seed). With an `output` (.csv or .parquet) the
     table of evidence is written there, and a run that is stopped goes on.
     """
     found = pattern_scores(

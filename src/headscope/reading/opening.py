@@ -12,7 +12,7 @@ from torch import nn
 
 from headscope.errors import BadInput
 from headscope.models.open import check_fit, check_transformers, open_model, open_own_tokenizer
-from headscope.models.placement import BITS, check_loaded, check_placing, place
+from headscope.models.placement import BITS, check_loaded, place
 from headscope.models.unwrap import PlainModel, is_plain, tokenizer_of, unwrap
 from headscope.reading.scope import Scope
 
@@ -30,6 +30,7 @@ def load(
     device_map: Any = None,
     max_memory: Any = None,
     offload_folder: str | Path | None = None,
+    offload_buffers: bool | None = None,
     quantization_config: Any = None,
 ) -> Scope:
     """Open the bundled model, a hub name, a folder, a GGUF file, or objects you already have.
@@ -57,7 +58,7 @@ def load(
         The attention that transformers runs, such as "eager".
     trust_remote_code
         Whether code that comes with the model may run.
-    device_map, max_memory, offload_folder, quantization_config
+    device_map, max_memory, offload_folder, offload_buffers, quantization_config
         Handed to `from_pretrained` unchanged.
 
     Returns
@@ -67,9 +68,9 @@ def load(
     """
     check_transformers()
     settings = {"device_map": device_map, "max_memory": max_memory,
-                "offload_folder": offload_folder, "quantization_config": quantization_config}  # fmt: skip
+                "offload_folder": offload_folder, "offload_buffers": offload_buffers,
+                "quantization_config": quantization_config}  # fmt: skip
     pretrained = {name: value for name, value in settings.items() if value is not None}
-    check_placing(pretrained)
     if processor is None and _is_processor(tokenizer):
         tokenizer, processor = None, tokenizer
     if tokenizer is None:

@@ -174,7 +174,7 @@ def test_bad_data_is_counted_or_refused(tmp_path):
     assert "1 corrupt line" in found.metadata["left out"]
     assert "1 empty document" in found.metadata["left out"]
     with pytest.raises(BadInput, match=r"a\.jsonl:2"):
-        survey(path, bad="refuse")
+        survey(path, bad_data="refuse")
 
 
 def test_a_text_longer_than_the_model_is_cut_and_counted():

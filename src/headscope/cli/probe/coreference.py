@@ -44,15 +44,15 @@ def coreference(
     shared.check(data, table=output, map_file=map_file, limit=limit, max_tokens=max_tokens,
                  seed=seed)  # fmt: skip
     chosen: dict[str, Any] = {
-        "which": check_choice("windows", windows, "first", "all"),
+        "windows": check_choice("windows", windows, "first", "all"),
         "mode": check_choice("mode", mode, "mean", "first"),
-        "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
+        "bad_data": check_choice("bad-data", bad_data, "skip", "refuse"),
         "max_tokens": max_tokens,
         "seed": seed,
     }
     from headscope.corpus.coreference.corpus import CoreferenceCorpus
 
-    documents = CoreferenceCorpus(data, chosen["bad"], limit)
+    documents = CoreferenceCorpus(data, chosen["bad_data"], limit)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.probes.coreference.heads import probe_coreference
 

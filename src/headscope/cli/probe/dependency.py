@@ -74,7 +74,7 @@ def dependency(
     check_reading(bad_data, layout)
     chosen: dict[str, Any] = {
         "mode": check_choice("mode", mode, "mean", "first"),
-        "bad": check_choice("bad-data", bad_data, "skip", "refuse"),
+        "bad_data": check_choice("bad-data", bad_data, "skip", "refuse"),
         "max_tokens": max_tokens,
         "seed": seed,
     }
@@ -84,9 +84,9 @@ def dependency(
     }
     check_choice("vectors", vectors, "glove", "embeddings")
     shared.warn_of_same(data, test)
-    dev = shared.sentences(data, limit, chosen["bad"], layout)
+    dev = shared.sentences(data, limit, chosen["bad_data"], layout)
     scored, learnt = (
-        shared.sentences(given, limit, chosen["bad"], layout) if given else None
+        shared.sentences(given, limit, chosen["bad_data"], layout) if given else None
         for given in (test, train)
     )
     scope = open_scope(model, device, dtype, trust_remote_code)

@@ -54,7 +54,7 @@ def features(
     from headscope.probes.features.attention import probe_features
 
     for scope, place in zip(scopes, places, strict=True):
-        results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad=choice,
+        results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad_data=choice,
                                       output=place, restart=restart))  # fmt: skip
         say_written(place)
     table = results[0].heads

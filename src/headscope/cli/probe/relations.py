@@ -53,7 +53,7 @@ def relations(
     from headscope.probes.relations.heads import probe_relations
 
     found = probe_relations(scope, examples, max_tokens=max_tokens, shuffles=shuffles,
-                            seed=seed, bad=choice, output=output, restart=restart)  # fmt: skip
+                            seed=seed, bad_data=choice, output=output, restart=restart)  # fmt: skip
     say_written(output)
     if map_file:
         draw(found.plot(), map_file)

@@ -46,7 +46,7 @@ def check(
 
 
 def sentences(
-    data: str, limit: int | None, bad: Choice, layout: str = "auto"
+    data: str, limit: int | None, bad_data: Choice, layout: str = "auto"
 ) -> Iterable[Sentence]:
     """Trees, from a treebank or by parsing plain text, whose documents `layout` tells apart."""
     from headscope.corpus.treebanks.treebank import Treebank
@@ -57,9 +57,9 @@ def sentences(
         from headscope.corpus.parsed_text import parsed_text
 
         err.print("Parsing plain text with spaCy; its labels are ClearNLP's.", highlight=False)
-        found = parsed_text(data, layout, bad)  # pyright: ignore[reportArgumentType]
+        found = parsed_text(data, layout, bad_data)  # pyright: ignore[reportArgumentType]
         return list(islice(found, limit))
-    bank = Treebank(data, bad, limit)
+    bank = Treebank(data, bad_data, limit)
     next(iter(bank), None)  # a file that cannot be read is said before a model is opened
     return bank
 

@@ -41,14 +41,14 @@ class CoreferenceCorpus(Iterable[CoreferenceDocument]):
     def __init__(
         self,
         path: str | Path,
-        bad: Choice = "skip",
+        bad_data: Choice = "skip",
         limit: int | None = None,
         layout: Layout | None = None,
     ) -> None:
         self.path = Path(or_sample(path, STORIES))
         self.limit = limit
         self.layout: Layout | None = layout
-        self.faults = Faults(bad)
+        self.faults = Faults(bad_data)
 
     def __iter__(self) -> Iterator[CoreferenceDocument]:
         self.faults = Faults(self.faults.choice)  # a second pass must not count twice

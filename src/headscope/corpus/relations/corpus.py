@@ -14,10 +14,12 @@ from headscope.corpus.sample import RELATIONS, or_sample
 class Relations(Iterable[Relation]):
     """The relations of a JSONL file or of a FrameNet folder; read anew at every pass."""
 
-    def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, bad_data: Choice = "skip", limit: int | None = None
+    ) -> None:
         self.path = Path(or_sample(path, RELATIONS))
         self.limit = limit
-        self.faults = Faults(bad)
+        self.faults = Faults(bad_data)
 
     def __iter__(self) -> Iterator[Relation]:
         self.faults = Faults(self.faults.choice)  # a second pass must not count twice

@@ -44,10 +44,12 @@ def formats() -> Mapping[str, Format]:
 class Treebank(Iterable[Sentence]):
     """The sentences of a file, folder or archive; read anew at every pass."""
 
-    def __init__(self, path: str | Path, bad: Choice = "skip", limit: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, bad_data: Choice = "skip", limit: int | None = None
+    ) -> None:
         self.path = Path(or_sample(path, STORIES))
         self.limit = limit
-        self.faults = Faults(bad)
+        self.faults = Faults(bad_data)
 
     def __iter__(self) -> Iterator[Sentence]:
         self.faults = Faults(self.faults.choice)  # a second pass must not count twice

@@ -77,7 +77,7 @@ def probe_all_heads(
     max_tokens: int | None = PAPER_LENGTH,
     epochs: int = EPOCHS,
     seed: int = 0,
-    bad: Choice = "skip",
+    bad_data: Choice = "skip",
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -97,7 +97,7 @@ def probe_all_heads(
     settings = [wanted, vectors, str(glove), mode, max_tokens, epochs, seed]
     with probe_run(scope, parts.values(), settings, title="All heads",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
-        work = _Work(run, parts, Faults(bad), mode, max_tokens, epochs, seed)
+        work = _Work(run, parts, Faults(bad_data), mode, max_tokens, epochs, seed)
         real = work.stores(scope, "maps")
         torch.manual_seed(seed)
         words, described = _vectors(scope, list(work.vocabulary), vectors, glove)

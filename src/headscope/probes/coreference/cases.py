@@ -40,7 +40,7 @@ class Window:
     cases: tuple[Case, ...]
 
 
-def windows(
+def reading_windows(
     scope: Scope, documents: Iterable[CoreferenceDocument], limit: int, which: Windows = "first"
 ) -> Iterator[Window]:
     """The first window of each document as in the paper, or all of them, cut at sentences."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.coreference.documents import CoreferenceDocument
-from headscope.probes.coreference.cases import KINDS, Windows, windows
+from headscope.probes.coreference.cases import KINDS, Windows, reading_windows
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.coreference.tally import (
     CANDIDATES,
@@ -79,11 +79,11 @@ def probe_coreference(
     scope: Scope,
     documents: Iterable[CoreferenceDocument],
     *,
-    which: Windows = "first",
+    windows: Windows = "first",
     mode: Mode = "mean",
     max_tokens: int | None = PAPER_LENGTH,
     seed: int = 0,
-    bad: Choice = "skip",
+    bad_data: Choice = "skip",
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -94,16 +94,16 @@ def probe_coreference(
     With an `output` the table is written there and every head's accuracy beside it, and a run
     that is stopped goes on.
     """
-    faults, kind = Faults(bad), self_attention(scope)
+    faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     longest = length_limit(scope, max_tokens)
     data = Data(documents, limit)
-    with probe_run(scope, [data], [which, mode, max_tokens, seed], title="Coreference",
+    with probe_run(scope, [data], [windows, mode, max_tokens, seed], title="Coreference",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
 
         def read(half: int, tally: CoreferenceTally) -> None:
-            items = windows(scope, data.part(half), longest, which)
-            total = (len(data) + 1 - half) // 2 if which == "first" else None
+            items = reading_windows(scope, data.part(half), longest, windows)
+            total = (len(data) + 1 - half) // 2 if windows == "first" else None
             run.title = ("Choosing heads", "Scoring heads")[half]
             run_pass(scope, items, tally, faults, max_tokens=max_tokens, mode=mode, run=run,
                      name=("choosing", "scoring")[half], total=total)  # fmt: skip

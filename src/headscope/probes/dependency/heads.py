@@ -88,7 +88,7 @@ def probe_dependency(
     max_tokens: int | None = PAPER_LENGTH,
     minimum: int = 100,
     seed: int = 0,
-    bad: Choice = "skip",
+    bad_data: Choice = "skip",
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -103,7 +103,7 @@ def probe_dependency(
     """
     if subtypes not in ("keep", "fold"):
         raise BadInput(f"Sub-types can be kept ('keep') or folded ('fold'), not {subtypes!r}.")
-    faults, kind = Faults(bad), self_attention(scope)
+    faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
     first, second = Data(dev, limit), None if test is None else Data(test, limit)
     given = [data for data in (first, second) if data is not None]

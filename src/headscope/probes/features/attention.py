@@ -75,7 +75,7 @@ def probe_features(
     sentences: Iterable[Sentence],
     *,
     max_tokens: int | None = PAPER_LENGTH,
-    bad: Choice = "skip",
+    bad_data: Choice = "skip",
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -85,7 +85,7 @@ def probe_features(
 
     With an `output` the table is written there, and a run that is stopped goes on.
     """
-    faults, data = Faults(bad), Data(sentences, limit)
+    faults, data = Faults(bad_data), Data(sentences, limit)
     with probe_run(scope, [data], [max_tokens], title="Features",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
         sums, part = _FeatureSums(scope), run.part("sums")

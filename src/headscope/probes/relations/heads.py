@@ -80,7 +80,7 @@ def probe_relations(
     max_tokens: int | None = None,
     shuffles: int = SHUFFLES,
     seed: int = 0,
-    bad: Choice = "skip",
+    bad_data: Choice = "skip",
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -92,7 +92,7 @@ def probe_relations(
     """
     if shuffles < 1:
         raise BadInput(f"The null needs at least 1 shuffle, not {shuffles}.")
-    faults, data = Faults(bad), Data(relations, limit)
+    faults, data = Faults(bad_data), Data(relations, limit)
     longest = length_limit(scope, max_tokens) if max_tokens or scope.max_tokens else None
     with probe_run(scope, [data], [longest, shuffles, seed], title="Relations",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip

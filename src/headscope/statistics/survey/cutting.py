@@ -25,7 +25,7 @@ class Cutter:
     """How a corpus is read and cut; the same portions come of it in every process."""
 
     reader: Reader
-    bad: Choice
+    bad_data: Choice
     cut: Segmentation
     stride: int | None
     longest: int | None
@@ -48,7 +48,7 @@ class ReadShard:
     """The portions of one shard, and what was found amiss and counted on the way."""
 
     def __init__(self, cutter: Cutter, shard: Shard, tokenizer: Any) -> None:
-        self.faults = Faults(cutter.bad)
+        self.faults = Faults(cutter.bad_data)
         self.documents = 0
         self._cutter, self._shard, self._tokenizer = cutter, shard, tokenizer
 

@@ -28,7 +28,7 @@ class Options:
     workers: int | None = None  # processes; of Ray all there are unless told, else this one
     field: str = "text"  # the column or key that holds the text
     layout: Layout = "auto"  # how a text file is split into documents
-    bad: Choice = "skip"  # or "refuse": what to do with data that cannot be read
+    bad_data: Choice = "skip"  # or "refuse": what to do with data that cannot be read
     batch_tokens: int | None = None  # read at once, padding included
     chunk: int | None = None  # segments measured between two looks at the clock
 

@@ -29,7 +29,7 @@ class Source:
     ) -> None:
         self.scope, self.settings, self.limit = scope, settings, limit
         self._corpus = or_sample(corpus, PARAGRAPHS)
-        self.faults = Faults(options.bad)
+        self.faults = Faults(options.bad_data)
         self.documents = 0  # that gave something to read
         self._ended: dict[int, tuple[int, Faults]] = {}  # shards: their documents and faults
         self._of_ended = 0  # documents
@@ -41,7 +41,8 @@ class Source:
             "layout": options.layout,
         }
         self.cutter = Cutter(
-            Reader(options.field, options.layout), options.bad, options.segments, options.stride,
+            Reader(options.field, options.layout), options.bad_data, options.segments,
+            options.stride,
             settings.longest, settings.seed,
             options.chunk or (2_048 if scope.device.type == "cuda" else 64),
         )  # fmt: skip
