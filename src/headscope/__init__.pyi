@@ -28,7 +28,7 @@ from headscope.reading import Reading as Reading
 from headscope.reading import Scope as Scope
 from headscope.reading import load as load
 from headscope.reading.word_times import word_times as word_times
-from headscope.statistics.media.pointing import pointing_game as pointing_game
+from headscope.statistics.pointing import pointing_game as pointing_game
 from headscope.statistics.survey.run import survey as survey
 from headscope.statistics.survey.table import Survey as Survey
 from headscope.surfaces.view import View as View

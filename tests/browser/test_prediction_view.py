@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.circuits.logits.flow import flow_of
+from headscope.circuits.logits.attribution import flow_of
 from headscope.figures.fonts import drawable
 from headscope.views import draw
 from tests.tiny import tiny_scope

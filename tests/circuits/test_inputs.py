@@ -38,7 +38,7 @@ def test_integrated_gradients_sum_to_the_difference_they_explain(architecture: s
 def test_integrated_gradients_are_those_of_captum() -> None:
     """On the same way from the average word to the text, by the same quadrature."""
     captum = pytest.importorskip("captum.attr")
-    from headscope.circuits.saliency.embedded import Embedded
+    from headscope.circuits.saliency.inputs import Embedded
     from headscope.circuits.saliency.methods import integrated_gradients
 
     given = Embedded(tiny_scope("LlamaForCausalLM"), TEXT, None, ("house", "tree"), None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.circuits.logits.flow import flow_of
+from headscope.circuits.logits.attribution import flow_of
 from headscope.views import discover
 from tests.views.decoding import Container
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.circuits.saliency.deletion import deletion_test
-from headscope.circuits.saliency.embedded import Embedded
+from headscope.circuits.saliency.inputs import Embedded, deletion_test
 from tests.test_snippets import ROOT, blocks
 
 

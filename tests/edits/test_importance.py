@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from headscope.capture import capture
-from headscope.edits.ablate import ablate
-from headscope.edits.agreement import agreement
+from headscope.edits.ablate import ablate, agreement
 from headscope.edits.importance import Importance, importance
 from headscope.edits.live import effect, important_heads
 from headscope.edits.pruning import prune

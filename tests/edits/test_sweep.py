@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from headscope.capture.stack import find_stack
 from headscope.edits.ablate import single_edits
 from headscope.edits.answers import answer, answer_each, answer_each_plainly, stack_of
 from headscope.edits.disable import chosen_kind
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.sweep.layers import find_stack
 from headscope.edits.sweep.sweep import Sweep
 from headscope.tasks.metrics import METRICS
 from headscope.tasks.questions import Questions, make_questions, token_answers, token_losses

@@ -16,10 +16,10 @@ import headscope as hs
 from headscope.errors import BadInput
 from headscope.media import PositionKind, Positions
 from headscope.reading.processors import positioned_tokens
-from headscope.statistics.media.of_part import media_values
-from headscope.statistics.media.pointing import chance_of_overlap
-from headscope.views.media.drawing import drawing
+from headscope.statistics.of_media import media_values
+from headscope.statistics.pointing import chance_of_overlap
 from headscope.views.numbers.table import table_of
+from headscope.views.on_media import drawing
 from training.vision.digits import draw
 
 SIDE, PATCH = 4, 10  # four by four patches of ten pixels, after a class token and a register

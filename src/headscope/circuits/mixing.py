@@ -8,11 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from headscope.capture.stack import hidden_of
 from headscope.circuits.frozen_norm import tried
 from headscope.circuits.outputs import LayerOutputs, head_outputs
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
-from headscope.edits.sweep.layers import hidden_of
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:

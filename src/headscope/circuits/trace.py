@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
 from headscope.capture.softmax import weight_rows
+from headscope.capture.stack import hidden_of, replace_hidden, standing_in
 from headscope.circuits.frozen_norm import FrozenNorm
-from headscope.edits.sweep.layers import hidden_of, replace_hidden, standing_in
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
 

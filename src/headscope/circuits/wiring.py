@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from headscope.arguments import need_scope
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import projection_module
+from headscope.capture.stack import Stack, find_stack
 from headscope.circuits.frozen_norm import is_norm
-from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.reading.describe import trial_inputs

@@ -104,7 +104,7 @@ def _parts(what: str) -> tuple[What, ...]:
 
 
 def _agreement(found: Ablation, importance: Importance) -> None:
-    from headscope.edits.agreement import agreement
+    from headscope.edits.ablate import agreement
 
     rank = agreement(importance, found)
     out.print(f"importance and damage agree to a rank correlation of {rank:.2f}", highlight=False)

@@ -20,6 +20,7 @@ from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
+from headscope.tasks.metrics import ranks
 from headscope.tasks.questions import Questions
 from headscope.tasks.significance import (
     Differences,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from headscope.reading import Scope
+
 
 What = Literal["heads", "layers"]
 MEASURES: dict[What, str] = {"heads": "difference", "layers": "layer_difference"}
@@ -291,3 +293,15 @@ def judged(
         baseline_answers=baseline,
         labels=labels,
     )
+
+
+# How far the gradient's opinion of heads agrees with disabling them one at a time.
+
+
+def agreement(weighed: Importance, disabled: Ablation) -> float:
+    """The rank correlation of a head's importance with what the score loses without it."""
+    lost = -disabled.head_map if disabled.higher_is_better else disabled.head_map
+    one, two = ranks(weighed.size.ravel()), ranks(lost.ravel())
+    if one.std() == 0 or two.std() == 0:
+        return 0.0
+    return float(np.corrcoef(one, two)[0, 1])

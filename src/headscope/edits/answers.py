@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind
+from headscope.capture.stack import Stack, find_stack
 from headscope.edits.disable import Disabled, chosen_kind
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.sweep.layers import Stack, find_stack
 from headscope.edits.sweep.sweep import Sweep
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State

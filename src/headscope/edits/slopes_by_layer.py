@@ -17,7 +17,7 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
 from headscope.capture.call import Answer, Sink
-from headscope.edits.sweep.layers import (
+from headscope.capture.stack import (
     Stack,
     find_stack,
     hidden_of,

@@ -24,8 +24,7 @@ from headscope.figures.colour import (
     sequential,
 )
 from headscope.figures.frame import finish, text_width
-from headscope.figures.media.crops import GAP, strip_beside
-from headscope.figures.tokens import TokenLine, crop_size
+from headscope.figures.tokens import GAP, TokenLine, crop_size, strip_beside
 
 MOST_CELLS = 1000  # along a side: no more can be seen, and a picture of all would take gigabytes
 WIDEST = 12.0  # inches of a map of more tokens

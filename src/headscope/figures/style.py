@@ -6,7 +6,10 @@ figures alive. `drawing` applies the style while a figure is built, `save` while
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import html
+import io
 import json
 import threading
 from collections.abc import Generator
@@ -23,7 +26,6 @@ from matplotlib.figure import Figure
 from headscope.errors import BadInput
 from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable, families
-from headscope.figures.shown import ShownFigure
 from headscope.files import atomic_path
 
 DPI = 200
@@ -153,3 +155,31 @@ def save(figure: Figure, path: str | Path | IO[bytes], file_format: str | None =
             metadata=metadata,
             facecolor=figure.get_facecolor(),
         )
+
+
+# A figure that shows itself in a notebook, where nobody has set matplotlib up to do so.
+
+_DOTS = 120  # an inch on screen
+_FINE = 2  # pixels drawn for each of them
+
+
+class ShownFigure(Figure):
+    """matplotlib's own display of figures is registered by pyplot, which we never import."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int | str]]:
+        written = io.BytesIO()
+        self.savefig(written, format="png", dpi=_DOTS * _FINE, bbox_inches="tight")
+        png = written.getvalue()
+        width = int.from_bytes(png[16:20], "big") // _FINE  # the header says how wide it came out
+        return png, {"width": width, "alt": self._title()}
+
+    def _repr_html_(self) -> str:
+        """The picture with its words: exporters of notebooks drop those of a bare picture."""
+        png, about = self._repr_png_()
+        said = html.escape(str(about["alt"]), quote=True)
+        data = base64.b64encode(png).decode("ascii")
+        return f'<img alt="{said}" width="{about["width"]}" src="data:image/png;base64,{data}">'
+
+    def _title(self) -> str:
+        titles = [axes.get_title(loc) for axes in self.axes for loc in ("left", "center")]
+        return next(filter(None, [self.get_suptitle(), *titles]), "a figure of headscope")

@@ -13,7 +13,7 @@ from headscope.capture import Call
 from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating
-from headscope.reading.collecting.keeping import Keeping
+from headscope.reading.collecting.keeping import Keeping, WhatToKeep
 from headscope.reading.collecting.run import collect
 from headscope.reading.reading import Reading
 from headscope.text.targets import language_token
@@ -30,9 +30,11 @@ def generated_reading(
     scope: Scope,
     prompt: str,
     max_new_tokens: int,
-    keeping: Keeping,
+    keep: WhatToKeep,
+    memory: str | int | None,
     options: dict[str, Any],
 ) -> Reading:
+    keeping = Keeping.of(keep, memory)
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
     batch = scope.encode([prompt])

@@ -10,7 +10,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.reading.arguments import check_layers
 from headscope.reading.checks import note_warnings
-from headscope.reading.collecting.keeping import Keeping
+from headscope.reading.collecting.keeping import Keeping, WhatToKeep
 from headscope.reading.collecting.run import run
 from headscope.reading.generation import tokens_of_ids
 from headscope.reading.reading import Reading
@@ -25,8 +25,10 @@ def inputs_reading(
     inputs: Mapping[str, Tensor],
     tokens: Sequence[str] | Tokens | None,
     layers: Collection[int] | None,
-    keeping: Keeping,
+    keep: WhatToKeep,
+    memory: str | int | None,
 ) -> Reading:
+    keeping = Keeping.of(keep, memory)
     check_layers(scope, layers)
     moved = _one_example(scope, inputs)
     collector = run(scope, moved, (None, None), layers, keeping)

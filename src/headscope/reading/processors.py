@@ -12,7 +12,7 @@ from headscope.capture.call import Call
 from headscope.errors import BadInput
 from headscope.media.positions import Positions
 from headscope.reading.collecting.collector import Collector
-from headscope.reading.collecting.keeping import Keeping, Layer
+from headscope.reading.collecting.keeping import Keeping, Layer, WhatToKeep
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class Asked:
 
     keeping: Keeping
     layers: Collection[int] | None
+
+    @staticmethod
+    def of(keep: WhatToKeep, memory: str | int | None, layers: Collection[int] | None) -> Asked:
+        return Asked(Keeping.of(keep, memory), layers)
 
     def collector(self, whole: Whole) -> Collector:
         return Collector(None, None, self.keeping, self.layers, {}, whole)

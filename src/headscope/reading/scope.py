@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -20,23 +20,14 @@ from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.limits import embedded_tokens
 from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import check_gradients, device_of
-from headscope.reading import predict
-from headscope.reading.arguments import (
-    check_alone,
-    check_layers,
-    check_pairs_and_targets,
-    check_targets,
-)
-from headscope.reading.checks import model_warnings
-from headscope.reading.collecting.keeping import Keeping, WhatToKeep
-from headscope.reading.collecting.run import collect
-from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description, describe
-from headscope.reading.generation import generated_reading
-from headscope.reading.inputs import inputs_reading
 from headscope.reading.reading import Reading
 from headscope.text.tokenise import Batch, Text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from headscope.reading.collecting.keeping import WhatToKeep
+    from headscope.reading.predict import Prediction
 
 Edit = Callable[[Call], "Tensor | Queries | None"]
 Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
@@ -106,6 +97,8 @@ class Scope:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may be wrong with the model, a sentence each; a reading has more to say."""
+        from headscope.reading.checks import model_warnings
+
         return tuple(model_warnings(self))
 
     @cached_property
@@ -254,11 +247,12 @@ class Scope:
         the decoder reads where the model has one.
         """
         if image is not None or audio is not None:
+            from headscope.reading.arguments import check_alone, check_layers
             from headscope.reading.processors import Asked
 
             beside = check_alone(text, text_pair, target, image, audio)
             check_layers(self, layers)
-            asked = Asked(Keeping.of(keep, memory), layers)
+            asked = Asked.of(keep, memory, layers)
             if audio is not None:
                 from headscope.reading.sounds import sound_reading
 
@@ -290,20 +284,12 @@ class Scope:
         truncate: bool = False,
     ) -> list[Reading]:
         """Read several texts at once; padding never shows in the readings."""
+        from headscope.reading.collecting.run import read_texts
+
         texts, pairs = split_pairs(texts, pairs)
         if not texts:
             return []
-        keeping = Keeping.of(keep, memory)
-        check_layers(self, layers)
-        check_targets(self, targets)
-        if not self.encoder_decoder:
-            batch = self.encode(texts, pairs, truncate=truncate)
-            return collect(self, batch.inputs, batch.tokens, batch.tokens, layers, keeping)
-        given = list(targets) if targets is not None else [None] * len(texts)
-        check_pairs_and_targets(pairs, given)
-        of_decoder = [b if a is None else a for a, b in zip(given, pairs, strict=True)]
-        batch, decoder_tokens = encode_both(self, texts, of_decoder, truncate=truncate)
-        return collect(self, batch.inputs, decoder_tokens, batch.tokens, layers, keeping)
+        return read_texts(self, texts, pairs, targets, layers, keep, memory, truncate)
 
     def read_inputs(
         self,
@@ -315,7 +301,9 @@ class Scope:
         memory: str | int | None = None,
     ) -> Reading:
         """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
-        return inputs_reading(self, inputs, tokens, layers, Keeping.of(keep, memory))
+        from headscope.reading.inputs import inputs_reading
+
+        return inputs_reading(self, inputs, tokens, layers, keep, memory)
 
     def generate(
         self,
@@ -327,22 +315,28 @@ class Scope:
         **options: Any,
     ) -> Reading:
         """Let the model write on, and read the whole text, new tokens included."""
-        return generated_reading(self, prompt, max_new_tokens, Keeping.of(keep, memory), options)
+        from headscope.reading.generation import generated_reading
+
+        return generated_reading(self, prompt, max_new_tokens, keep, memory, options)
 
     # what the model says
 
-    def fill(
-        self, text: Text, text_pair: Text | None = None, n: int = 5
-    ) -> list[list[predict.Prediction]]:
+    def fill(self, text: Text, text_pair: Text | None = None, n: int = 5) -> list[list[Prediction]]:
         """For each mask token the n likeliest words, best first."""
+        from headscope.reading import predict
+
         return predict.fill(self, text, text_pair, n)
 
-    def next_token(self, text: Text, n: int = 5) -> list[predict.Prediction]:
+    def next_token(self, text: Text, n: int = 5) -> list[Prediction]:
         """The n likeliest next tokens, best first."""
+        from headscope.reading import predict
+
         return predict.next_token(self, text, n)
 
     def next_sentence(self, text: Text, text_pair: Text) -> float:
         """The probability that the second sentence follows the first."""
+        from headscope.reading import predict
+
         return predict.next_sentence(self, text, text_pair)
 
     # edits

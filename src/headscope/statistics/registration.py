@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headscope.measures import register as register_measures
 from headscope.statistics.discovery import own_statistics, register_statistics
-from headscope.statistics.media.definitions import known
+from headscope.statistics.of_media import known
 
 
 def register() -> None:

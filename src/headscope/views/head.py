@@ -58,7 +58,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     from headscope.figures.head_lines import head_lines
     from headscope.figures.lines import choose
     from headscope.figures.style import describe
-    from headscope.views.media.crops import with_crops
+    from headscope.views.on_media import with_crops
 
     part = reading.part(state["kind"])
     layer = state["layer"]

@@ -12,8 +12,7 @@ from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import caption
 from headscope.views.labels import Label
-from headscope.views.media.drawing import drawing
-from headscope.views.media.state import MEDIA_OPTIONS, media_state, opening_query
+from headscope.views.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -73,7 +72,7 @@ def positions_seen(part: Part) -> Positions:
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same picture on paper: a panel for each head that is on."""
-    from headscope.figures.media.shaded_picture import Panel, shaded_pictures
+    from headscope.figures.shaded_picture import Panel, shaded_pictures
     from headscope.figures.style import describe
 
     drawn = drawing(reading, state, labels, "picture")

@@ -67,7 +67,7 @@ def draw(
     """The same picture on paper."""
     from headscope.figures.matrix import matrix
     from headscope.figures.style import describe
-    from headscope.views.media.crops import with_crops
+    from headscope.views.on_media import with_crops
 
     chosen_reading = state.get("reading", "this")
     base = other if other is not None and chosen_reading == "other" else reading

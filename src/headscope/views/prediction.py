@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.circuits.logits.attribution import Attribution, PartOfLogit, place
-from headscope.circuits.logits.flow import Flow, flow_of
+from headscope.circuits.logits.attribution import Attribution, Flow, PartOfLogit, flow_of, place
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.caption import caption, shortened

@@ -13,8 +13,7 @@ from headscope.reading import Part, Reading
 from headscope.reading.word_times import spoken_tokens
 from headscope.views.caption import caption
 from headscope.views.labels import Label
-from headscope.views.media.drawing import drawing
-from headscope.views.media.state import MEDIA_OPTIONS, media_state, opening_query
+from headscope.views.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.media import timed_words
@@ -69,7 +68,7 @@ def opening(part: Part) -> int:
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
     """The same on paper: a spectrogram for each head that is on, words over the first."""
-    from headscope.figures.media.shaded_sound import Strip, shaded_sound
+    from headscope.figures.shaded_sound import Strip, shaded_sound
     from headscope.figures.style import describe
 
     sound = reading.sound

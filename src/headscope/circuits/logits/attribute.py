@@ -12,8 +12,7 @@ from headscope.arguments import need_scope
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
 from headscope.circuits.logits.attribution import Attribution, Floats, PartOfLogit, place
-from headscope.circuits.logits.lens import logit_lens
-from headscope.circuits.logits.promoted import promoted
+from headscope.circuits.logits.lens import logit_lens, promoted
 from headscope.circuits.logits.target import (
     Question,
     Target,

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
-from headscope.circuits.logits.attribution import Tokenwise
+from headscope.capture import Kind
+from headscope.capture.output_projection import weight_of
+from headscope.capture.stack import standing_in
+from headscope.circuits.logits.attribution import PartOfLogit, Tokenwise, place
 from headscope.circuits.logits.target import difference, logits_of
-from headscope.edits.sweep.layers import standing_in
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.reading.predict import likeliest
+from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
     from headscope.circuits.logits.attribute import Solved
     from headscope.circuits.logits.target import Question
+    from headscope.circuits.trace import Leaf, Trace
     from headscope.circuits.wiring import Wiring
     from headscope.reading import Scope
+
 
 SHOWN = 3
 
@@ -71,3 +78,69 @@ def _plain(scope: Scope) -> dict[str, Any]:
 
     accepted = inspect.signature(scope.model.forward).parameters
     return {"use_cache": False} if "use_cache" in accepted else {}
+
+
+# The tokens a head raises and lowers by what it wrote here.
+
+
+@torch.enable_grad()
+def promoted(
+    scope: Scope,
+    wiring: Wiring,
+    traced: Trace,
+    logits: Tensor,
+    heads: Sequence[PartOfLogit],
+    count: int,
+) -> dict[str, tuple[Tokenwise, Tokenwise]]:
+    """For each head the `count` tokens it raises and lowers most, in logits."""
+    leaves = _leaves(wiring, traced)
+    chosen: list[tuple[Kind | None, int | None, int | None]] = [
+        (p.kind, p.layer, p.head) for p in heads if (p.kind, p.layer) in leaves
+    ]
+    if not chosen:
+        return {}
+    pulled = torch.zeros_like(logits, requires_grad=True)
+    values = [leaves[kind, layer].value for kind, layer, _ in chosen]
+    # the slope of ⟨pulled, logits⟩ at a leaf is linear in `pulled`, so its own slope along what a
+    # head wrote is what that head adds to every logit
+    slopes = torch.autograd.grad(
+        (pulled * logits).sum(), values, create_graph=True, materialize_grads=True
+    )
+    found: dict[str, tuple[Tokenwise, Tokenwise]] = {}
+    for (kind, layer, head), slope in zip(chosen, slopes, strict=True):
+        assert kind is not None and layer is not None and head is not None
+        written = _written(leaves[kind, layer], head, wiring)
+        (added,) = torch.autograd.grad((slope * written).sum(), pulled, retain_graph=True)
+        found[place(kind, layer, head)] = _extremes(scope, added, count)
+    return found
+
+
+def _leaves(wiring: Wiring, traced: Trace) -> dict[tuple[Kind | None, int | None], Leaf]:
+    found: dict[tuple[Kind | None, int | None], Leaf] = {}
+    for leaf in traced.leaves:
+        projection = None if leaf.module is None else wiring.projections.get(id(leaf.module))
+        if projection is not None:
+            found[projection.kind, projection.layer] = leaf
+    return found
+
+
+def _written(leaf: Leaf, head: int, wiring: Wiring) -> Tensor:
+    """b t hidden: what one head wrote into the stream."""
+    assert leaf.module is not None and leaf.given is not None
+    heads = wiring.projections[id(leaf.module)].heads
+    weight = weight_of(leaf.module)
+    size = weight.shape[0] // heads
+    own = slice(head * size, (head + 1) * size)
+    given = leaf.given.reshape(*leaf.value.shape[:2], -1)
+    return (given[..., own] @ weight[own].to(given.dtype)).to(leaf.value.dtype)
+
+
+def _extremes(scope: Scope, added: Tensor, count: int) -> tuple[Tokenwise, Tokenwise]:
+    count = min(count, added.numel())
+    up, down = torch.topk(added, count), torch.topk(-added, count)
+
+    def named(ids: Tensor, values: Tensor) -> Tokenwise:
+        labels = labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids.tolist()))
+        return Tokenwise(tuple(labels), tuple(values.tolist()))
+
+    return named(up.indices, up.values), named(down.indices, -down.values)

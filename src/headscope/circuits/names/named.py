@@ -12,10 +12,10 @@ from headscope.arguments import need_scope
 from headscope.circuits.names.by_text import (
     gaussian_activations,
     massive_activations,
+    name_mover,
     where_heads_look,
 )
 from headscope.circuits.names.by_weights import copy_suppression, successor
-from headscope.circuits.names.name_mover import name_mover
 from headscope.circuits.names.retrieval import retrieval
 from headscope.errors import BadInput
 from headscope.results import HeadResult, of_layers, tidy

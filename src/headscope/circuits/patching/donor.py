@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call
+from headscope.capture.stack import hidden_of
 from headscope.circuits.wiring import Wiring
-from headscope.edits.sweep.layers import hidden_of
 from headscope.interrupts import stopped_safely
 
 if TYPE_CHECKING:

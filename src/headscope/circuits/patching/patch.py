@@ -6,7 +6,7 @@ for all parts together from one gradient: (clean − corrupted) · ∂metric/∂
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +17,6 @@ from torch import Tensor
 from headscope.arguments import need_scope
 from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
-from headscope.circuits.patching.kept import ENDS, Found
 from headscope.circuits.patching.pairs import Pairs, as_pairs
 from headscope.circuits.patching.result import (
     ESTIMATE,
@@ -37,10 +36,11 @@ from headscope.files import check_table
 from headscope.models.loading_report import check_weights
 from headscope.models.placement import check_gradients
 from headscope.results.storage import write_output
-from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
+from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+
 
 Method = Literal["exact", "estimate", "both"]
 MEASURES: dict[Method, tuple[str, ...]] = {
@@ -230,3 +230,39 @@ def _estimated(
                 at = along[:, :, place.head or 0]
                 changes.append(at.sum(1) if place.query is None else at[:, place.query])
     return answers.detach().double().cpu().numpy(), torch.stack(changes).cpu().numpy()
+
+
+# What patching has found so far, pair by pair: kept by a run and put in the pairs' order.
+
+ENDS = "ends"  # the metric on the clean and on the corrupted prompts
+
+
+class Found:
+    """Columns are pairs, in the order in which their batches ran."""
+
+    def __init__(self, names: Collection[str], parts: int, state: State | None) -> None:
+        self.done = 0  # batches
+        self._order: list[int] = []
+        self._rows: dict[str, Floats] = {name: np.zeros((parts, 0)) for name in names}
+        self._rows[ENDS] = np.zeros((2, 0))
+        if state is not None:
+            self.done, self._order = state.position["batches"], state.position["pairs"]
+            self._rows = dict(state.arrays)
+
+    def add(self, rows: dict[str, Floats], pairs: Collection[int]) -> None:
+        """One batch: e b per measure and 2 b of ends."""
+        self._rows = {
+            name: np.concatenate([kept, rows[name]], axis=1) for name, kept in self._rows.items()
+        }
+        self._order = [*self._order, *pairs]
+        self.done += 1
+
+    def state(self) -> State:
+        return State({"batches": self.done, "pairs": self._order}, self._rows)
+
+    def in_order(self) -> tuple[dict[str, Floats], Floats, Floats]:
+        """e n per measure, and the metric on clean and corrupted prompts (n each)."""
+        back = np.argsort(self._order)
+        rows = {name: kept[:, back] for name, kept in self._rows.items()}
+        clean, corrupted = rows.pop(ENDS)
+        return rows, clean, corrupted

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from headscope.capture import Call
 from headscope.capture.interface import apply
+from headscope.capture.stack import hidden_of, standing_in
 from headscope.circuits.patching.donor import Donor
-from headscope.edits.sweep.layers import hidden_of, standing_in
 from headscope.edits.sweep.sweep import Sweep
 from headscope.errors import HeadscopeError
 

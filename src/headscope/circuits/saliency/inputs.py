@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headscope.circuits.logits.target import answer_labels
-from headscope.circuits.saliency.deletion import Deletion, deletion_test
-from headscope.circuits.saliency.embedded import Embedded
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.circuits.logits.target import (
+    Question,
+    Target,
+    answer_labels,
+    difference,
+    logits_of,
+    question,
+    target_ids,
+)
 from headscope.circuits.saliency.methods import (
     MOST_FLOW,
     Floats,
@@ -18,13 +29,15 @@ from headscope.circuits.saliency.methods import (
     rolled_out,
 )
 from headscope.errors import BadInput
+from headscope.models.limits import token_vectors
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.circuits.logits.target import Target
     from headscope.reading import Scope
     from headscope.text.tokenise import Text
+    from headscope.text.tokens import Tokens
+
 
 METHODS = ("gradient_input", "integrated_gradients", "rollout", "flow")
 
@@ -110,3 +123,116 @@ def _by_attention(
     if "flow" in wanted and (insisted or len(given.tokens) <= MOST_FLOW):
         found["flow"] = attention_flow(reading, kind, row)
     return found
+
+
+# The deletion test: does taking tokens away in a ranking's order hurt faster than by chance?
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Mean answer while tokens go, most important first; lower is a better ranking."""
+
+    area: float
+    random: float  # the mean over random orders
+    p: float  # how often a random order does as well
+
+    @property
+    def better(self) -> bool:
+        return self.p < 0.05
+
+
+def deletion_test(given: Embedded, scores: Floats, orders: int = 40, seed: int = 0) -> Deletion:
+    """Replace tokens by the average word one after another, and average the answer on the way."""
+    free = np.flatnonzero(given.free.numpy())
+    ranked = free[np.argsort(-scores[free], kind="stable")]
+    chance = np.random.default_rng(seed)
+    tried = [ranked, *(chance.permutation(free) for _ in range(orders))]
+    areas = np.array([_area(given, order) for order in tried])
+    as_good = (areas[1:] <= areas[0]).sum()
+    return Deletion(float(areas[0]), float(areas[1:].mean()), float((1 + as_good) / (1 + orders)))
+
+
+@torch.no_grad()
+def _area(given: Embedded, order: NDArray[np.intp]) -> float:
+    """The mean answer over every step but the last, where nothing is left."""
+    step = max(1, len(order) // 10)
+    x, gone = [given.own[0]], given.own[0].clone()
+    for start in range(0, len(order), step):
+        gone = gone.clone()
+        gone[order[start : start + step].tolist()] = given.average
+        x.append(gone)
+    return float(given.answers(torch.stack(x[:-1])).mean())
+
+
+# A text as vectors that gradients reach, and the answer as a function of them.
+
+AT_ONCE = 4096  # tokens run together
+
+
+class Embedded:
+    """`answers(embeddings)` is the asked logit for each of a batch of embedded texts."""
+
+    def __init__(
+        self, scope: Scope, text: Text, text_pair: Text | None, target: Target, position: int | None
+    ) -> None:
+        self.scope = scope
+        self.asked: Question = question(scope, text, text_pair, position)
+        self.tokens: Tokens = self.asked.key if scope.encoder_decoder else self.asked.query
+        table: Any = scope.model.get_input_embeddings()
+        with torch.no_grad():
+            self.own: Tensor = table(self.asked.inputs["input_ids"])  # 1 t m
+            every = token_vectors(scope.model)
+            assert every is not None  # it has just given the text's own
+            scale = self.own[0, 0].norm() / every[self.asked.inputs["input_ids"][0, 0]].norm()
+            self.average: Tensor = every.float().mean(0).to(self.own) * scale  # m
+        self.rest = {n: t for n, t in self.asked.inputs.items() if n != "input_ids"}
+        logits = self._logits(self.own)[0]
+        self.ids = target_ids(scope, self.asked, target, logits)
+        self.value = float(difference(logits, self.ids))
+        special = self.tokens.content
+        self.free = torch.from_numpy(special.copy())  # tokens that may be taken away
+
+    @property
+    def baseline(self) -> Tensor:
+        """1 t m: every word as the average word of the vocabulary; special tokens stay."""
+        keep = self.free.to(self.own.device)[None, :, None]
+        return torch.where(keep, self.average.expand_as(self.own), self.own)
+
+    def answers(self, embeddings: Tensor) -> Tensor:
+        """b: differentiable."""
+        step = max(1, AT_ONCE // embeddings.shape[1])
+        parts = [self._answers(some) for some in embeddings.split(step)]
+        return torch.cat(parts)
+
+    def _answers(self, embeddings: Tensor) -> Tensor:
+        output = self._run(embeddings)
+        rows = [difference(self._of(output, row), self.ids) for row in range(len(embeddings))]
+        return torch.stack(rows)
+
+    def _logits(self, embeddings: Tensor) -> Tensor:
+        with torch.no_grad():
+            output = self._run(embeddings)
+        return torch.stack([self._of(output, row) for row in range(len(embeddings))])
+
+    def _run(self, embeddings: Tensor) -> Any:
+        batch = len(embeddings)
+        rest = {name: tensor.expand(batch, *tensor.shape[1:]) for name, tensor in self.rest.items()}
+        try:
+            with self.scope.passes(gradients=torch.is_grad_enabled()) as run:
+                return run({**rest, "inputs_embeds": embeddings})
+        except (TypeError, NotImplementedError) as error:
+            raise BadInput(
+                f"{self.scope.name} takes no embedded text, so its inputs cannot be weighed."
+            ) from error
+
+    def _of(self, output: Any, row: int) -> Tensor:
+        class One:
+            logits = None if output.get("logits") is None else output["logits"][row : row + 1]
+            prediction_logits = (
+                None
+                if output.get("prediction_logits") is None
+                else output["prediction_logits"][row : row + 1]
+            )
+
+        words = self.asked.output_layer is not None
+        return logits_of(self.scope, One, words, self.asked.position)

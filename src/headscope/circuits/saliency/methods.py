@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
-    from headscope.circuits.saliency.embedded import Embedded
+    from headscope.circuits.saliency.inputs import Embedded
     from headscope.reading import Reading
 
 Floats = NDArray[np.float64]

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from headscope.arguments import need_scope
 from headscope.capture import Call, Kind, capture
 from headscope.capture.output_projection import projection_module, weight_of
+from headscope.capture.stack import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.circuits.frozen_norm import is_norm, tried
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
-from headscope.edits.sweep.layers import StoppedPass, hidden_of, replace_hidden, standing_in
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.models.limits import token_vectors

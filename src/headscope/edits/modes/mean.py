@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
-from headscope.edits.visible import visible_keys
+from headscope.edits.modes import visible_keys
 from headscope.errors import BadInput
 
 

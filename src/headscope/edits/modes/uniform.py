@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Queries
-from headscope.edits.visible import visible_keys
+from headscope.edits.modes import visible_keys
 from headscope.errors import BadInput
 
 UNEVEN = 1e-4  # of an even weight: rounding stays below, a bias does not

@@ -21,10 +21,9 @@ from torch import Tensor, nn
 from headscope.capture import Call, Output, Queries, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
+from headscope.capture.stack import Stack, hidden_of, repeated, standing_in, with_hidden
 from headscope.edits.modes import Instead
-from headscope.edits.sweep.answer_positions import positions_read
-from headscope.edits.sweep.layers import Stack, hidden_of, repeated, standing_in, with_hidden
-from headscope.edits.sweep.output_rows import OutputRows, output_layer
+from headscope.edits.sweep.answer_positions import OutputRows, output_layer, positions_read
 from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating

@@ -10,12 +10,19 @@ from torch import Tensor, nn
 
 from headscope.capture.call import Kind
 from headscope.errors import HeadscopeError
+from headscope.reading.arguments import (
+    check_layers,
+    check_pairs_and_targets,
+    check_targets,
+)
 from headscope.reading.checks import note_warnings
 from headscope.reading.collecting.collector import Collector, Way
-from headscope.reading.collecting.keeping import Keeping, Layer
+from headscope.reading.collecting.keeping import Keeping, Layer, WhatToKeep
+from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description
 from headscope.reading.predict import last_word_alone
 from headscope.reading.reading import Reading
+from headscope.text.tokenise import Text
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -24,6 +31,30 @@ if TYPE_CHECKING:
 # layers whose weights were found not to come out of q and k: their maps are kept from then on
 _whole: WeakKeyDictionary[nn.Module, frozenset[Layer]] = WeakKeyDictionary()
 _proven: WeakKeyDictionary[nn.Module, frozenset[Way]] = WeakKeyDictionary()
+
+
+def read_texts(
+    scope: Scope,
+    texts: Sequence[Text],
+    pairs: Sequence[Text | None],
+    targets: Sequence[Text | None] | None,
+    layers: Collection[int] | None,
+    keep: WhatToKeep,
+    memory: str | int | None,
+    truncate: bool,
+) -> list[Reading]:
+    """One reading per text; of an encoder–decoder model the decoder reads targets or pairs."""
+    keeping = Keeping.of(keep, memory)
+    check_layers(scope, layers)
+    check_targets(scope, targets)
+    if not scope.encoder_decoder:
+        batch = scope.encode(texts, pairs, truncate=truncate)
+        return collect(scope, batch.inputs, batch.tokens, batch.tokens, layers, keeping)
+    given = list(targets) if targets is not None else [None] * len(texts)
+    check_pairs_and_targets(pairs, given)
+    of_decoder = [b if a is None else a for a, b in zip(given, pairs, strict=True)]
+    batch, decoder_tokens = encode_both(scope, texts, of_decoder, truncate=truncate)
+    return collect(scope, batch.inputs, decoder_tokens, batch.tokens, layers, keeping)
 
 
 def collect(

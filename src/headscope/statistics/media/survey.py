@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput, Stopped
 from headscope.media import Picture, Sound
 from headscope.runs import ProgressCallback, Run, State, scope_identity
-from headscope.statistics.media.of_part import media_values
+from headscope.statistics.of_media import media_values
 from headscope.statistics.survey.table import COLUMNS, Survey
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def survey_media(
 
 
 def _names(statistics: str | Iterable[Any]) -> list[str]:
-    from headscope.statistics.media.definitions import known
+    from headscope.statistics.of_media import known
 
     named = [statistics] if isinstance(statistics, str) else list(statistics)
     for name in named:

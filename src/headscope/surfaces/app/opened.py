@@ -12,8 +12,8 @@ from headscope.surfaces.app.readings import KeptReading
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures
 from headscope.views.labels import as_labels
-from headscope.views.media.state import opening_query
 from headscope.views.numbers.table import Table, table_of
+from headscope.views.on_media import opening_query
 from headscope.views.opening import opening_head
 from headscope.views.sound import kind_with_sound, opening
 from headscope.views.text import telling_query

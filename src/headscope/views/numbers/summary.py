@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headscope.measures import every, find
 from headscope.patterns.labels import why_not_scored
 from headscope.reading import Part
-from headscope.statistics.media.of_part import media_values
+from headscope.statistics.of_media import media_values
 from headscope.statistics.of_reading import reading_values
 
 

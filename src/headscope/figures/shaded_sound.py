@@ -16,7 +16,7 @@ from headscope.figures import style
 from headscope.figures.colour import INK, PAPER, QUIET, RULE, of_shade
 from headscope.figures.fonts import drawable
 from headscope.figures.frame import finish, text_width
-from headscope.figures.media.shaded_picture import HEAT, OUTLINE
+from headscope.figures.shaded_picture import HEAT, OUTLINE
 
 if TYPE_CHECKING:
     from headscope.media import Positions

@@ -1,1 +1,0 @@
-"""Pictures and sounds, shaded by numbers of their positions."""
