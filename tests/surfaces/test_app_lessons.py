@@ -7,10 +7,10 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
-from headscope.reading.generation import tokens_of_ids
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.examples import CLEAR, EXAMPLES
 from headscope.surfaces.app.lessons import induction, lesson_for
+from headscope.text.of_ids import tokens_of_ids
 from headscope.views.numbers.summary import summary
 from tests.views.decoding import Container
 

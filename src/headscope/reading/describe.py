@@ -177,3 +177,12 @@ def _blank_picture(configuration: Any) -> Tensor:
     size = getattr(vision, "image_size", 224)
     height, width = size if isinstance(size, (tuple, list)) else (size, size)
     return torch.zeros(1, getattr(vision, "num_channels", 3), height, width)
+
+
+def image_token(configuration: Any) -> int | None:
+    """The id that marks a place for a piece of a picture, or None for models without."""
+    for name in IMAGE_TOKENS:
+        number = getattr(configuration, name, None)
+        if isinstance(number, int):
+            return number
+    return None

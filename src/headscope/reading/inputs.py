@@ -12,8 +12,8 @@ from headscope.reading.arguments import check_layers
 from headscope.reading.checks import note_warnings
 from headscope.reading.collecting.keeping import Keeping, WhatToKeep
 from headscope.reading.collecting.run import run
-from headscope.reading.generation import tokens_of_ids
 from headscope.reading.reading import Reading
+from headscope.text.of_ids import tokens_of_ids
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from headscope.media.patches import grid_size, tower_positions
 from headscope.media.picture import Picture
 from headscope.media.positions import PositionKind, Positions
 from headscope.reading.collecting.collector import Collector
-from headscope.reading.describe import IMAGE_TOKENS
-from headscope.reading.generation import tokens_of_ids
+from headscope.reading.describe import image_token
 from headscope.reading.processors import (
     Asked,
     Whole,
@@ -29,6 +28,7 @@ from headscope.reading.processors import (
     tensors_of,
 )
 from headscope.reading.reading import Reading
+from headscope.text.of_ids import tokens_of_ids
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -160,15 +160,6 @@ def named_by_position(tokens: Tokens) -> Tokens:
 _LOOK_WITH_QUERIES = ("qformer_config", "perceiver_config")  # what stands for a picture is learned
 
 
-def image_token(configuration: Any) -> int | None:
-    """The id that marks a place for a piece of a picture, or None for models without."""
-    for name in IMAGE_TOKENS:
-        number = getattr(configuration, name, None)
-        if isinstance(number, int):
-            return number
-    return None
-
-
 def positions_in_text(configuration: Any, tokens: Tokens, laid: list[Laid]) -> Positions:
     """Words and specials as they are; tokens that stand for pictures with their rectangles."""
     kinds = np.where(tokens.content, PositionKind.WORD, PositionKind.SPECIAL).astype(np.int8)
@@ -264,9 +255,7 @@ SIDE = 224  # pixels; more than one window for models that look through windows
 
 
 def trial_with_picture(scope: Scope) -> dict[str, Tensor] | None:
-    """A grey picture and no words; None for other models, and where there is no processor."""
-    if scope.tokenizer is None or image_token(scope.model.config) is None:
-        return None
+    """A grey picture and no words; None where there is no processor."""
     grey = Picture(np.full((SIDE, SIDE, 3), 127, np.uint8))
     try:
         return moved(scope, inputs_with_text(scope, "", [grey]))

@@ -15,7 +15,8 @@ from headscope.media.geometry import Laid, image_processor_of, lay
 from headscope.media.patches import grid_size, tower_positions
 from headscope.media.picture import Picture, open_picture
 from headscope.reading.collecting.collector import Collector
-from headscope.reading.picture_text import image_token, reading_with_text
+from headscope.reading.describe import image_token
+from headscope.reading.picture_text import reading_with_text
 from headscope.reading.processors import (
     Asked,
     Whole,

@@ -20,7 +20,7 @@ from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.limits import embedded_tokens
 from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import check_gradients, device_of
-from headscope.reading.describe import Description, describe
+from headscope.reading.describe import Description, describe, image_token
 from headscope.reading.reading import Reading
 from headscope.text.tokenise import Batch, Text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
@@ -59,9 +59,12 @@ class Scope:
     @property
     def description(self) -> Description:
         if "description" not in self.shared:  # edited copies share what was found once
-            from headscope.reading.picture_text import trial_with_picture
+            given = None
+            if self.tokenizer is not None and image_token(self.model.config) is not None:
+                from headscope.reading.picture_text import trial_with_picture
 
-            self.shared["description"] = describe(self.model, trial_with_picture(self))
+                given = trial_with_picture(self)
+            self.shared["description"] = describe(self.model, given)
         return self.shared["description"]
 
     @property

@@ -16,7 +16,6 @@ from headscope.errors import BadInput
 from headscope.media.positions import PositionKind, Positions
 from headscope.media.sound import open_sound
 from headscope.reading.collecting.collector import Collector
-from headscope.reading.generation import tokens_of_ids
 from headscope.reading.processors import (
     Asked,
     Whole,
@@ -29,6 +28,7 @@ from headscope.reading.processors import (
 )
 from headscope.reading.reading import Reading
 from headscope.reading.word_times import ALIGNMENT
+from headscope.text.of_ids import tokens_of_ids
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope

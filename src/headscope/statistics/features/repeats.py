@@ -10,8 +10,8 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.reading import Scope
-from headscope.reading.generation import tokens_of_ids
 from headscope.statistics.features.grid import Grid, side
+from headscope.text.of_ids import tokens_of_ids
 from headscope.text.tokenise import Batch
 
 SEQUENCES = 10
