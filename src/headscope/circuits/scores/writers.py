@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import weight_of
-from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.capture.stack import StoppedPass, replace_hidden, standing_in
+from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
 
