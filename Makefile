@@ -12,7 +12,7 @@ NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from ha
 INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
 WORKERS ?= 2
 
-.PHONY: app test check test-web test-python test-slow test-hosts docs docs-serve bench format clean help
+.PHONY: app test check types test-web test-python test-slow test-hosts docs docs-serve bench format clean help
 
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
@@ -26,7 +26,12 @@ check: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 	$(BIN)/python requirements/check_cycles.py
 	$(BIN)/pyright -p pyproject.toml
+	$(BIN)/python web/generate_types.py --check
 	$(NODE) npm --prefix web run --silent check
+
+# the page's types, from the typed models in Python
+types: $(VENV)/dev.stamp
+	$(BIN)/python web/generate_types.py
 
 test-web: $(VENV)/dev.stamp
 	$(NODE) npm --prefix web run --silent test
@@ -92,4 +97,4 @@ clean:
 	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build site
 
 help:
-	@echo "app test check test-web test-python test-slow test-hosts docs docs-serve bench format clean"
+	@echo "app test check types test-web test-python test-slow test-hosts docs docs-serve bench format clean"

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import headscope as hs
+from headscope.surfaces.app import request as asked
 from headscope.surfaces.app.models import Models
-from headscope.surfaces.app.request import ReadRequest
 from headscope.surfaces.app.session import Session
 
 TEXT = Path(__file__).parents[1] / "src/headscope/corpus/sample"
@@ -112,11 +112,12 @@ def measure(scope: hs.Scope, session: Session, name: str, tokens: int) -> dict[s
     part = reading.part()
     head, _ = seconds(lambda: part.head_weights(part.numbers[-1], 0))
     page, view = seconds(lambda: hs.model_view(reading, labels=()).html())
-    request = ReadRequest(name, text, None, (), None)
+    request = asked.ReadRequest(model=name, text=text)
     app, answer = seconds(lambda: session.read(request))
     name, last = str(answer.header["id"]), part.numbers[-1]
-    layer, _ = seconds(lambda: session.layer(name, part.kind, last, 0))
-    facts, _ = seconds(lambda: session.head(name, part.kind, last, 0))
+    at = asked.HeadAddress(id=name, kind=part.kind, layer=last, head=0)
+    layer, _ = seconds(lambda: session.layer(at))
+    facts, _ = seconds(lambda: session.head(at))
     return {
         "tokens": len(part.query),
         "plain forward, s": plain,
@@ -164,8 +165,8 @@ def panels(session: Session, name: str, tokens: int, folder: str, only: list[str
         return found
 
     def drawn(view: str, kind: str, compared: Any = None) -> Any:
-        asked = {"format": kind, "view": view, "kind": "decoder", "layer": "1", "head": "1"}
-        return lambda: len(export(session.readings.get(key), asked, compared)[0])
+        query = {"format": kind, "view": view, "kind": "decoder", "layer": "1", "head": "1"}
+        return lambda: len(export(session.readings.get(key), query, compared)[0])
 
     count = inputs["input_ids"].shape[1]
     print(f"{count:,} tokens, all maps {4 * 24 * count**2 / 1e6:,.0f} MB", flush=True)
@@ -181,26 +182,33 @@ def panels(session: Session, name: str, tokens: int, folder: str, only: list[str
     told("hs.attribute, with the lens", lambda: hs.attribute(scope, text))
     answer = told("app: read, every panel", lambda: _asked(session, name, text), always=True)
     key, off = str(answer.header["id"]), [("decoder", 1, 1)]
-    told("app: another layer", lambda: session.layer(key, "decoder", 2, 0))
-    told("app: a head's facts and why", lambda: session.head(key, "decoder", 2, 0))
-    told("app: predict", lambda: session.predict(key, []))
-    told("app: predict with a head off", lambda: session.predict(key, off))
-    told("app: a prediction taken apart", lambda: session.attribute(key, None))
-    told("app: heads ranked", lambda: session.importance(key, []))
-    told("app: weighed by norm", lambda: session.weigh(key, "norm", None))
-    told("app: weighed by logit", lambda: session.weigh(key, "logit", None))
+    at = asked.HeadAddress(id=key, kind="decoder", layer=2, head=0)
+    told("app: another layer", lambda: session.layer(at))
+    told("app: a head's facts and why", lambda: session.head(at))
+    told("app: predict", lambda: session.predict(asked.HeadsOffRequest(id=key)))
+    told(
+        "app: predict with a head off",
+        lambda: session.predict(asked.HeadsOffRequest(id=key, off=tuple(off))),
+    )
+    told("app: a prediction attributed", lambda: session.attribute(asked.AttributeRequest(id=key)))
+    told("app: heads ranked", lambda: session.importance(asked.HeadsOffRequest(id=key)))
+    told("app: weighed by norm", lambda: session.weigh(asked.WeighRequest(id=key, by="norm")))
+    told("app: weighed by logit", lambda: session.weigh(asked.WeighRequest(id=key, by="logit")))
     for view in ("head", "model", "text", "matrix", "neuron", "prediction", "head_map"):
         for kind in ("svg", "png", "html"):
             told(f"app: {view} as {kind}", drawn(view, kind))
     other = told("app: read with a head off", lambda: _asked(session, name, text, off), always=True)
     beside = str(other.header["id"])
-    told("app: two readings compared", lambda: session.compare(key, beside))
+    told(
+        "app: two readings compared",
+        lambda: session.compare(asked.CompareRequest(id=key, other=beside)),
+    )
     told("app: matrix of both as svg", drawn("matrix", "svg", session.readings.get(beside)))
     return rows
 
 
 def _asked(session: Session, name: str, text: str, off: Any = ()) -> Any:
-    return session.read(ReadRequest(name, text, None, tuple(off), None))
+    return session.read(asked.ReadRequest(model=name, text=text, off=tuple(off)))
 
 
 def main() -> None:

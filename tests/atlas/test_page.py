@@ -157,8 +157,7 @@ def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
     from headscope.surfaces.app.atlas import OpenedAtlas
     from headscope.surfaces.app.models import Models
 
-    models = Models(["tiny"])
-    models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert}
+    models = Models(["tiny"], scopes={"bundled": tiny_bert, "tiny": tiny_bert})
     number = int(atlas.examples(1, 1)["document"].iloc[0])
     found = OpenedAtlas(atlas, models).text(number)
     part = tiny_bert.read(found["text"], found["text_pair"]).part()

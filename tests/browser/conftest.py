@@ -75,9 +75,9 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def models(tiny_bert, tiny_llama) -> Models:
     """Tiny models in the place of those the app's server would load."""
-    known = Models(["writer", "tiny"])
-    known._scopes = {"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
-    return known
+    return Models(
+        ["writer", "tiny"], scopes={"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
+    )
 
 
 @pytest.fixture

@@ -26,8 +26,7 @@ def atlas(tiny_bert):
 def address(tiny_bert, atlas):
     from headscope.surfaces.app.front import HEADERS, Front
 
-    models = Models(["tiny"])
-    models._scopes = {"bundled": tiny_bert, "tiny": tiny_bert}
+    models = Models(["tiny"], scopes={"bundled": tiny_bert, "tiny": tiny_bert})
 
     def make(stage):
         stage.doing = None
@@ -122,8 +121,7 @@ def test_places_of_the_corpus_most_like_a_token_on_screen_are_found_and_opened(
 def test_the_atlas_of_two_stacks_shows_each_kind_and_opens_both_texts(new_page, tiny_t5):
     from headscope.surfaces.app.front import HEADERS, Front
 
-    models = Models(["tiny"])
-    models._scopes = {"bundled": tiny_t5, "tiny": tiny_t5}
+    models = Models(["tiny"], scopes={"bundled": tiny_t5, "tiny": tiny_t5})
     pairs = [("the red cat sat", "a dog ran"), ("it was the blue mat", "one of two")]
     atlas = hs.atlas(tiny_t5, pairs * 2, top=4, progress=False)
 

@@ -31,8 +31,8 @@ GIVE = """async ([how, name, type, data]) => {
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    opened = Models(["digits", "hears"], "cpu")
-    opened._scopes = {"digits": hs.load("digits"), "hears": models.wav2vec2()}
+    scopes = {"digits": hs.load("digits"), "hears": models.wav2vec2()}
+    opened = Models(["digits", "hears"], scopes=scopes)
     with served(create_app(opened)) as where:
         yield where
 

@@ -68,7 +68,7 @@ import sys
 import headscope as hs
 from headscope.cli import main
 from headscope.surfaces.app.export import export
-from headscope.surfaces.app.readings import KeptReading
+from headscope.surfaces.app.kept import KeptReading
 from tests.tiny import tiny_scope
 from tests.views_page import rows
 reading = tiny_scope("BertForPreTraining").read("the cat sat")

@@ -52,8 +52,7 @@ def test_the_app_takes_a_prediction_apart_and_refuses_nonsense(tiny_llama) -> No
 
     from headscope.surfaces.app import Models, create_app
 
-    models = Models(["tiny"])
-    models._scopes = {"bundled": tiny_llama, "tiny": tiny_llama}
+    models = Models(["tiny"], scopes={"bundled": tiny_llama, "tiny": tiny_llama})
     client = TestClient(create_app(models), base_url="http://localhost:8311")
     asked = {"model": "tiny", "text": TEXT, "text_pair": None, "off": []}
     name = Container(client.post("/api/read", json=asked).content).header["id"]

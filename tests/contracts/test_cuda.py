@@ -26,7 +26,7 @@ from headscope.statistics.kernels import of_layers, usable
 from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.survey import run as survey_run
 from headscope.statistics.survey.feeding import fed
-from headscope.surfaces.app.heads.looks import strongest_pairs
+from headscope.surfaces.app.heads import strongest_pairs
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS

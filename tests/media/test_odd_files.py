@@ -27,8 +27,7 @@ def hears() -> hs.Scope:
 
 @pytest.fixture(scope="module")
 def client(hears: hs.Scope) -> TestClient:
-    made = Models(["digits", "hears"], "cpu")
-    made._scopes = {"hears": hears, "digits": hs.load("digits")}
+    made = Models(["digits", "hears"], scopes={"hears": hears, "digits": hs.load("digits")})
     return TestClient(create_app(made), base_url="http://localhost")
 
 

@@ -11,7 +11,7 @@ from headscope.errors import BadInput
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.atlas import opened_bytes
 from headscope.surfaces.app.guard import MOST_BYTES
-from headscope.surfaces.app.readings import KeptReading, Readings
+from headscope.surfaces.app.kept import KeptReading, kept_readings
 from headscope.surfaces.app.request import MOST_CHARACTERS
 from tests.views.decoding import Container
 
@@ -21,14 +21,15 @@ TEXT, PAIR = "I went to the store.", "At the store, I bought fresh [MASK]."
 @pytest.fixture(scope="module")
 def models(request):
     """The app's models with tiny ones in the place of those it would load."""
-    known = Models(["tiny", "writer", "pairs"])
-    known._scopes = {
-        "bundled": request.getfixturevalue("tiny_bert"),
-        "tiny": request.getfixturevalue("tiny_bert"),
-        "writer": request.getfixturevalue("tiny_llama"),
-        "pairs": request.getfixturevalue("tiny_t5"),
-    }
-    return known
+    return Models(
+        ["tiny", "writer", "pairs"],
+        scopes={
+            "bundled": request.getfixturevalue("tiny_bert"),
+            "tiny": request.getfixturevalue("tiny_bert"),
+            "writer": request.getfixturevalue("tiny_llama"),
+            "pairs": request.getfixturevalue("tiny_t5"),
+        },
+    )
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +193,7 @@ def test_two_people_at_once_do_not_mix(client):
 def test_old_readings_are_let_go_and_say_so(client, tiny_bert):
     reading = tiny_bert.read("a cat")
     kept = KeptReading("tiny", tiny_bert, "a cat", None, reading, (), None)
-    store = Readings(most=2)
+    store = kept_readings(most=2)
     names = [store.keep(kept) for _ in range(3)]
     assert store.get(names[2]) is kept
     with pytest.raises(Exception, match="no longer kept"):

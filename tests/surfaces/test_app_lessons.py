@@ -19,13 +19,15 @@ TEXT = "I went to the store and the cat sat"
 
 @pytest.fixture(scope="module")
 def client(request):
-    known = Models(["tiny", "writer", "pairs"])
-    known._scopes = {
-        "bundled": request.getfixturevalue("tiny_bert"),
-        "tiny": request.getfixturevalue("tiny_bert"),
-        "writer": request.getfixturevalue("tiny_llama"),
-        "pairs": request.getfixturevalue("tiny_t5"),
-    }
+    known = Models(
+        ["tiny", "writer", "pairs"],
+        scopes={
+            "bundled": request.getfixturevalue("tiny_bert"),
+            "tiny": request.getfixturevalue("tiny_bert"),
+            "writer": request.getfixturevalue("tiny_llama"),
+            "pairs": request.getfixturevalue("tiny_t5"),
+        },
+    )
     return TestClient(create_app(known), base_url="http://localhost:8312")
 
 

@@ -40,13 +40,14 @@ POSTED: dict[str, dict[str, object]] = {
 
 @pytest.fixture(scope="module")
 def models(request):
-    known = Models(["tiny", "writer"])
-    known._scopes = {
-        "bundled": request.getfixturevalue("tiny_bert"),
-        "tiny": request.getfixturevalue("tiny_bert"),
-        "writer": request.getfixturevalue("tiny_llama"),
-    }
-    return known
+    return Models(
+        ["tiny", "writer"],
+        scopes={
+            "bundled": request.getfixturevalue("tiny_bert"),
+            "tiny": request.getfixturevalue("tiny_bert"),
+            "writer": request.getfixturevalue("tiny_llama"),
+        },
+    )
 
 
 @pytest.fixture(scope="module")

@@ -33,8 +33,7 @@ def text_of(scope: hs.Scope, tokens: int) -> str:
 
 
 def panel(scope: hs.Scope, text: str):
-    known = Models(["model"])
-    known._scopes = {"bundled": scope, "model": scope}
+    known = Models(["model"], scopes={"bundled": scope, "model": scope})
     client = TestClient(create_app(known), base_url="http://localhost:8313")
     body = {"model": "model", "text": text, "text_pair": None, "off": [], "truncate": True}
     reply = client.post("/api/read", json=body)

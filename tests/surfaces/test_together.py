@@ -15,7 +15,7 @@ import pytest
 from headscope.figures.style import drawing
 from headscope.surfaces.app import Models
 from headscope.surfaces.app import models as opening
-from headscope.surfaces.app.request import ReadRequest
+from headscope.surfaces.app.request import ReadRequest, WeighRequest
 from headscope.surfaces.app.server import session_over
 from tests.surfaces.test_turns import PATIENCE, _until
 
@@ -25,21 +25,22 @@ DESCRIPTION = re.compile(r"<dc:description>(.*?)</dc:description>", re.S)
 
 @pytest.fixture
 def session(tiny_llama):
-    models = Models(["writer"])
-    models._scopes = {"writer": tiny_llama, "bundled": tiny_llama}
+    models = Models(["writer"], scopes={"writer": tiny_llama, "bundled": tiny_llama})
     return session_over(models)
 
 
 def read(session, text: str = TEXT) -> str:
-    return str(session.read(ReadRequest("writer", text, None, (), None)).header["id"])
+    return str(session.read(ReadRequest(model="writer", text=text)).header["id"])
 
 
 def test_of_two_weightings_asked_for_at_once_both_are_kept(session):
-    name, turns = read(session), session.models._turns["writer"]
+    name = read(session)
     with ThreadPoolExecutor(2) as pool:
         with session.models.lock("writer"):
-            asked = [pool.submit(session.weigh, name, by, None) for by in ("norm", "logit")]
-            _until(lambda: len(turns._waiting) == 3)
+            asked = [
+                pool.submit(session.weigh, WeighRequest(id=name, by=by)) for by in ("norm", "logit")
+            ]
+            _until(lambda: session.models.waiting("writer") == 3)
         for one in asked:
             one.result(PATIENCE)
     assert set(session.readings.get(name).reading.part().weightings) == {"norm", "logit"}
@@ -55,9 +56,9 @@ def drawn(session, name: str, **more: str) -> dict:
 
 def test_a_figure_is_drawn_towards_the_answer_on_screen_whichever_was_asked_for_last(session):
     name = read(session)
-    session.weigh(name, "logit", "cat")
+    session.weigh(WeighRequest(id=name, by="logit", target="cat"))
     alone = drawn(session, name, weighting="logit", target="cat")
-    session.weigh(name, "logit", "dog")
+    session.weigh(WeighRequest(id=name, by="logit", target="dog"))
     assert drawn(session, name, weighting="logit", target="cat") == alone
     assert drawn(session, name, weighting="logit", target="dog") != alone
 

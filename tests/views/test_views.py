@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import io
 import json
-import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.atlas.bundled import bundled_atlas
 from headscope.errors import BadInput
 from headscope.figures import save
-from headscope.views import discover, draw, of_text
+from headscope.views import Sending, discover, draw, of_text
 from headscope.views.labels import Label, as_labels, labels_for
+from headscope.views.state import State, options_of, state_of
+from headscope.views.wire import schema
 from headscope.views.wire.thumbnails import thumbnail
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
+ADDRESSED = [*State.__struct_fields__, *options_of(*discover().values())]
 WEB = Path(__file__).parents[2] / "web" / "src"
+
+
+@pytest.fixture(scope="module")
+def tiny_bert_reading(request):
+    return request.getfixturevalue("tiny_bert").read(*PAIR)
 
 
 def test_the_page_has_a_folder_for_every_view():
@@ -64,15 +75,57 @@ def test_the_same_figure_gives_the_same_bytes(tiny_bert):
     assert files[0] == files[1]
 
 
-def test_the_state_in_python_and_in_the_page_has_the_same_choices():
-    from headscope.views.state import CHOICES
+@pytest.mark.parametrize("name", sorted(of_text()))
+@pytest.mark.parametrize("scope", ["tiny_bert", "tiny_llama", "tiny_t5", "tiny_deberta"])
+def test_every_header_is_what_the_schema_of_the_page_says(name, scope, request):
+    reading = request.getfixturevalue(scope).read(*PAIR)
+    data = discover()[name].build(reading, sending=Sending(labels=labels_for(reading)))
+    msgspec.convert(json.loads(data.header_json()), schema.Header)
 
-    source = (WEB / "state" / "state.ts").read_text()
-    table = source[source.index("export const choices") :]
-    for name, options in CHOICES.items():
-        found = re.search(rf"^  {name}: \[(.*?)\]", table, re.MULTILINE)
-        assert found is not None, name
-        assert tuple(re.findall(r'"(.*?)"', found[1])) == options
+
+def test_headers_of_other_things_than_a_reading_are_what_the_schema_says(tiny_llama):
+    attributed = hs.attribute(tiny_llama, PAIR[0])
+    one, two = (tiny_llama.read(PAIR[0]) for _ in range(2))
+    shown = [
+        hs.prediction_view(attributed),
+        hs.prediction_view(attributed, reading=one),
+        hs.matrix_view(one, other=two),
+        hs.atlas_view(bundled_atlas()),
+        hs.head_scatter(bundled_atlas()),
+        hs.head_map({"mine": np.zeros((2, 3))}),
+    ]
+    for view in shown:
+        msgspec.convert(json.loads(view.data.header_json()), schema.Header)
+
+
+def test_the_page_has_the_types_that_the_models_give():
+    made = subprocess.run(
+        [sys.executable, str(WEB.parent / "generate_types.py"), "--check"], capture_output=True
+    )
+    assert made.returncode == 0, made.stderr.decode()
+
+
+@given(st.fixed_dictionaries({}, optional={name: st.text(max_size=8) for name in ADDRESSED}))
+@settings(max_examples=300, deadline=None)
+def test_any_address_gives_a_state_of_the_reading_or_a_sentence(tiny_bert_reading, address):
+    try:
+        state = state_of(address, tiny_bert_reading)
+    except BadInput:
+        return
+    shown = {name: value for name, value in state.items() if name in State.__struct_fields__}
+    assert msgspec.convert(shown, State)
+
+
+def test_an_address_says_what_the_page_wrote(tiny_bert_reading):
+    address = {"kind": "encoder", "layer": "1", "heads": "0.3", "columns": "all", "wrap": "true"}
+    address |= {"minimum": "0.25", "filter": "ab", "also": "1.2", "marked": "", "text": "ignored"}
+    assert state_of(address, tiny_bert_reading) == {
+        "kind": "encoder", "layer": 1, "heads": [0, 3], "columns": None, "wrap": True,
+        "minimum": 0.25, "filter": "ab", "also": [1, 2], "marked": [],
+    }  # fmt: skip
+    for name, text in [("minimum", "nan"), ("layer", "²"), ("heads", "0.x"), ("filter", "ac")]:
+        with pytest.raises(BadInput, match=name):
+            state_of({name: text}, tiny_bert_reading)
 
 
 def test_a_view_opens_on_the_best_label(tiny_bert):

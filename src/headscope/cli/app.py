@@ -43,6 +43,7 @@ def open_app(
     ] = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
     atlas: Annotated[
         str | None, typer.Option(help="An atlas of the first model, to go to and back.")
     ] = None,
@@ -65,16 +66,29 @@ def open_app(
         f"headscope is starting at {where}  (Ctrl-C stops it)", highlight=False, soft_wrap=True
     )
     hosts = {*LOCAL, host, *_own_names(host), *(allow_host or [])} - set(EVERYWHERE)
-    serve(listening, hosts, model or [], (device, dtype), token, where if browser else None, atlas)
+    serve(
+        listening,
+        hosts,
+        model or [],
+        token,
+        where if browser else None,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+        atlas=atlas,
+    )
 
 
 def serve(
     listening: socket.socket,
     hosts: set[str],
     models: list[str],
-    on: tuple[str | None, str | None],  # device and dtype
     token: str | None,
     open_at: str | None,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    trust_remote_code: bool = False,
     atlas: str | None = None,
 ) -> None:
     """The page answers at once; torch is imported and models are opened behind it."""
@@ -84,33 +98,21 @@ def serve(
 
     from headscope.surfaces.app.front import HEADERS, STARTING, Front, Stage
     from headscope.surfaces.app.guard import Application, Guard
-    from headscope.surfaces.app.start.kept import load, place
-
-    where = place(models, *on) if atlas is None else None
-    kept = load(where)
 
     def make(stage: Stage) -> Application:
         from headscope.atlas.atlas import Atlas
         from headscope.surfaces.app.models import Models
         from headscope.surfaces.app.server import routes_over, session_over
-        from headscope.surfaces.app.start.first_screen import keep_screen, taken_up
 
-        known = Models(models, *on)
+        known = Models(models, device, dtype, trust_remote_code=trust_remote_code)
         stage.doing = f"opening {known.default}"
         known.open(known.default)
         session = session_over(known, None if atlas is None else Atlas.load(atlas))
-        fresh = kept is None or not taken_up(session, kept)
         stage.doing = None
-
-        def afterwards() -> None:
-            known.open_all()
-            if fresh and where is not None:
-                keep_screen(session, where)
-
-        threading.Thread(target=afterwards, name=STARTING, daemon=True).start()
+        threading.Thread(target=known.open_all, name=STARTING, daemon=True).start()
         return routes_over(session)
 
-    app = Guard(Front(make, kept), hosts, HEADERS, token)
+    app = Guard(Front(make), hosts, HEADERS, token)
     config = uvicorn.Config(app, **settings())
     if open_at is not None:
         import webbrowser

@@ -47,21 +47,21 @@ class Picture:
         return stream.getvalue()
 
 
-def open_picture(source: Any, name: str = "") -> Picture:
+def open_picture(source: Any, name: str = "", most_pixels: int = MOST_PIXELS) -> Picture:
     """A path, the bytes of a file, a PIL image, or an array (rows × columns, × 1, 3 or 4)."""
     from PIL import Image
 
     if isinstance(source, Picture):
         return source
     if isinstance(source, Image.Image):
-        return Picture(_upright(source, name or "The picture"), name)
+        return Picture(_upright(source, name or "The picture", most_pixels), name)
     if isinstance(source, (str, Path)):
         path = Path(source).expanduser()
         if not path.is_file():
             raise BadInput(f"There is no picture {source}; check the path.")
-        return _decoded(path, str(source), name or path.name)
+        return _decoded(path, str(source), name or path.name, most_pixels)
     if isinstance(source, (bytes, bytearray)):
-        return _decoded(io.BytesIO(bytes(source)), name or "The picture", name)
+        return _decoded(io.BytesIO(bytes(source)), name or "The picture", name, most_pixels)
     if hasattr(source, "__array__") or hasattr(source, "numpy"):
         return Picture(_from_array(source), name)
     raise BadInput(
@@ -70,14 +70,14 @@ def open_picture(source: Any, name: str = "") -> Picture:
     )
 
 
-def _decoded(file: Any, told: str, name: str) -> Picture:
+def _decoded(file: Any, told: str, name: str, most_pixels: int) -> Picture:
     from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit is ours
             with Image.open(file, formats=FORMATS) as image:
-                return Picture(_upright(image, told), name)
+                return Picture(_upright(image, told, most_pixels), name)
     except UnidentifiedImageError as error:
         raise BadInput(
             f"{told} is not a picture that can be read here; "
@@ -87,11 +87,11 @@ def _decoded(file: Any, told: str, name: str) -> Picture:
         raise BadInput(f"{told} is damaged or cut off ({error}); save or copy it again.") from error
 
 
-def _upright(image: Any, told: str) -> NDArray[np.uint8]:
+def _upright(image: Any, told: str, most_pixels: int) -> NDArray[np.uint8]:
     from PIL import Image, ImageOps
 
     columns, rows = image.size
-    _check_size(columns, rows, told)
+    _check_size(columns, rows, told, most_pixels)
     image = ImageOps.exif_transpose(image)
     if image.mode in ("I;16", "I;16B", "I;16L", "I", "F"):
         return _from_array(np.asarray(image))
@@ -102,11 +102,11 @@ def _upright(image: Any, told: str) -> NDArray[np.uint8]:
     return np.asarray(image.convert("RGB"), dtype=np.uint8).copy()
 
 
-def _check_size(columns: int, rows: int, told: str) -> None:
-    if columns * rows > MOST_PIXELS:
+def _check_size(columns: int, rows: int, told: str, most_pixels: int) -> None:
+    if columns * rows > most_pixels:
         raise BadInput(
             f"{told} has {columns * rows / 1e6:.0f} million pixels; make it smaller than "
-            f"{MOST_PIXELS / 1e6:.0f} million first, models read far fewer."
+            f"{most_pixels / 1e6:g} million first, models read far fewer."
         )
 
 

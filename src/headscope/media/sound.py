@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 
 MOST_SECONDS = 600.0  # attention over sound is read at 50 positions a second
+RATES = (1_000, 384_000)  # samples a second; resampling takes memory that grows with the rate
+MOST_SAMPLES = 60_000_000  # in all channels: ten minutes of stereo at 48 kHz
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,9 @@ class Sound:
         return Sound(np.asarray(made, dtype=np.float32), rate, self.name)
 
 
-def open_sound(source: Any, rate: int | None = None, name: str = "") -> Sound:
+def open_sound(
+    source: Any, rate: int | None = None, name: str = "", most_seconds: float = MOST_SECONDS
+) -> Sound:
     """A path or the bytes of a sound file, or samples (with `rate`, how many a second)."""
     if isinstance(source, Sound):
         return source
@@ -47,9 +51,9 @@ def open_sound(source: Any, rate: int | None = None, name: str = "") -> Sound:
         path = Path(source).expanduser()
         if not path.is_file():
             raise BadInput(f"There is no sound {source}; check the path.")
-        return _decoded(path, str(source), name or path.name)
+        return _decoded(path, str(source), name or path.name, most_seconds)
     if isinstance(source, (bytes, bytearray)):
-        return _decoded(io.BytesIO(bytes(source)), name or "The sound", name)
+        return _decoded(io.BytesIO(bytes(source)), name or "The sound", name, most_seconds)
     if hasattr(source, "__array__") or hasattr(source, "numpy"):
         return _from_array(np.asarray(source), rate, name)
     raise BadInput(
@@ -57,33 +61,34 @@ def open_sound(source: Any, rate: int | None = None, name: str = "") -> Sound:
     )
 
 
-def _decoded(file: Any, told: str, name: str) -> Sound:
+def _decoded(file: Any, told: str, name: str, most_seconds: float) -> Sound:
     try:
         import soundfile  # pyright: ignore[reportMissingImports]
     except ImportError:
-        return _wav(file, told, name)
+        return _wav(file, told, name, most_seconds)
     try:
         with soundfile.SoundFile(file) as opened:
-            _check_length(opened.frames / opened.samplerate, told)
+            _check(opened.frames, opened.channels, opened.samplerate, told, most_seconds)
             samples = opened.read(dtype="float32", always_2d=True)
             return _from_array(samples, opened.samplerate, name)
-    except soundfile.LibsndfileError as error:
+    except (soundfile.SoundFileError, OSError, ValueError) as error:
         raise BadInput(
             f"{told} is not a sound that can be read here ({error}); give WAV, FLAC or OGG."
         ) from error
 
 
-def _wav(file: Any, told: str, name: str) -> Sound:
+def _wav(file: Any, told: str, name: str, most_seconds: float) -> Sound:
     from scipy.io import wavfile
 
     try:
         rate, samples = wavfile.read(file, mmap=isinstance(file, Path))
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # scipy's parser fails in many ways on a damaged file
         raise BadInput(
             f"{told} is not a WAV file that can be read ({error}); "
             "other formats need: pip install 'headscope[sound]'."
         ) from error
-    _check_length(len(samples) / rate, told)
+    channels = 1 if samples.ndim == 1 else samples.shape[1]
+    _check(len(samples), channels, rate, told, most_seconds)
     return _from_array(np.asarray(samples), rate, name)
 
 
@@ -99,16 +104,28 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
         half = (np.iinfo(samples.dtype).max + 1) / (2 if samples.dtype.kind == "u" else 1)
         values = (values - half if samples.dtype.kind == "u" else values) / half
     if not np.isfinite(values).all():
-        raise BadInput("The sound holds values that are no numbers.")
-    _check_length(len(values) / rate, name or "The sound")
+        raise BadInput("The sound holds values that are NaN or infinite.")
+    _check(len(values), 1, rate, name or "The sound", MOST_SECONDS)
     return Sound(values.astype(np.float32), int(rate), name)
 
 
-def _check_length(seconds: float, told: str) -> None:
-    if seconds > MOST_SECONDS:
+def _check(frames: int, channels: int, rate: int, told: str, most_seconds: float) -> None:
+    """Before anything is decoded: a small file may claim a great deal."""
+    if not RATES[0] <= rate <= RATES[1]:
         raise BadInput(
-            f"{told} lasts {seconds / 60:.0f} minutes; cut it to at most "
-            f"{MOST_SECONDS / 60:.0f}, models read far less at once."
+            f"{told} has {rate:,} samples a second; resample it to {RATES[0]:,} to {RATES[1]:,}."
+        )
+    seconds = frames / rate
+    if seconds > most_seconds:
+        lasts = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
+        raise BadInput(
+            f"{told} lasts {lasts}; cut it to at most {most_seconds:.0f} s, "
+            "models read far less at once."
+        )
+    if frames * channels > MOST_SAMPLES:
+        raise BadInput(
+            f"{told} has {frames * channels / 1e6:.0f} million samples in {channels} channels; "
+            f"resample it to at most {MOST_SAMPLES / 1e6:.0f} million."
         )
 
 

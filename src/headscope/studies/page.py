@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, cast
 
 from headscope.studies.pieces import Drawing, LiveView, Note, Piece, ReportTable, Text
-from headscope.surfaces.page import digest
+from headscope.surfaces.html import digest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from headscope.arguments import need_reading
 from headscope.errors import BadInput
@@ -22,7 +22,7 @@ from headscope.surfaces.view import View
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
 from headscope.views.labels import labels_for
-from headscope.views.state import CHOICES, FREE, checked, several
+from headscope.views.state import checked, options_of, several
 
 if TYPE_CHECKING:
     from headscope.views.labels import Labels
@@ -80,8 +80,7 @@ def public_signature(module: ViewModule) -> inspect.Signature:
     if "head" in taken or "heads" in taken:
         _add(taken, HEAD)
     _add(taken, _SHARED)
-    options = {**CHOICES, **FREE, **getattr(module, "OPTIONS", {})}
-    _add(taken, {name: _annotation(allowed) for name, allowed in options.items()})
+    _add(taken, {name: _annotation(kind) for name, kind in options_of(module).items()})
     return inspect.Signature(list(taken.values()), return_annotation=View)
 
 
@@ -102,11 +101,13 @@ def _add(taken: dict[str, inspect.Parameter], more: Mapping[str, str]) -> None:
             taken[name] = inspect.Parameter(name, NAMED, default=default, annotation=annotation)
 
 
-def _annotation(allowed: tuple[str, ...] | type) -> str:
-    if isinstance(allowed, tuple):
-        values = ", ".join(f'"{one}"' for one in allowed)
+def _annotation(kind: Any) -> str:
+    """A type as a reader of a signature sees it."""
+    plain = kind.__origin__ if get_origin(kind) is Annotated else kind
+    if get_origin(plain) is Literal:
+        values = ", ".join(f'"{one}"' for one in get_args(plain))
         return f"Literal[{values}] | None"
-    return "Sequence[Any] | None" if allowed is list else f"{allowed.__name__} | None"
+    return "Sequence[Any] | None" if get_origin(plain) is list else f"{plain.__name__} | None"
 
 
 def _check_names(public: str, signature: inspect.Signature, options: Mapping[str, Any]) -> None:

@@ -7,11 +7,10 @@ to the policy by its hash. A token is data on the whole way, whatever it spells.
 from __future__ import annotations
 
 import base64
-import hashlib
-import html
 from collections.abc import Iterable, Sequence
 
 from headscope.surfaces.bundle import bundle
+from headscope.surfaces.html import digest, render
 from headscope.views import ViewData, discover
 
 _STYLE = """:root{color-scheme:light dark}
@@ -39,26 +38,14 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
             "form-action 'none'",
         ]
     )
-    blocks = "\n".join(element(view) for view in shown)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(name)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<main>
-<h1>{html.escape(name)}</h1>
-{blocks}
-</main>
-<noscript>This picture is drawn by a script inside this page; allow it to run.</noscript>
-<script type="module">{script}</script>
-</body>
-</html>
-"""
+    return render(
+        "surfaces/page.html",
+        policy=policy,
+        style=_STYLE,
+        script=script,
+        title=name,
+        views=[element(view) for view in shown],
+    )
 
 
 def needed(views: Iterable[ViewData]) -> tuple[str, ...]:
@@ -74,16 +61,5 @@ def needed(views: Iterable[ViewData]) -> tuple[str, ...]:
 def element(view: ViewData) -> str:
     """The element the script mounts: the header and the buffers as data blocks."""
     header = view.header_json().replace("<", "\\u003c")
-    blocks = [f'<script type="application/json" data-header>{header}</script>']
-    for name, data in view.buffers.items():
-        text = base64.b64encode(data).decode("ascii")
-        blocks.append(
-            f'<script type="application/octet-stream" data-buffer="{name}">{text}</script>'
-        )
-    return "<div data-headscope>\n" + "\n".join(blocks) + "\n</div>"
-
-
-def digest(text: str) -> str:
-    """By which a policy knows a script or a style."""
-    found = hashlib.sha256(text.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(found).decode('ascii')}'"
+    buffers = {name: base64.b64encode(data).decode("ascii") for name, data in view.buffers.items()}
+    return render("surfaces/element.html", header=header, buffers=buffers)

@@ -1,39 +1,78 @@
-"""What is on screen, with the names the page uses; checked here so that misuse gets a sentence."""
+"""What is on screen, with the names the page uses; checked here so that misuse gets a sentence.
+
+`State` is the one description: the page's type, defaults and choices are generated from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
 
+import msgspec
 import numpy as np
 
 from headscope.arguments import need_number
+from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.reading import Part
-from headscope.views.discovery import discover
+from headscope.reading import Part, Reading
+from headscope.views.discovery import ViewModule, discover
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "filter": ("all", "aa", "ab", "ba", "bb"),
-    "specials": ("shown", "hidden", "renormalised"),
-    "unit": ("tokens", "words"),
-    "scale": ("linear", "sqrt"),
-    "layout": ("vertical", "horizontal"),
-    "direction": ("auto", "ltr", "rtl"),
-    "theme": ("auto", "light", "dark"),
-    "thumbnails": ("maps", "lines"),
-    "order": ("number", "label"),
-    "sort": ("number", "contribution"),
-    "reading": ("this", "other", "difference"),
-    "first": ("shown", "hidden"),
-}
-FREE: Mapping[str, type] = {
-    "minimum": float,
-    "find": str,
-    "wrap": bool,
-    "marked": list,
-    "column": str,
-}
+Theme = Literal["auto", "light", "dark"]
+Filter = Literal["all", "aa", "ab", "ba", "bb"]
+Whole = Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
+Wholes = Annotated[list[Whole], msgspec.Meta(max_length=4096)]
+Words = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class State(msgspec.Struct, kw_only=True):
+    """Everything on screen that can be linked to. Tokens are numbered as in Tokens."""
+
+    view: Words = "head"
+    kind: Kind = "encoder"
+    layer: Whole = 0
+    heads: Wholes | None = None
+    """Heads switched on in the head view; null = all of them."""
+    columns: Wholes | None = None
+    """Model view: the heads it was made for; null = all of them."""
+    head: Whole = 0
+    """The selected head: neuron and matrix view, the app's panel."""
+    query: Whole | None = None
+    """Pinned query token, or null."""
+    key: Whole | None = None
+    """Pinned key token, or null."""
+    filter: Filter = "all"
+    specials: Literal["shown", "hidden", "renormalised"] = "shown"
+    first: Literal["shown", "hidden"] = "shown"
+    """The first token as a key: many heads of a decoder rest on it."""
+    unit: Literal["tokens", "words"] = "tokens"
+    minimum: float = 0
+    """Lines below this weight are left out."""
+    scale: Literal["linear", "sqrt"] = "linear"
+    layout: Literal["vertical", "horizontal"] = "vertical"
+    direction: Literal["auto", "ltr", "rtl"] = "auto"
+    theme: Theme = "auto"
+    thumbnails: Literal["maps", "lines"] = "maps"
+    """Model view: what a thumbnail shows."""
+    order: Literal["number", "label"] = "number"
+    """Model view and chips: heads by number, or strongest label first."""
+    find: Words = ""
+    """Model view: only heads whose label contains this."""
+    sort: Literal["number", "contribution"] = "number"
+    """Neuron view."""
+    wrap: bool = False
+    marked: Wholes = []
+    """Neurons of an explanation, to be marked."""
+    column: Words = ""
+    """Head map: name of the column in use ("" = first)."""
+    reading: Literal["this", "other", "difference"] = "this"
+    """Matrix view: which of two readings."""
+    weighting: Literal["weight", "norm", "logit"] = "weight"
+    """What is drawn: α, ‖α v W‖, or the size of its part along an answer's logit."""
+
+
+# what a reading decides, and every view takes as arguments of its own; the rest are options
+SELECTION = ("view", "kind", "layer", "heads", "columns", "head", "query", "key")
 
 
 def open_heads(part: Part, layer: int, heads: Sequence[int]) -> dict[str, Any]:
@@ -46,47 +85,69 @@ def open_heads(part: Part, layer: int, heads: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def choices() -> dict[str, tuple[str, ...]]:
-    """What may be chosen, with the options that only one view has."""
-    return {**CHOICES, **{name: allowed for name, allowed in _own() if isinstance(allowed, tuple)}}
+_TYPES: Mapping[type, Any] = {str: Words, list: Wholes}  # of a view's own options
 
 
-def free() -> dict[str, type]:
-    return {**FREE, **{name: kind for name, kind in _own() if isinstance(kind, type)}}
+def options_of(*views: ViewModule) -> dict[str, Any]:
+    """The type of every option: those that all views have, and those of these views."""
+    known = get_type_hints(State, include_extras=True)
+    shared = {name: known[name] for name in known if name not in (*SELECTION, "weighting")}
+    own = [one for view in views for one in getattr(view, "OPTIONS", {}).items()]
+    return shared | {
+        name: Literal[allowed] if isinstance(allowed, tuple) else _TYPES[allowed]
+        for name, allowed in own
+    }
 
 
-def _own() -> list[tuple[str, Any]]:
-    return [one for view in discover().values() for one in getattr(view, "OPTIONS", {}).items()]
-
-
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that describe the screen, or a sentence about the first that does not."""
-    state: dict[str, Any] = {}
-    allowed, kinds = choices(), free()
-    for name, value in options.items():
-        if name in allowed:
-            if value not in allowed[name]:
-                raise BadInput(f"{name} is one of {', '.join(allowed[name])}, not {value!r}.")
-        elif name in kinds:
-            value = _as(kinds[name], name, value)
-        else:
-            known = ", ".join(sorted({*allowed, *kinds}))
-            raise BadInput(f"A view has no option {name!r}; the options are {known}.")
-        state[name] = value
+    known = options_of(*discover().values())
+    for name in given:
+        if name not in known:
+            listed = ", ".join(sorted(known))
+            raise BadInput(f"A view has no option {name!r}; the options are {listed}.")
+    return {name: _converted(name, value, known[name]) for name, value in given.items()}
+
+
+def state_of(address: Mapping[str, str], reading: Reading) -> dict[str, Any]:
+    """The state that a link or an export asks for, checked against the reading it is about."""
+    known = {**get_type_hints(State, include_extras=True), **options_of(*discover().values())}
+    state: dict[str, Any] = {"kind": reading.part().kind}
+    for name, text in address.items():
+        lists = known.get(name) in (Wholes, Wholes | None)
+        if name not in known or name == "view" or not (text or lists):
+            continue  # nothing may be what is on: an empty list is one
+        value: Any = text
+        if lists:
+            value = None if text == "all" else text.split(".") if text else []
+        state[name] = _converted(name, value, known[name], strict=False)
+    part = reading.part(state["kind"])
+    check_layer(part, state.get("layer"))
+    heads = [*(state.get("heads") or ()), *(state.get("columns") or ()), state.get("head")]
+    check_heads(part.heads, *heads)
+    check_token(len(part.query), state.get("query"), "query")
+    check_token(len(part.key), state.get("key"), "key")
     return state
 
 
-_SAID = {float: "a number", int: "a whole number", str: "a text", bool: "yes or no", list: "a list"}
-
-
-def _as(kind: type, name: str, value: Any) -> Any:
+def _converted(name: str, value: Any, kind: Any, *, strict: bool = True) -> Any:
+    plain = value.tolist() if hasattr(value, "tolist") else value  # numpy's numbers and arrays
     try:
-        found = kind(value)
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"{name} is {_SAID.get(kind, kind.__name__)}, not {value!r}.") from error
+        found = msgspec.convert(plain, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{name} is {_said(kind)}, not {str(value)[:80]!r}.") from error
     if isinstance(found, float) and not isfinite(found):
         raise BadInput(f"{name} is a number, not {value!r}.")
     return found
+
+
+def _said(kind: Any) -> str:
+    """What an option takes, in words."""
+    if isinstance(kind, type(Literal[""])):
+        return f"one of {', '.join(get_args(kind))}"
+    said = {Whole: "a whole number", Words: "a text of at most 200 characters", float: "a number"}
+    said |= {bool: "true or false", Whole | None: "a whole number"}
+    return said.get(kind, "a list of at most 4,096 whole numbers")
 
 
 def check_layer(part: Part, layer: int | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from headscope.errors import BadInput
 from headscope.reading import Part, Reading
 from headscope.reading.part import Weighting
 from headscope.views.caption import caption
+from headscope.views.state import State
 
-OPTION = {"weighting": ("weight", "norm", "logit")}
+OPTION = {"weighting": get_args(get_type_hints(State)["weighting"])}
 
 
 def weighting_of(part: Part, state: Mapping[str, Any]) -> Weighting | None:

@@ -1,9 +1,8 @@
 /** The app's routes: what is asked and answered. Errors are {error: "one sentence"} with status 4xx or 5xx. */
-import type { Header, Kind, ViewName } from "./types";
+import type { Header, Kind, MediaReadRequest, ViewName } from "./types";
 
+export type { OffHead, ReadRequest } from "./types";
 
-/** A head switched off. */
-export type OffHead = [kind: Kind, layer: number, head: number];
 
 /** GET /api/start: what the server is busy with until it can answer; null: nothing. */
 export interface StartReply {
@@ -66,12 +65,8 @@ export interface MediaExample {
   kind: "image" | "audio";
   title: string;
 }
-/** What POST /api/media takes beside the fields of a ReadRequest: an example by name, or a file as base64. */
-export interface MediaRequest {
-  media: "image" | "audio" | "example";
-  name: string;
-  data?: string;
-}
+/** What POST /api/media takes beside the fields of a ReadRequest. */
+export type MediaRequest = Pick<MediaReadRequest, "media" | "name" | "data">;
 export interface Example {
   title: string;
   text: string;
@@ -109,24 +104,7 @@ export interface Comparison {
   note: string;
 }
 
-/**
- * POST /api/read → application/octet-stream: a container with tokens, thumbnails, labels, the head
- * table, and the layer in state.layer if given (else the one header.state.layer names); other layers are fetched. header.id is
- * the reading's id. Too long: status 413 and ReadError with `tokens` and `limit`.
- */
-export interface ReadRequest {
-  model: string;
-  text: string;
-  text_pair: string | null;
-  off: OffHead[];
-  layer?: number | null;
-  /** Read only as many tokens as the model takes. */
-  truncate?: boolean;
-  /** A text the model wrote, by its id, in place of the text. */
-  writing?: string | null;
-  /** By which the page asks for its place in the queue, or takes the request back. */
-  ticket?: string;
-}
+/** POST /api/read → a container whose header is this; too long: status 413 and ReadError with `tokens` and `limit`. */
 export interface AppHeader extends Header {
   id: string;
   lesson?: Lesson | null;

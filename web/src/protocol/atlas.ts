@@ -1,59 +1,8 @@
 /** An atlas as it travels: what is said of every head, and its examples as columns. */
 import type { Reading } from "./reading";
+import type { AtlasHeader, TextsHeader } from "./types";
 
-interface Buffer {
-  buffer: string;
-}
-
-export interface Evidence {
-  label: string;
-  pattern: string;
-  score: number;
-  holds: boolean;
-  sentence: string;
-}
-
-export interface HeadPage {
-  evidence: Evidence[];
-  /** The measure whose examples come first. */
-  shown: string;
-  /** offset, position, length: [value, count, expected, weight]; the others: [name, other, count, lift, weight]. */
-  profiles: Record<string, [number | string, number | string, number, number | null, number | null][]>;
-  /** The eleven values between which the deciles of a measure lie. */
-  deciles: Record<string, number[]>;
-  /** [layer, head, distance], nearest first. */
-  near: [number, number, number][];
-  /** What disabling it does: [score, low, high, p], as the header's `ablations`; the last three of the difference. */
-  off: ([number, number, number, number] | null)[];
-}
-
-/** A task whose score was taken with every head disabled in turn; the differences are a column of the table. */
-export interface AblatedTask {
-  column: string;
-  task: string;
-  metric: string;
-  mode: string;
-  baseline: number;
-  examples: number;
-  higher_is_better: boolean;
-}
-
-export interface AtlasHeader {
-  measures: { name: string; title: string }[];
-  ablations: AblatedTask[];
-  /** Layer by layer. */
-  heads: HeadPage[];
-  /** Examples of each head; they stand in that order. */
-  counts: number[];
-  examples: { width: number; numbers: number[] } & Record<"measure" | "decile" | "document" | "query" | "keys" | "value" | "weights", Buffer>;
-  texts: TextsHeader | null;
-  /** Of cross attention: its keys stand in another text than its queries. */
-  key_texts: TextsHeader | null;
-  /** The kinds of attention that the atlas has; this page shows one. */
-  kinds: string[];
-}
-
-type TextsHeader = { words: string[]; starts: number[]; lengths: number[] } & Record<"tokens" | "positions" | "flags", Buffer>;
+export type { AblatedTask, AtlasHeader, HeadPage } from "./types";
 
 export interface Token {
   place: number;

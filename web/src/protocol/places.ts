@@ -1,6 +1,6 @@
 /** Where positions lie in pictures and sounds, as the page has it. */
 import { decode, toFloats } from "./decode";
-import type { BufferReference, PlacesHeader } from "./media";
+import type { BufferReference, PlacesHeader } from "./types";
 import type { Source } from "./types";
 
 /** As headscope.media.PlaceKind. */

@@ -6,7 +6,7 @@ import { decodeLayer, headMap, isHere } from "./layer";
 import type { LayerData } from "./layer";
 import { bitmapOf, placesOf } from "./places";
 import type { Places } from "./places";
-import type { PredictionHeader } from "./prediction";
+import type { PredictionHeader } from "./types";
 import type { Header, HeadTable, Kind, Label, Part, Source, TableColumn, Tokens } from "./types";
 
 const MB = 2 ** 20;

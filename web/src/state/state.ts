@@ -1,51 +1,8 @@
 /** What is on screen: defaults, and the rules that keep a selection possible. */
+import { choices, defaults } from "../protocol/types";
 import type { Header, Kind, Part, State } from "../protocol/types";
 
-export const defaults: State = {
-  view: "head",
-  kind: "encoder",
-  layer: 0,
-  heads: null,
-  columns: null,
-  head: 0,
-  query: null,
-  key: null,
-  filter: "all",
-  specials: "shown",
-  first: "shown",
-  unit: "tokens",
-  minimum: 0,
-  scale: "linear",
-  layout: "vertical",
-  direction: "auto",
-  theme: "auto",
-  thumbnails: "maps",
-  order: "number",
-  find: "",
-  sort: "number",
-  wrap: false,
-  marked: [],
-  column: "",
-  reading: "this",
-  weighting: "weight",
-};
-
-export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
-  kind: ["encoder", "decoder", "cross"],
-  filter: ["all", "aa", "ab", "ba", "bb"],
-  specials: ["shown", "hidden", "renormalised"],
-  first: ["shown", "hidden"],
-  unit: ["tokens", "words"],
-  scale: ["linear", "sqrt"],
-  layout: ["vertical", "horizontal"],
-  direction: ["auto", "ltr", "rtl"],
-  theme: ["auto", "light", "dark"],
-  thumbnails: ["maps", "lines"],
-  order: ["number", "label"],
-  sort: ["number", "contribution"],
-  reading: ["this", "other", "difference"],
-  weighting: ["weight", "norm", "logit"],
-};
+export { choices, defaults };
 
 /** A view's own entry of the state: its default, and, where it is a choice, what may be chosen. */
 export function addOwn(name: string, value: unknown, values?: readonly unknown[]): void {

@@ -1,4 +1,4 @@
-"""The atlas of the model in hand: its page, and the texts its examples stand in."""
+"""The atlas of the model that is open: its page, and the texts its examples stand in."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.excerpt import surrounded
-from headscope.capture import Kind
 from headscope.errors import BadInput
+from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.models import Models
-from headscope.surfaces.app.readings import KeptReading
+from headscope.surfaces.app.request import NearestRequest
 from headscope.views import Sending, ViewData, discover
 
 LARGEST = 2**26  # bytes of a file that is handed to the app
-NEAREST, AROUND = 6, 6  # places most alike, and tokens shown on each side of one
+NEAREST, AROUND = 6, 6  # examples most alike, and tokens shown on each side of one
 
 
 class OpenedAtlas:
@@ -40,22 +40,24 @@ class OpenedAtlas:
             first, second = self._atlas.text(self._models.scope(self.model), document)
         return {"text": first, "text_pair": second}
 
-    def nearest(self, kept: KeptReading, kind: Kind, head: tuple[int, int], query: int) -> Any:
-        """Places of the corpus where a head does most like at a query of a text on screen."""
+    def nearest(self, kept: KeptReading, at: NearestRequest) -> dict[str, Any]:
+        """Examples in the corpus where a head does most like at a query of a text on screen."""
         if kept.model != self.model:
             raise BadInput(f"The atlas is one of {self.model}; choose that model.")
         scope = self._models.scope(self.model)
-        found: Any = self._atlas.nearest(scope, kept.reading, query, *head, n=NEAREST, kind=kind)
-        places = [
+        found: Any = self._atlas.nearest(
+            scope, kept.reading, at.query, at.layer, at.head, n=NEAREST, kind=at.kind
+        )
+        examples = [
             {
                 "document": int(row.document),
                 "query": int(row.query),
                 "likeness": float(row.likeness),
-                "text": surrounded(self._atlas.document(row.document, kind), row.query, AROUND),
+                "text": surrounded(self._atlas.document(row.document, at.kind), row.query, AROUND),
             }
             for row in found.itertuples()
         ]
-        return {"places": places, "by": str(found["by"].iloc[0])}
+        return {"places": examples, "by": str(found["by"].iloc[0])}
 
 
 def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
@@ -68,7 +70,7 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
         try:
             stored = Atlas.load(path)
             tables = {name: stored.frame(name) for name in stored.names}  # the file goes away
-        except BadInput as error:  # whoever gave it knows no file of ours
+        except BadInput as error:  # the page knows no file of ours
             raise BadInput(str(error).replace(str(path), "The file")) from error
     atlas = Atlas(stored.description, tables)
     atlas.check(models.scope(models.default))

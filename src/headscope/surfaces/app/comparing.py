@@ -12,7 +12,7 @@ from headscope.errors import BadInput
 from headscope.measures import every
 from headscope.reading import Part
 from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
-from headscope.surfaces.app.readings import KeptReading
+from headscope.surfaces.app.kept import KeptReading
 from headscope.views.numbers.summary import summary
 
 BY_OVERLAP = (

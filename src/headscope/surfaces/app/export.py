@@ -5,21 +5,21 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headscope.errors import BadInput
 from headscope.figures import save
-from headscope.surfaces.app.attributions import attribution, target_of, weighed
-from headscope.surfaces.app.heads.patterns import labels_of
-from headscope.surfaces.app.readings import KeptReading
+from headscope.surfaces.app.attributions import attribution, weighed
+from headscope.surfaces.app.heads import labels_of
+from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
 from headscope.views.labels import as_labels
 from headscope.views.matrix import check_comparable
-from headscope.views.state import choices, free
-from headscope.views.wire.address import state_of
+from headscope.views.state import options_of, state_of
 
+LONGEST = 40  # characters of a target
 TYPES = {
     "html": "text/html; charset=utf-8",
     "svg": "image/svg+xml",
@@ -34,11 +34,18 @@ def runs_model(query: Mapping[str, str]) -> bool:
     return query.get("view") == "prediction" or _weighting(query) != "weight"
 
 
-def _weighting(query: Mapping[str, str]) -> str:
+def _target(state: Mapping[str, Any]) -> str | None:
+    """The answer that is looked at; None: the likeliest."""
+    return (state.get("target") or "")[:LONGEST] or None
+
+
+def _weighting(query: Mapping[str, str]) -> Literal["weight", "norm", "logit"]:
     """What is drawn in place of the weight, by a view that can: two readings by weight alone."""
     known = getattr(discover().get(query.get("view", "head")), "OPTIONS", {})
-    asked = query.get("weighting", "weight")
-    return asked if asked in known.get("weighting", ()) and not query.get("other") else "weight"
+    asked = query.get("weighting")
+    if asked in ("norm", "logit") and "weighting" in known and not query.get("other"):
+        return asked
+    return "weight"
 
 
 def export(
@@ -55,7 +62,7 @@ def export(
     weighting = _weighting(query)
     query = {**query, "weighting": weighting}
     if weighting != "weight" and not kept.has_media:  # anew: the one kept may be of another answer
-        kept = weighed(kept, weighting, target_of({"target": query.get("target") or None}))
+        kept = weighed(kept, weighting, _target(query))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"headscope-{name}.{kind}"
         if kind == "safetensors":
@@ -101,7 +108,7 @@ def _source(kept: KeptReading, name: str, state: Mapping[str, Any]) -> Any:
     """What a view is a picture of: the reading, or what made the answer that is looked at."""
     if name != "prediction":
         return kept.reading
-    return attribution(kept, target_of({"target": state.get("target") or None}))
+    return attribution(kept, _target(state))
 
 
 def _data(
@@ -120,6 +127,6 @@ def _data(
     source = _source(kept, name, state)
     built = discover()[name].build(source, sending=sending, kind=state["kind"], **compared)
     # what an address leaves out is the page's default, not what a new view would open on
-    open_on = {**choices(), **free(), "query": 0, "key": 0, "columns": 0}
+    open_on = {*options_of(*discover().values()), "query", "key", "columns"}
     opened = {name: value for name, value in built.header["state"].items() if name not in open_on}
     return ViewData({**built.header, "state": {**opened, **state}}, built.buffers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,21 @@ class Models:
     """Each model is opened once, when first asked for; requests name it by id, never by path."""
 
     def __init__(
-        self, names: Sequence[str] = (), device: str | None = None, dtype: str | None = None
+        self,
+        names: Sequence[str] = (),
+        device: str | None = None,
+        dtype: str | None = None,
+        *,
+        trust_remote_code: bool = False,
+        scopes: Mapping[str, Scope] | None = None,
     ) -> None:
-        self._device, self._dtype = device, dtype
+        """scopes: models that are open already, by the ids that names give them."""
+        self._options = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
         self._sources: dict[str, str | None] = {BUNDLED: None}
         for name in names:
             self._sources.setdefault(_identifier(name, self._sources), name)
         self.default = next(reversed(self._sources)) if names else BUNDLED
-        self._scopes: dict[str, Scope] = {}
+        self._scopes = dict(scopes or {})
         self._turns = {name: Turns() for name in self._sources}
         # transformers changes torch for all threads while it makes a model
         self._opening = threading.Lock()
@@ -41,13 +48,14 @@ class Models:
         """Held while the model runs: one model, one forward pass at a time, first come first."""
         return self._turns[self._known(name)].turn(ticket)
 
-    def busy(self, name: str) -> bool:
-        return self._turns[self._known(name)].busy
+    def waiting(self, name: str) -> int:
+        """How many requests this model serves or lets wait."""
+        return len(self._turns[self._known(name)])
 
     def before(self, ticket: str) -> int | None:
         """How many requests are served before the one with that ticket; None when it is done."""
-        places = (turns.before(ticket) for turns in self._turns.values())
-        return next((place for place in places if place is not None), None)
+        ranks = (turns.before(ticket) for turns in self._turns.values())
+        return next((rank for rank in ranks if rank is not None), None)
 
     def take_back(self, ticket: str) -> bool:
         """End the request with that ticket, waiting or running; whether there was one."""
@@ -59,9 +67,7 @@ class Models:
             return self._scopes[name]
         with self.lock(name), self._opening:
             if name not in self._scopes:
-                self._scopes[name] = load(
-                    self._sources[name], device=self._device, dtype=self._dtype
-                )
+                self._scopes[name] = load(self._sources[name], **self._options)
             return self._scopes[name]
 
     def _known(self, name: str) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from headscope.capture import Kind
 from headscope.reading import Reading
-from headscope.surfaces.app.heads.patterns import labels_of
+from headscope.surfaces.app.heads import labels_of
+from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.lessons import lesson_for
-from headscope.surfaces.app.readings import KeptReading
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures
 from headscope.views.labels import as_labels

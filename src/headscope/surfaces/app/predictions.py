@@ -7,7 +7,8 @@ from typing import Any
 
 from headscope.edits.live import Asked, Effect, effect, important_heads
 from headscope.reading import Scope
-from headscope.surfaces.app.readings import KeptReading, OffHead
+from headscope.surfaces.app.kept import KeptReading
+from headscope.surfaces.app.request import OffHead
 
 COUNT = 5
 IMPORTANT = 12  # heads listed
@@ -26,7 +27,7 @@ def predictions(scope: Scope, off: Sequence[OffHead], kept: KeptReading) -> dict
     The text is cut as its reading was: a text that was too long was only read to be cut.
     """
     found = effect(scope, kept.text, kept.text_pair, off, n=COUNT, truncate=True)
-    places = zip(_titles(found), found.before, found.after, strict=True)
+    said = zip(_titles(found), found.before, found.after, strict=True)
     return {
         "places": [
             {
@@ -35,7 +36,7 @@ def predictions(scope: Scope, off: Sequence[OffHead], kept: KeptReading) -> dict
                 "before": [one._asdict() for one in before],
                 "after": [one._asdict() for one in after],
             }
-            for (title, position), before, after in places
+            for (title, position), before, after in said
         ],
         "note": found.note,
     }
@@ -43,8 +44,8 @@ def predictions(scope: Scope, off: Sequence[OffHead], kept: KeptReading) -> dict
 
 def _titles(found: Effect) -> list[tuple[str, int | None]]:
     if found.asked == "masked words":
-        return [(f"token {place}", place) for place in found.places]
-    return [(found.asked, place) for place in found.places or (None,) * len(found.before)]
+        return [(f"token {position}", position) for position in found.places]
+    return [(found.asked, at) for at in found.places or (None,) * len(found.before)]
 
 
 def importance(scope: Scope, kept: KeptReading) -> dict[str, Any]:

@@ -1,145 +1,157 @@
-"""What the page asks for, checked field by field before anything is done with it."""
+"""What the page asks for, as typed models: a body that does not fit them is answered in a sentence.
+
+The page's own types are generated from these (`make types`).
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.surfaces.app.media import MediaInput, media_input
-from headscope.surfaces.app.readings import OffHead
+from headscope.views.state import Whole, Words
 
 MOST_CHARACTERS = 200_000
-KINDS = ("encoder", "decoder", "cross")
+MOST_MEDIA = 12_000_000  # bytes of a picture or a sound
+
+OffHead = tuple[Kind, Whole, Whole]  # a head that is switched off: kind, layer, head
+OffHeads = Annotated[tuple[OffHead, ...], msgspec.Meta(max_length=4096)]
+Ticket = Annotated[str, msgspec.Meta(min_length=8, max_length=64)]
+Target = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
+Asked = TypeVar("Asked", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True)
-class ReadRequest:
-    model: str
+class ReadRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/read and /api/tokens. The answer is a container; too long a text: status 413."""
+
+    model: Words
     text: str
-    text_pair: str | None
-    off: tuple[OffHead, ...]
-    layer: int | None
+    text_pair: str | None = None
+    off: OffHeads = ()
+    layer: Whole | None = None
+    """The layer that travels along; the others are fetched."""
     truncate: bool = False
-    writing: str | None = None  # a text the model wrote, by its id
-    media: MediaInput | None = None  # a picture or a sound, in place of a text or beside it
-    ticket: str | None = None  # by which the page asks for its place in the queue
+    """Read only as many tokens as the model takes."""
+    writing: Words | None = None
+    """A text the model wrote, by its id, in place of the text."""
+    ticket: Ticket | None = None
+    """By which the page asks for its rank in the queue, or cancels the request."""
+
+    def __post_init__(self) -> None:
+        check_length(self.text, self.text_pair or "")
 
 
-@dataclass(frozen=True)
-class WriteRequest:
-    """Begin a text, or go on with the one of that id."""
+class MediaReadRequest(ReadRequest, kw_only=True, frozen=True):
+    """POST /api/media: an example by its name, or a file as base64; the text may be empty."""
 
-    count: int
-    writing: str | None = None
-    model: str = ""
+    media: Literal["image", "audio", "example"]
+    name: Words
+    data: str = ""
+
+
+class WriteRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/write: begin a text, or continue the one of that id."""
+
+    count: Whole
+    writing: Words | None = None
+    model: Words = ""
     text: str = ""
-    off: tuple[OffHead, ...] = ()
+    off: OffHeads = ()
+
+    def __post_init__(self) -> None:
+        check_length(self.text)
 
 
-def fields(body: bytes) -> Mapping[str, Any]:
+class HeadsOffRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/predict and /api/importance."""
+
+    id: Words
+    off: OffHeads = ()
+
+
+class AttributeRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/attribute."""
+
+    id: Words
+    target: Target | None = None
+    """null: the likeliest token."""
+
+
+class WeighRequest(AttributeRequest, kw_only=True, frozen=True):
+    """POST /api/weigh."""
+
+    by: Literal["norm", "logit"]
+
+
+class CompareRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/compare."""
+
+    id: Words
+    other: Words
+
+
+class NearestRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/atlas/nearest: a query of a reading as a head sees it."""
+
+    id: Words
+    kind: Kind
+    layer: Whole
+    head: Whole
+    query: Whole
+
+
+class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/cancel."""
+
+    ticket: Ticket
+
+
+class HeadAddress(msgspec.Struct, kw_only=True, frozen=True):
+    """GET /api/reading/{id}/layer/{kind}/{layer}?head= and …/head/{kind}/{layer}/{head}."""
+
+    id: Words
+    kind: Kind
+    layer: Whole
+    head: Whole | None = None
+
+
+class TextAddress(msgspec.Struct, kw_only=True, frozen=True):
+    """GET /api/atlas/text/{document}."""
+
+    document: Whole
+
+
+def check_length(*texts: str) -> None:
+    for text in texts:
+        if len(text) > MOST_CHARACTERS:
+            raise ValueError(
+                f"The app reads texts of up to {MOST_CHARACTERS:,} characters; this one has "
+                f"{len(text):,}. Use headscope view for longer ones."
+            )
+
+
+def decoded(body: bytes, model: type[Asked]) -> Asked:
+    """A body of JSON, or a sentence on what is wrong with it."""
     try:
-        found = json.loads(body)
-    except (ValueError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInput("The request is not JSON.") from error
-    if not isinstance(found, dict):
-        raise BadInput("The request is not a JSON object.")
-    return cast("dict[str, Any]", found)
+        return msgspec.json.decode(body, type=model)
+    except msgspec.ValidationError as error:
+        raise _malformed(error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput("The request is not valid JSON.") from error
 
 
-def read_request(body: bytes) -> ReadRequest:
-    found = fields(body)
-    pair = found.get("text_pair")
-    return ReadRequest(
-        model=_text(found, "model"),
-        text=_text(found, "text"),
-        text_pair=None if pair in (None, "") else _text(found, "text_pair"),
-        off=off_heads(found),
-        layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
-        truncate=found.get("truncate") is True,
-        writing=None if found.get("writing") is None else _text(found, "writing"),
-        ticket=None if found.get("ticket") is None else ticket(found),
-    )
-
-
-def media_request(body: bytes) -> ReadRequest:
-    """A picture or a sound to read; the text about it may be empty."""
-    found = fields(body)
-    text = _text(found, "text")
-    return ReadRequest(
-        model=_text(found, "model"),
-        text=text,
-        text_pair=None,
-        off=off_heads(found),
-        layer=None if found.get("layer") is None else _number(found["layer"], "layer"),
-        ticket=None if found.get("ticket") is None else ticket(found),
-        media=media_input(found, text),
-    )
-
-
-def ticket(found: Mapping[str, Any]) -> str:
-    name = _text(found, "ticket")
-    if not 8 <= len(name) <= 64:
-        raise BadInput("A ticket is a text of 8 to 64 characters.")
-    return name
-
-
-def write_request(body: bytes) -> WriteRequest:
-    found = fields(body)
-    count = _number(found.get("count"), "count")
-    if found.get("writing") is not None:
-        return WriteRequest(count, _text(found, "writing"))
-    return WriteRequest(count, None, _text(found, "model"), _text(found, "text"), off_heads(found))
-
-
-def reading_id(found: Mapping[str, Any], name: str = "id") -> str:
-    return _text(found, name)
-
-
-def off_heads(found: Mapping[str, Any]) -> tuple[OffHead, ...]:
-    heads = found.get("off") or []
-    if not isinstance(heads, list) or len(cast("list[Any]", heads)) > 4096:
-        raise BadInput("'off' is a list of [kind, layer, head].")
-    return tuple(_off_head(head) for head in cast("list[Any]", heads))
-
-
-def place_in_reading(found: Mapping[str, Any]) -> tuple[Kind, tuple[int, int], int]:
-    """A query of a reading as a head sees it."""
-    kind = found.get("kind")
-    if kind not in KINDS:
-        raise BadInput(f"'kind' is one of {', '.join(KINDS)}.")
-    layer, head, query = (_number(found.get(name), name) for name in ("layer", "head", "query"))
-    return kind, (layer, head), query
-
-
-def _off_head(head: Any) -> OffHead:
-    if not isinstance(head, list) or len(cast("list[Any]", head)) != 3 or head[0] not in KINDS:
-        raise BadInput("'off' is a list of [kind, layer, head].")
-    return head[0], _number(head[1], "layer"), _number(head[2], "head")
-
-
-def _text(found: Mapping[str, Any], name: str) -> str:
-    value = found.get(name)
-    if not isinstance(value, str):
-        raise BadInput(f"The request needs a text called {name!r}.")
-    if len(value) > MOST_CHARACTERS:
-        raise BadInput(
-            f"The app reads texts of up to {MOST_CHARACTERS:,} characters; this one has "
-            f"{len(value):,}. Use headscope view for longer ones."
-        )
+def addressed(given: dict[str, str], model: type[Asked]) -> Asked:
+    """The parts of an address, all of them text."""
     try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"{name!r} holds half of a surrogate pair, which is no character."
-        ) from error
-    return value
+        return msgspec.convert(given, model, strict=False)
+    except msgspec.ValidationError as error:
+        raise _malformed(error) from error
 
 
-def _number(value: Any, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**9:
-        raise BadInput(f"{name} is a whole number.")
-    return value
+def _malformed(error: msgspec.ValidationError) -> BadInput:
+    if isinstance(error.__cause__, ValueError):  # a sentence of our own
+        return BadInput(str(error.__cause__))
+    said = " ".join(str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").split())
+    return BadInput(f"The request is malformed: {said[0].lower()}{said[1:300]}.")

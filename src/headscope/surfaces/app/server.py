@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import asyncio
+import threading
 import traceback
 from collections.abc import Callable, Collection
 from typing import Any
 
+import msgspec
 import torch
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -18,28 +20,18 @@ from headscope.atlas.atlas import Atlas
 from headscope.atlas.bundled import bundled_atlas
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.collector import Interrupted
+from headscope.surfaces.app import request as asked
 from headscope.surfaces.app.atlas import OpenedAtlas
-from headscope.surfaces.app.attributions import target_of, weighting_of
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
+from headscope.surfaces.app.kept import GoneError
 from headscope.surfaces.app.models import BUNDLED, Models
-from headscope.surfaces.app.readings import ReadingGoneError
-from headscope.surfaces.app.request import (
-    fields,
-    media_request,
-    off_heads,
-    place_in_reading,
-    read_request,
-    reading_id,
-    ticket,
-    write_request,
-)
 from headscope.surfaces.app.session import Session, TooLongError
-from headscope.surfaces.app.writing import WritingGoneError
+from headscope.surfaces.app.turns import ABANDONED
 from headscope.views import ViewData
-from headscope.views.wire.address import whole
 
 NO_MEMORY = "The GPU has not enough memory for this; give a shorter text."
+Answer = Callable[[Request, Exception], Response]
 
 
 def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application:
@@ -62,13 +54,33 @@ def session_over(models: Models, atlas: Atlas | None = None) -> Session:
 def routes_over(session: Session) -> Starlette:
     """Everything that needs a model."""
     return Starlette(
-        routes=[*_of_models(session), *_of_texts(session), *_of_reading(session)],
+        routes=[*_posted_routes(session), *_of_models(session), *_of_reading(session)],
         exception_handlers={TooLongError: _too_long, **_sentences()},
     )
 
 
+def _posted_routes(session: Session) -> list[Route]:
+    """What takes the model's time, and so waits for its turn."""
+    table: list[tuple[str, type[msgspec.Struct], Callable[..., Any], Callable[[Any], Response]]] = [
+        ("read", asked.ReadRequest, session.read, _container),
+        ("media", asked.MediaReadRequest, session.read, _container),
+        ("tokens", asked.ReadRequest, session.tokens, _json),
+        ("write", asked.WriteRequest, session.write, _json),
+        ("predict", asked.HeadsOffRequest, session.predict, _json),
+        ("importance", asked.HeadsOffRequest, session.importance, _json),
+        ("compare", asked.CompareRequest, session.compare, _json),
+        ("attribute", asked.AttributeRequest, session.attribute, _container),
+        ("weigh", asked.WeighRequest, session.weigh, _container),
+        ("atlas/nearest", asked.NearestRequest, session.nearest, _json),
+    ]
+    return [
+        _posted(f"/api/{name}", lambda body, m=model: asked.decoded(body, m), work, reply)
+        for name, model, work, reply in table
+    ] + [_posted("/api/atlas", lambda body: body, session.open_atlas, _json)]
+
+
 def _of_models(session: Session) -> list[Route]:
-    """What can be opened, the atlas, and work that waits or is called off."""
+    """What can be opened, the atlas, and the queue, which is answered while all threads wait."""
 
     def welcome(request: Request) -> Response:
         return _json(session.welcome())
@@ -77,80 +89,41 @@ def _of_models(session: Session) -> list[Route]:
         return _container(session.atlas().page(request.query_params.get("kind")))
 
     def atlas_text(request: Request) -> Response:
-        number = whole(request.path_params["document"], "document")
-        return _json(session.atlas().text(number))
+        found = asked.addressed(request.path_params, asked.TextAddress)
+        return _json(session.atlas().text(found.document))
 
     async def cancel(request: Request) -> Response:
-        return _json(session.cancel(ticket(fields(await request.body()))))
+        ticket = asked.decoded(await request.body(), asked.CancelRequest).ticket
+        return _json({"cancelled": session.models.take_back(ticket)})
 
-    def place(request: Request) -> Response:
-        return _json(session.place(request.path_params["ticket"]))
-
-    def place_on_screen(body: bytes) -> tuple[Any, ...]:
-        found = fields(body)
-        return reading_id(found), *place_in_reading(found)
+    async def queue(request: Request) -> Response:
+        return _json({"before": session.models.before(request.path_params["ticket"])})
 
     return [
         Route("/api/models", welcome),
         Route("/api/atlas", atlas_page),
-        _posted("/api/atlas", _whole_body, session.open_atlas, _json),
-        _posted("/api/atlas/nearest", place_on_screen, session.nearest, _json),
         Route("/api/atlas/text/{document:str}", atlas_text),
-        Route("/api/queue/{ticket:str}", place),
+        Route("/api/queue/{ticket:str}", queue),
         Route("/api/cancel", cancel, methods=["POST"]),
-    ]
-
-
-def _of_texts(session: Session) -> list[Route]:
-    """What is asked of a text, or of a reading by its number, and takes the model's time."""
-
-    def one_reading(body: bytes) -> tuple[Any, ...]:
-        found = fields(body)
-        return reading_id(found), off_heads(found)
-
-    def target(body: bytes) -> tuple[Any, ...]:
-        found = fields(body)
-        return reading_id(found), target_of(found)
-
-    def weighting(body: bytes) -> tuple[Any, ...]:
-        found = fields(body)
-        return reading_id(found), weighting_of(found), target_of(found)
-
-    def two_readings(body: bytes) -> tuple[Any, ...]:
-        found = fields(body)
-        return reading_id(found), reading_id(found, "other")
-
-    return [
-        _posted("/api/read", lambda body: (read_request(body),), session.read, _container),
-        _posted("/api/media", lambda body: (media_request(body),), session.read, _container),
-        _posted("/api/tokens", lambda body: (read_request(body),), session.tokens, _json),
-        _posted("/api/write", lambda body: (write_request(body),), session.write, _json),
-        _posted("/api/predict", one_reading, session.predict, _json),
-        _posted("/api/importance", one_reading, session.importance, _json),
-        _posted("/api/compare", two_readings, session.compare, _json),
-        _posted("/api/attribute", target, session.attribute, _container),
-        _posted("/api/weigh", weighting, session.weigh, _container),
     ]
 
 
 def _of_reading(session: Session) -> list[Route]:
     """What is fetched of a reading when it is looked at."""
 
-    def layer(request: Request) -> Response:
-        place = request.path_params
+    def at(request: Request) -> asked.HeadAddress:
         head = request.query_params.get("head")
-        asked = None if head is None else whole(head, "head")
-        number = whole(place["layer"], "layer")
-        return _container(session.layer(place["id"], place["kind"], number, asked))
+        given = {} if head is None else {"head": head}
+        return asked.addressed({**given, **request.path_params}, asked.HeadAddress)
+
+    def layer(request: Request) -> Response:
+        return _container(session.layer(at(request)))
 
     def head(request: Request) -> Response:
-        place = request.path_params
-        layer, head = whole(place["layer"], "layer"), whole(place["head"], "head")
-        return _json(session.head(place["id"], place["kind"], layer, head))
+        return _json(session.head(at(request)))
 
     def export_reading(request: Request) -> Response:
-        asked = dict(request.query_params)
-        data, kind, name = session.export(request.path_params["id"], asked)
+        data, kind, name = session.export(request.path_params["id"], dict(request.query_params))
         disposition = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(data, media_type=kind, headers=disposition)
 
@@ -164,21 +137,31 @@ def _of_reading(session: Session) -> list[Route]:
 
 def _posted(
     address: str,
-    parse: Callable[[bytes], tuple[Any, ...]],
-    work: Callable[..., Any],
+    parse: Callable[[bytes], Any],
+    work: Callable[[Any], Any],
     reply: Callable[[Any], Response],
 ) -> Route:
-    """An address that takes a body; what it asks for is done in a thread, so that others go on."""
+    """An address that takes a body; the work is done in a thread, and dropped once nobody waits."""
 
     async def endpoint(request: Request) -> Response:
-        body = await request.body()
-        return reply(await run_in_threadpool(lambda: work(*parse(body))))
+        wanted = parse(await request.body())
+        abandoned = threading.Event()
+        ABANDONED.set(abandoned)  # of this request alone: each has a context of its own
+        working = asyncio.ensure_future(run_in_threadpool(work, wanted))
+        leaving = asyncio.ensure_future(_left(request))
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if leaving.done():
+            abandoned.set()
+        leaving.cancel()
+        return reply(await working)
 
     return Route(address, endpoint, methods=["POST"])
 
 
-def _whole_body(body: bytes) -> tuple[bytes]:
-    return (body,)
+async def _left(request: Request) -> None:
+    """Ends when the page has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _container(data: ViewData) -> Response:
@@ -186,23 +169,8 @@ def _container(data: ViewData) -> Response:
 
 
 def _json(body: Any) -> Response:
-    return JSONResponse(_finite(body))
-
-
-def json_answer(body: Any) -> bytes:
-    """As it is sent."""
-    return bytes(_json(body).body)
-
-
-def _finite(body: Any) -> Any:
-    """JSON knows no such number as NaN: what could not be measured is null."""
-    if isinstance(body, float):
-        return body if math.isfinite(body) else None
-    if isinstance(body, dict):
-        return {key: _finite(value) for key, value in body.items()}
-    if isinstance(body, list | tuple):
-        return [_finite(value) for value in body]
-    return body
+    """JSON knows no NaN: a number that could not be measured is null."""
+    return Response(msgspec.json.encode(body), media_type="application/json")
 
 
 def _too_long(request: Request, error: Exception) -> Response:
@@ -212,26 +180,23 @@ def _too_long(request: Request, error: Exception) -> Response:
 
 
 def _no_memory(request: Request, error: Exception) -> Response:
-    """The terminal says what it was wanted for; what torch keeps unused is given back."""
+    """The terminal shows the traceback; torch gives unused memory back."""
     traceback.print_exception(error, limit=-6)
     torch.cuda.empty_cache()
     return JSONResponse({"error": NO_MEMORY}, status_code=507)
 
 
-def _sentences() -> dict[Any, Callable[[Request, Exception], Response]]:
+def _sentences() -> dict[Any, Answer]:
     """Statuses for each kind of mistake; an unforeseen one is not spelled out to the browser."""
 
-    def answer(
-        status: int, sentence: str | None = None
-    ) -> Callable[[Request, Exception], Response]:
+    def answer(status: int, sentence: str | None = None) -> Answer:
         def handler(request: Request, error: Exception) -> Response:
             return JSONResponse({"error": sentence or str(error)}, status_code=status)
 
         return handler
 
     return {
-        ReadingGoneError: answer(404),
-        WritingGoneError: answer(404),
+        GoneError: answer(404),
         Interrupted: answer(409),
         BadInput: answer(400),
         HeadscopeError: answer(422),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headscope.capture import Kind
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.measures.glossary import GLOSSARY
@@ -17,15 +16,33 @@ from headscope.surfaces.app.attributions import attributed, weighed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.export import export, runs_model
-from headscope.surfaces.app.heads.facts import head_facts
+from headscope.surfaces.app.heads import head_facts
+from headscope.surfaces.app.kept import Kept, KeptReading, kept_readings
 from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.opened import opened
 from headscope.surfaces.app.predictions import importance, predictions
-from headscope.surfaces.app.readings import KeptReading, OffHead, Readings
-from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest, WriteRequest
-from headscope.surfaces.app.writing import Writings, begin, described, go_on, read_written
+from headscope.surfaces.app.request import (
+    MOST_CHARACTERS,
+    AttributeRequest,
+    CompareRequest,
+    HeadAddress,
+    HeadsOffRequest,
+    MediaReadRequest,
+    NearestRequest,
+    ReadRequest,
+    WeighRequest,
+    WriteRequest,
+)
+from headscope.surfaces.app.writing import (
+    Writing,
+    begin,
+    described,
+    go_on,
+    kept_writings,
+    read_written,
+)
 from headscope.views import ViewData
 from headscope.views.labels import scores_for
 from headscope.views.wire.layer import layer_data
@@ -49,8 +66,8 @@ class TooLongError(BadInput):
 @dataclass
 class Session:
     models: Models
-    readings: Readings = field(default_factory=Readings)
-    writings: Writings = field(default_factory=Writings)
+    readings: Kept[KeptReading] = field(default_factory=kept_readings)
+    writings: Kept[Writing] = field(default_factory=kept_writings)
     opened_atlas: OpenedAtlas | None = None
 
     def welcome(self) -> dict[str, Any]:
@@ -64,15 +81,15 @@ class Session:
             "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
         }
 
-    def read(self, request: ReadRequest, name: str | None = None) -> ViewData:
-        """Read a text and keep it; the answer carries its id (`name`) and one layer."""
+    def read(self, request: ReadRequest) -> ViewData:
+        """Read a text, a picture or a sound and keep it; the answer has its id and one layer."""
         written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), request.off)
-            if request.media is not None:
-                reading = read_media(scope, request.media)
+            if isinstance(request, MediaReadRequest):
+                reading = read_media(scope, request)  # decoded here: one at a time
             elif written is None:
-                reading = _read(scope, request.text, request.text_pair, request.truncate)
+                reading = _read(scope, request.text, request.text_pair or None, request.truncate)
             else:
                 reading = read_written(scope, written)
             more: dict[str, Any] = {}
@@ -80,10 +97,11 @@ class Session:
                 more["writing"] = described(scope, request.writing, written)
             # a turn of its own kind: of a long text it is as much work as the pass, and as memory
             scores = scores_for(reading)
-        text, pair = (request.text, request.text_pair) if written is None else _texts(reading)
-        kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
-        data = opened(kept, request.layer)
-        more["id"] = self.readings.keep(kept, name)
+            pair = request.text_pair or None
+            text, pair = (request.text, pair) if written is None else _texts(reading)
+            kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
+            data = opened(kept, request.layer)
+        more["id"] = self.readings.keep(kept)
         return ViewData({**data.header, **more}, data.buffers)
 
     def write(self, request: WriteRequest) -> dict[str, Any]:
@@ -104,66 +122,67 @@ class Session:
             raise BadInput("No atlas is open; open a file that `headscope atlas` wrote.")
         return self.opened_atlas
 
-    def nearest(self, name: str, kind: Kind, head: tuple[int, int], query: int) -> dict[str, Any]:
-        kept = self.readings.get(name)
+    def nearest(self, request: NearestRequest) -> dict[str, Any]:
+        kept = self.readings.get(request.id)
         atlas = self.atlas()
         with self.models.lock(kept.model):
-            return atlas.nearest(kept, kind, head, query)
+            return atlas.nearest(kept, request)
 
     def open_atlas(self, data: bytes) -> dict[str, Any]:
         """Take an atlas file from the page in place of the one that is open."""
-        self.opened_atlas = opened_bytes(data, self.models)
+        with self.models.lock(self.models.default):  # unpacked one at a time
+            self.opened_atlas = opened_bytes(data, self.models)
         return {"atlas": self.opened_atlas.model}
 
-    def place(self, ticket: str) -> dict[str, Any]:
-        """Where a request stands in its queue; a null place: it is done, or was never made."""
-        return {"before": self.models.before(ticket)}
-
-    def cancel(self, ticket: str) -> dict[str, Any]:
-        return {"cancelled": self.models.take_back(ticket)}
-
-    def compare(self, name: str, other: str) -> dict[str, Any]:
-        return comparison(self.readings.get(name), self.readings.get(other))
+    def compare(self, request: CompareRequest) -> dict[str, Any]:
+        return comparison(self.readings.get(request.id), self.readings.get(request.other))
 
     def tokens(self, request: ReadRequest) -> dict[str, Any]:
         """How many tokens a text has, against what is read at most; asked while it is typed."""
-        if self.models.busy(request.model):  # a count is asked for again with the next letter
+        if self.models.waiting(request.model):  # a count is asked for again with the next letter
             return {"tokens": None, "limit": None, "unknown": 0}
         with self.models.lock(request.model):
             scope = self.models.scope(request.model)
             if scope.tokenizer is None:
                 return {"tokens": None, "limit": None, "unknown": 0}
-            return counted(scope, request.text, request.text_pair)
+            return counted(scope, request.text, request.text_pair or None)
 
-    def layer(self, name: str, kind: Kind, layer: int, head: int | None = None) -> ViewData:
-        return layer_data(self.readings.get(name).reading, kind, layer, head)
+    def layer(self, at: HeadAddress) -> ViewData:
+        return layer_data(self.readings.get(at.id).reading, at.kind, at.layer, at.head)
 
-    def head(self, name: str, kind: Kind, layer: int, head: int) -> dict[str, Any]:
-        return head_facts(self.readings.get(name), kind, layer, head)
+    def head(self, at: HeadAddress) -> dict[str, Any]:
+        return head_facts(self.readings.get(at.id), at.kind, at.layer, at.head or 0)
 
-    def predict(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
-        kept = self.readings.get(name)
+    def predict(self, request: HeadsOffRequest) -> dict[str, Any]:
+        kept = self.readings.get(request.id)
         if kept.has_media:
             return {"places": [], "note": NO_PREDICTIONS}
         with self.models.lock(kept.model):
-            return predictions(self.models.scope(kept.model), off, kept)
+            return predictions(self.models.scope(kept.model), request.off, kept)
 
-    def attribute(self, name: str, target: str | None) -> ViewData:
-        kept = self.readings.get(name)
+    def importance(self, request: HeadsOffRequest) -> dict[str, Any]:
+        kept = self.readings.get(request.id)
+        if kept.has_media:
+            return {"heads": [], "note": NO_PREDICTIONS}
+        with self.models.lock(kept.model):
+            return importance(switched_off(self.models.scope(kept.model), request.off), kept)
+
+    def attribute(self, request: AttributeRequest) -> ViewData:
+        kept = self.readings.get(request.id)
         if kept.has_media:
             raise BadInput(NO_PREDICTIONS)
         with self.models.lock(kept.model):
-            return attributed(kept, target)
+            return attributed(kept, request.target)
 
-    def weigh(self, name: str, by: str, target: str | None) -> ViewData:
-        model = self.readings.get(name).model
+    def weigh(self, request: WeighRequest) -> ViewData:
+        model = self.readings.get(request.id).model
         with self.models.lock(model):
             # looked up now: another weighting of it may have been made while this one waited
-            kept = self.readings.get(name)
+            kept = self.readings.get(request.id)
             if kept.has_media:
                 raise BadInput(NO_PREDICTIONS)
-            kept = weighed(kept, by, target)
-            self.readings.replace(name, kept)
+            kept = weighed(kept, request.by, request.target)
+            self.readings.keep(kept, request.id)
         return weightings_data(kept.reading)
 
     def export(self, name: str, query: Mapping[str, str]) -> tuple[bytes, str, str]:
@@ -172,13 +191,6 @@ class Session:
         other = self.readings.get(query["other"]) if query.get("other") else None
         with self.models.lock(kept.model) if runs_model(query) else contextlib.nullcontext():
             return export(kept, query, other)
-
-    def importance(self, name: str, off: Sequence[OffHead]) -> dict[str, Any]:
-        kept = self.readings.get(name)
-        if kept.has_media:
-            return {"heads": [], "note": NO_PREDICTIONS}
-        with self.models.lock(kept.model):
-            return importance(switched_off(self.models.scope(kept.model), off), kept)
 
 
 def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Reading:

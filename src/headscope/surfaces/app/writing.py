@@ -7,31 +7,26 @@ the tokens themselves: written out and cut anew, they might not be the ones the 
 from __future__ import annotations
 
 import contextlib
-import secrets
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
+from cachetools import LRUCache
 from torch import Tensor
 
-from headscope.errors import BadInput, HeadscopeError
+from headscope.errors import BadInput
 from headscope.models.evaluation import evaluating
 from headscope.reading.generation import cache_fits, tokens_of_ids
 from headscope.reading.predict import likeliest
+from headscope.surfaces.app.kept import Kept
 
 if TYPE_CHECKING:
     from headscope.reading import Reading, Scope
-    from headscope.surfaces.app.readings import OffHead
+    from headscope.surfaces.app.request import OffHead
 
 CHOICES = 5  # predictions kept of each step
 MOST_AT_ONCE = 64  # tokens written in one request
 MOST_KEPT = 32  # texts
-
-
-class WritingGoneError(HeadscopeError):
-    """The id is unknown, or its text was let go."""
 
 
 @dataclass
@@ -51,25 +46,8 @@ class Writing:
         return self.ids[self.prompt_tokens :]
 
 
-class Writings:
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Writing] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def keep(self, writing: Writing) -> str:
-        name = secrets.token_urlsafe(18)
-        with self._lock:
-            self._kept[name] = writing
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
-        return name
-
-    def get(self, name: str) -> Writing:
-        with self._lock:
-            if name not in self._kept:
-                raise WritingGoneError("This text is no longer kept; let the model write it anew.")
-            self._kept.move_to_end(name)
-            return self._kept[name]
+def kept_writings() -> Kept[Writing]:
+    return Kept(LRUCache(MOST_KEPT), "This text is no longer kept; let the model write it anew.")
 
 
 def can_write(scope: Scope) -> bool:

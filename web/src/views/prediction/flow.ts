@@ -1,5 +1,5 @@
 /** From words through heads to the answer: one line for whatever carries much of it. */
-import type { PredictionHeader, PredictionPart } from "../../protocol/prediction";
+import type { PredictionHeader, PredictionPart } from "../../protocol/types";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
 import type { Rgb } from "../../render/oklch";

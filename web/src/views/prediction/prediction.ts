@@ -1,6 +1,6 @@
 /** The prediction view: the text, the heads that pushed its answer up and down, and from which words. */
 import type { Prediction } from "../../protocol/reading";
-import type { PredictionHeader, PredictionPart } from "../../protocol/prediction";
+import type { PredictionHeader, PredictionPart } from "../../protocol/types";
 import type { State } from "../../protocol/types";
 import { make, valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";

@@ -1,0 +1,198 @@
+"""What is known of one head on one text, in the order a reader asks: what it does, what it looks at
+most, its numbers, and why."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from headscope.capture import Kind
+from headscope.errors import HeadscopeError
+from headscope.measures import Measure, every
+from headscope.patterns.known import patterns
+from headscope.patterns.labels import in_order, why_not_scored
+from headscope.reading import Part
+from headscope.statistics.of_reading import blocks_of_head
+from headscope.surfaces.app.kept import KeptReading
+from headscope.views.numbers.summary import summary
+from headscope.views.state import check_heads
+
+NOTHING = "No pattern stands out on this text, so there is nothing to explain."
+FIRST = ("entropy", "confidence", "distance", "first", "special_tokens", "previous", "next", "self")
+PAIRS = 5
+CONSIDERED = 64  # of the strongest of each block of queries
+CHARTED = 8  # neurons shown
+
+
+def head_facts(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any]:
+    part = kept.reading.part(kind)
+    one = part.layer(layer)
+    check_heads(part.heads, head)
+    patterns = of_head(kept.scores, kind, layer, head)
+    best = patterns[0] if patterns and patterns[0]["labelled"] else None
+    unmeasured = why_not_scored(part)
+    if unmeasured or best is None:
+        reason, why_not = None, unmeasured or NOTHING
+    else:
+        reason, why_not = why(kept, kind, layer, head)
+    numbers = summary(part)
+    at = part.numbers.index(one.layer)
+    return {
+        "label": best["name"] if best else None,
+        "score": best["score"] if best else None,
+        "about": f"It {best['about']}." if best else None,
+        "patterns": patterns,
+        "why_no_patterns": unmeasured,
+        "corpus": over_corpus(kept, kind, layer, head),
+        **strongest_pairs(part, layer, head),
+        "statistics": [
+            _fact(measure, float(numbers[measure.name][at, head]))
+            for measure in _in_order(every().values())
+            if measure.name in numbers and math.isfinite(numbers[measure.name][at, head])
+        ],
+        "why": reason,
+        "why_not": why_not,
+    }
+
+
+def _in_order(measures: Any) -> list[Measure]:
+    """Statistics, those asked for most first; patterns are listed apart."""
+    known = [measure for measure in measures if measure.origin == "statistic"]
+    return sorted(known, key=lambda m: FIRST.index(m.name) if m.name in FIRST else len(FIRST))
+
+
+def _fact(measure: Measure, value: float) -> dict[str, Any]:
+    return {
+        "name": measure.title,
+        "value": value,
+        "unit": "" if measure.unit == "share" else measure.unit,
+        "note": measure.sentence,
+    }
+
+
+def labels_of(scores: pd.DataFrame | None) -> pd.DataFrame | tuple[()]:
+    return () if scores is None else in_order(scores)
+
+
+def of_head(scores: pd.DataFrame | None, kind: str, layer: int, head: int) -> list[dict[str, Any]]:
+    """Labelled patterns first, then the others, each by its score."""
+    if scores is None or scores.empty:
+        return []
+    here: Any = scores[
+        (scores["kind"] == kind) & (scores["layer"] == layer) & (scores["head"] == head)
+    ]
+    here = here[np.isfinite(here["score"].astype(float))]
+    here = here.sort_values(["labelled", "score"], ascending=False)
+    return [
+        {
+            "name": patterns()[row.pattern].label,
+            "score": float(row.score),
+            "lift": float(row.lift) if math.isfinite(row.lift) else None,
+            "labelled": bool(row.labelled),
+            "about": patterns()[row.pattern].about,
+        }
+        for row in here.itertuples()
+    ]
+
+
+def strongest_pairs(part: Part, layer: int, head: int) -> dict[str, Any]:
+    """Each pair of words once; special tokens and, in a decoder, the first token are left out."""
+    query, key = part.query, part.key
+    shown = torch.from_numpy(key.content.copy())
+    if part.causal and len(key) > 1:
+        shown[0] = False
+    asking = torch.from_numpy(query.content.copy())
+    found: list[tuple[float, int, int]] = []
+    for queries, weights in blocks_of_head(part, layer, head):  # tq s, of the keys that are seen
+        keys, device = weights.shape[1], weights.device
+        weights = weights * shown[:keys].to(device) * asking[queries].to(device)[:, None]
+        best = weights.flatten().topk(min(CONSIDERED, weights.numel()))
+        at_each = best.indices.tolist()
+        found += [
+            (weight, queries.start + at // keys, at % keys)
+            for weight, at in zip(best.values.tolist(), at_each, strict=True)
+        ]
+    found.sort(reverse=True)
+    kept: dict[tuple[str, str], dict[str, Any]] = {}
+    for weight, at, to in found:
+        if weight > 0:
+            words = query.labels[at].lower(), key.labels[to].lower()
+            kept.setdefault(words, {"query": at, "key": to, "weight": weight})
+    return {"looks": list(kept.values())[:PAIRS], "left_out": _left_out(part)}
+
+
+def _left_out(part: Part) -> str | None:
+    special = not bool(part.key.content.all() and part.query.content.all())
+    first = part.causal and len(part.key) > 1
+    if special and first:
+        return "Left out: special tokens, and the first token as what is looked at."
+    if first:
+        return "Left out: the first token as what is looked at."
+    return "Left out: special tokens." if special else None
+
+
+def why(
+    kept: KeptReading, kind: Kind, layer: int, head: int
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The neurons behind the label, or a sentence on why there is nothing to say."""
+    from headscope.patterns.explain import explain
+
+    try:
+        found: Any = explain(kept.reading, layer, head, kind=kind)
+    except HeadscopeError as error:
+        return None, str(error)
+    rows = found.neurons.head(CHARTED)
+    marked = [int(neuron) for neuron in list(found.order)[:CHARTED]]
+    reply = {
+        "text": found.words,
+        "sentence": _sentence(found),
+        "neurons": [
+            {
+                "name": str(row.neuron),
+                "contribution": float(row.contribution),
+                "share": float(row.share) if row.share == row.share else 0.0,
+            }
+            for row in rows.itertuples()
+        ],
+        "marked": marked,
+        "share": float(found.neurons["share"].head(len(marked)).sum()),
+    }
+    return reply, None
+
+
+def _sentence(found: Any) -> str:
+    if found.delta.total <= 0:
+        return "Its neurons together do not lift what the label names above the rest."
+    share, size = found.delta.share(found.size), found.size
+    unit = found.unit if size > 1 else found.unit.removesuffix("s")
+    return (
+        f"{size} of {found.count} {unit} carry {share:.0%} of what lifts these words above the "
+        f"others; without them the score goes from {found.causal.score:.2f} to "
+        f"{found.causal.without:.2f}."
+    )
+
+
+def over_corpus(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
+    """The bundled model's own label, measured once over 400 pairs of sentences."""
+    from headscope.models.open import NAME
+    from headscope.patterns.bundled_labels import bundled_labels
+
+    if kept.reading.model != NAME:
+        return None
+    table: Any = bundled_labels()
+    here = table[(table["kind"] == kind) & (table["layer"] == layer) & (table["head"] == head)]
+    if here.empty:
+        return None
+    row = here.sort_values("score", ascending=False).iloc[0]
+    return {
+        "label": str(row["label"]),
+        "score": float(row["score"]),
+        "evidence": (
+            f"± {1.96 * float(row['error']):.3f} over {int(row['documents'])} texts, "
+            f"{float(row['lift']):.1f} times what uniform attention gives."
+        ),
+    }

@@ -1,1 +1,0 @@
-"""What is known of one head on the text in hand."""

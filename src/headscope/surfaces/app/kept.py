@@ -1,0 +1,75 @@
+"""Readings and texts being written, kept by an id nobody can guess; the least recently used go."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from headscope.errors import HeadscopeError
+from headscope.reading import Reading, Scope
+from headscope.reading.memory import available
+from headscope.surfaces.app.request import OffHead
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Item = TypeVar("Item")
+
+
+class GoneError(HeadscopeError):
+    """The id is unknown, or what it named was dropped."""
+
+
+@dataclass(frozen=True)
+class KeptReading:
+    model: str
+    scope: Scope  # with the heads that were switched off
+    text: str
+    text_pair: str | None
+    reading: Reading
+    off: tuple[OffHead, ...]
+    scores: pd.DataFrame | None  # every head on every pattern, where they were measured
+
+    @property
+    def has_media(self) -> bool:
+        return bool(self.reading.pictures) or self.reading.sound is not None
+
+    @property
+    def size(self) -> int:
+        seen = sum(picture.pixels.nbytes for picture in self.reading.pictures)
+        return seen + sum(part.nbytes for part in self.reading.parts.values())
+
+
+class Kept(Generic[Item]):
+    def __init__(self, cache: LRUCache[str, Item], gone: str) -> None:
+        """gone: the sentence for an id that is not there."""
+        self._cache, self._gone = cache, gone
+        self._lock = threading.Lock()
+
+    def keep(self, item: Item, name: str | None = None) -> str:
+        """Under a new id, or in place of the one that has this id."""
+        name = name or secrets.token_urlsafe(18)
+        with self._lock:
+            self._cache[name] = item
+        return name
+
+    def get(self, name: str) -> Item:
+        with self._lock:
+            if name not in self._cache:
+                raise GoneError(self._gone)
+            return self._cache[name]
+
+
+def kept_readings(most_bytes: int | None = None, most: int = 64) -> Kept[KeptReading]:
+    """most_bytes: a quarter of what is free unless given, and never under 2 GB."""
+    room = most_bytes or max(2_000_000_000, available() // 4)
+
+    def share(kept: KeptReading) -> int:
+        """Of the room: one too large for it stays alone, and `most` small ones fill it."""
+        return min(room, max(kept.size, room // most))
+
+    return Kept(LRUCache(room, share), "This reading is no longer kept; read the text again.")

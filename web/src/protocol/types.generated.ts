@@ -1,0 +1,514 @@
+/** Written by `make types` from the models in Python: change those, not this file. */
+/* eslint-disable max-lines */
+export type Kind = "encoder" | "decoder" | "cross";
+export type Theme = "auto" | "light" | "dark";
+export type Filter = "all" | "aa" | "ab" | "ba" | "bb";
+export type Mask = "none" | "causal" | { window: number; causal: boolean } | { buffer: string };
+export type OffHead = [Kind, number, number];
+
+/** Everything on screen that can be linked to. Tokens are numbered as in Tokens. */
+export interface State {
+  view: string;
+  kind: Kind;
+  layer: number;
+  /** Heads switched on in the head view; null = all of them. */
+  heads: number[] | null;
+  /** Model view: the heads it was made for; null = all of them. */
+  columns: number[] | null;
+  /** The selected head: neuron and matrix view, the app's panel. */
+  head: number;
+  /** Pinned query token, or null. */
+  query: number | null;
+  /** Pinned key token, or null. */
+  key: number | null;
+  filter: Filter;
+  specials: "shown" | "hidden" | "renormalised";
+  /** The first token as a key: many heads of a decoder rest on it. */
+  first: "shown" | "hidden";
+  unit: "tokens" | "words";
+  /** Lines below this weight are left out. */
+  minimum: number;
+  scale: "linear" | "sqrt";
+  layout: "vertical" | "horizontal";
+  direction: "auto" | "ltr" | "rtl";
+  theme: Theme;
+  /** Model view: what a thumbnail shows. */
+  thumbnails: "maps" | "lines";
+  /** Model view and chips: heads by number, or strongest label first. */
+  order: "number" | "label";
+  /** Model view: only heads whose label contains this. */
+  find: string;
+  /** Neuron view. */
+  sort: "number" | "contribution";
+  wrap: boolean;
+  /** Neurons of an explanation, to be marked. */
+  marked: number[];
+  /** Head map: name of the column in use ("" = first). */
+  column: string;
+  /** Matrix view: which of two readings. */
+  reading: "this" | "other" | "difference";
+  /** What is drawn: α, ‖α v W‖, or the size of its part along an answer's logit. */
+  weighting: "weight" | "norm" | "logit";
+}
+
+export const defaults: State = {
+  view: "head",
+  kind: "encoder",
+  layer: 0,
+  heads: null,
+  columns: null,
+  head: 0,
+  query: null,
+  key: null,
+  filter: "all",
+  specials: "shown",
+  first: "shown",
+  unit: "tokens",
+  minimum: 0,
+  scale: "linear",
+  layout: "vertical",
+  direction: "auto",
+  theme: "auto",
+  thumbnails: "maps",
+  order: "number",
+  find: "",
+  sort: "number",
+  wrap: false,
+  marked: [],
+  column: "",
+  reading: "this",
+  weighting: "weight",
+};
+
+export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
+  kind: ["encoder", "decoder", "cross"],
+  filter: ["all", "aa", "ab", "ba", "bb"],
+  specials: ["shown", "hidden", "renormalised"],
+  first: ["shown", "hidden"],
+  unit: ["tokens", "words"],
+  scale: ["linear", "sqrt"],
+  layout: ["vertical", "horizontal"],
+  direction: ["auto", "ltr", "rtl"],
+  theme: ["auto", "light", "dark"],
+  thumbnails: ["maps", "lines"],
+  order: ["number", "label"],
+  sort: ["number", "contribution"],
+  reading: ["this", "other", "difference"],
+  weighting: ["weight", "norm", "logit"],
+};
+
+export interface BufferReference {
+  buffer: string;
+}
+
+export interface BufferEntry {
+  dtype: "uint16" | "uint8" | "int8" | "float32" | "bit";
+  shape: number[];
+  offset: number;
+  /** Length as stored, that is after compression. */
+  bytes: number;
+  /** deflate: raw deflate (RFC 1951, zlib wbits=-15). */
+  codec: "raw" | "deflate";
+  /** value = code * scale. */
+  scale?: number;
+  /** Multi-byte items as planes: all low bytes, then all high bytes (before compression). */
+  planes?: boolean;
+}
+
+/** What is drawn is weight × factor, at most 1; factors are (layers, heads, keys) of a part. */
+export interface Weighting {
+  title: string;
+  parts: Partial<Record<Kind, BufferReference>>;
+}
+
+/** Neurons of q and k turn in pairs: i with i + dim/2 ("halves"), or 2i with 2i+1. */
+export interface Rotary {
+  pairing: "halves" | "neighbours";
+  /** null: all of them. */
+  dim: number | null;
+  start: number;
+}
+
+/** Heads that share their keys: maps (heads, t, s), q (heads, t, dim), k (1, s, dim). */
+export interface Piece {
+  heads: number[];
+  maps?: BufferReference | null;
+  q?: BufferReference | null;
+  k?: BufferReference | null;
+}
+
+/** dense: (heads | 1, t, s). relative: (heads | 1, t + s - 1), at index j - i + t - 1. */
+export interface Bias {
+  buffer: string;
+  form: "dense" | "relative";
+}
+
+/** One layer of a part. `maps`, `q` and `k` all null: not here, the host fetches it. */
+export interface Layer {
+  scaling: number;
+  mask: Mask;
+  /** Added to the scaled score. */
+  bias?: Bias | null;
+  /** score = softcap * tanh(score / softcap), after scaling, before bias and mask. */
+  softcap?: number | null;
+  /** float32 (heads,): one extra logit per head that takes mass and is not a key. */
+  sinks?: BufferReference | null;
+  /** uint16 | uint8 | float32 (heads, t, s), weight = code * scale. Preferred when both exist. */
+  maps?: BufferReference | null;
+  /** float32 (heads, t, dim), after rotary. */
+  q?: BufferReference | null;
+  /** float32 (groups, s, dim), after rotary, not repeated. */
+  k?: BufferReference | null;
+  /** Some heads alone, where a page has a budget or the text is long. */
+  pieces?: Piece[];
+}
+
+/** Where positions lie in pictures and in a sound. */
+export interface PlacesHeader {
+  kinds: BufferReference;
+  rectangles: BufferReference;
+  seconds: BufferReference;
+  pictures: BufferReference;
+}
+
+export interface PictureHeader extends BufferReference {
+  name: string;
+  width: number;
+  height: number;
+}
+
+export interface TimedWord {
+  text: string;
+  tokens: [number, number];
+  start: number;
+  end: number;
+}
+
+export interface SoundHeader extends BufferReference {
+  name: string;
+  seconds: number;
+  rate: number;
+  /** The transcript, each word where dynamic time warping puts it. */
+  words: TimedWord[];
+}
+
+/** All arrays have one entry a token. */
+export interface Tokens {
+  text: string[];
+  /** 0 CLS, 1 SEP, 2 other special, 3 punctuation, 4 word. */
+  class: number[];
+  /** 0 sentence A, 1 sentence B. */
+  segment: number[];
+  /** Word number, -1 for specials. */
+  word: number[];
+  /** 1: continues the word of the token before. */
+  continues: number[];
+  /** Each token as it stands in the text, with all that stands between it and the token before. */
+  written?: string[];
+  /** The first token that the model wrote itself; absent: none. */
+  boundary?: number;
+  /** Where positions lie in a picture or a sound; absent: they are words. */
+  places?: PlacesHeader;
+}
+
+export interface Label {
+  layer: number;
+  head: number;
+  text: string;
+  score: number;
+}
+
+/** uint8 (layers, heads, rows, columns), max-pooled, 255 = weight 1. */
+export interface Thumbnails extends BufferReference {
+  /** rows = min(28, t), columns = min(28, s). */
+  size: [number, number];
+}
+
+/** One kind of attention in a reading. */
+export interface Part {
+  kind: Kind;
+  /** Layer numbers present; per_layer, thumbnails and maps follow this order. */
+  layers: number[];
+  heads: number;
+  /** Key/value heads: query head h reads key head floor(h / (heads / groups)). */
+  groups: number;
+  /** Neurons per head; 0 when q and k are absent. */
+  dim: number;
+  query: Tokens;
+  /** null: the same tokens as query. */
+  key: Tokens | null;
+  encoding: "maps" | "qk";
+  per_layer: Layer[];
+  thumbnails?: Thumbnails | null;
+  labels?: Label[];
+  /** [layer, head] that a picture opens on unless it says otherwise. */
+  opening?: [number, number];
+  /** A sentence for the neuron view when q and k cannot be read. */
+  why_no_qk?: string | null;
+  rotary?: Rotary | null;
+}
+
+/** float32 (layers, heads); NaN = not measured. */
+export interface TableColumn extends BufferReference {
+  name: string;
+  /** What the menu shows; default: name with spaces. */
+  title?: string;
+  scale: "sequential" | "diverging";
+  /** Ends of the colour scale; absent: the data's own. */
+  range?: [number, number];
+  unit?: string;
+  /** One sentence of what the number means. */
+  note?: string;
+}
+
+/** Layers × heads of numbers for the head map. */
+export interface HeadTable {
+  kind: Kind;
+  layers: number[];
+  heads: number;
+  columns: TableColumn[];
+}
+
+export interface PredictionPart {
+  part: "embedding" | "head" | "mlp" | "bias" | "rest";
+  kind: Kind | null;
+  layer: number | null;
+  head: number | null;
+  label: string;
+  /** What it adds to the logit. */
+  value: number;
+}
+
+export interface PredictionFlow {
+  parts: PredictionPart[];
+  edges: [string, number, number][];
+  shown: number;
+  rest: number;
+}
+
+/** What made a predicted token. */
+export interface PredictionHeader {
+  /** The token explained, and the one it is compared with, if any. */
+  target: string[];
+  value: number;
+  position: number | null;
+  query: string[];
+  /** The encoder's tokens, where there are two stacks. */
+  key: string[] | null;
+  /** The model's predictions, with probabilities. */
+  likeliest: [string, number][];
+  /** Strongest first. */
+  parts: PredictionPart[];
+  rest: number;
+  unexplained: number;
+  note: string;
+  /** Heads ("decoder.3.1") whose words are known: the rows of `by_key`, (heads, tokens). */
+  words: string[];
+  by_key: BufferReference;
+  /** Tokens that a head raises and lowers. */
+  promotes: Record<string, [string[], string[]]>;
+  /** Layer by layer: the likeliest tokens and their probabilities. */
+  lens: [string[], number[]][];
+  flow: PredictionFlow;
+}
+
+export interface Evidence {
+  label: string;
+  pattern: string;
+  score: number;
+  holds: boolean;
+  sentence: string;
+}
+
+/** What an atlas knows of one head. */
+export interface HeadPage {
+  evidence: Evidence[];
+  /** The measure whose examples come first. */
+  shown: string;
+  /** offset, position, length: [value, count, expected, weight]; others: [name, other, count, lift, weight]. */
+  profiles: Record<string, [number | string, number | string, number, number | null, number | null][]>;
+  /** The eleven values between which the deciles of a measure lie. */
+  deciles: Record<string, number[]>;
+  /** [layer, head, distance], nearest first. */
+  near: [number, number, number][];
+  /** What disabling it does, as the header's `ablations`: [score, low, high, p]; low, high and p are of the difference. */
+  off: ([number, number, number, number] | null)[];
+}
+
+/** A task scored with every head disabled in turn; the differences are a column of the table. */
+export interface AblatedTask {
+  column: string;
+  task: string;
+  metric: string;
+  mode: string;
+  baseline: number;
+  examples: number;
+  higher_is_better: boolean;
+}
+
+export interface NamedMeasure {
+  name: string;
+  title: string;
+}
+
+/** An atlas's examples as columns. */
+export interface ExamplesHeader {
+  width: number;
+  numbers: number[];
+  measure: BufferReference;
+  decile: BufferReference;
+  document: BufferReference;
+  query: BufferReference;
+  keys: BufferReference;
+  value: BufferReference;
+  weights: BufferReference;
+}
+
+export interface TextsHeader {
+  words: string[];
+  starts: number[];
+  lengths: number[];
+  tokens: BufferReference;
+  positions: BufferReference;
+  flags: BufferReference;
+}
+
+/** Examples and profiles of every head. */
+export interface AtlasHeader {
+  tokens: number | null;
+  measures: NamedMeasure[];
+  ablations: AblatedTask[];
+  /** Layer by layer. */
+  heads: HeadPage[];
+  /** How many examples each head has; they stand in that order. */
+  counts: number[];
+  examples: ExamplesHeader;
+  texts: TextsHeader | null;
+  /** Of cross attention: its keys stand in another text than its queries. */
+  key_texts: TextsHeader | null;
+  /** The kinds of attention that the atlas has; this page shows one. */
+  kinds: Kind[];
+}
+
+export interface OtherReading {
+  model: string;
+  caption: string;
+  parts: Part[];
+}
+
+/** What a container holds beside its buffers. */
+export interface Header {
+  version: 1;
+  view: string;
+  /** Tabs offered beside `view`; absent: every view the data can fill. */
+  views?: string[];
+  model: string;
+  /** One line under the picture: model, text, what was asked. */
+  caption?: string;
+  /** What may be wrong with the reading, a sentence each. */
+  warnings?: string[];
+  theme?: Theme;
+  /** Initial selection; anything absent takes its default. */
+  state?: Partial<State>;
+  parts: Part[];
+  /** Tokens of the decoder that were given to it; those after them it wrote itself. */
+  prompt_tokens?: number;
+  /** A second reading of equal shape: the matrix view shows this one, the other or the difference. */
+  other?: OtherReading | null;
+  /** What the head map colours by; absent: only the pooled thumbnails' labels. */
+  table?: HeadTable | null;
+  /** Names of heads of a table that comes without a reading. */
+  labels?: Label[];
+  atlas?: AtlasHeader | null;
+  prediction?: PredictionHeader | null;
+  /** What may be drawn in place of the weight, by name. */
+  weightings?: Record<string, Weighting>;
+  /** A sentence about what a page with a budget leaves out. */
+  left_out?: string;
+  pictures?: PictureHeader[];
+  sound?: SoundHeader;
+  buffers: Record<string, BufferEntry>;
+}
+
+/** POST /api/read and /api/tokens. The answer is a container; too long a text: status 413. */
+export interface ReadRequest {
+  model: string;
+  text: string;
+  text_pair?: string | null;
+  off?: OffHead[];
+  /** The layer that travels along; the others are fetched. */
+  layer?: number | null;
+  /** Read only as many tokens as the model takes. */
+  truncate?: boolean;
+  /** A text the model wrote, by its id, in place of the text. */
+  writing?: string | null;
+  /** By which the page asks for its rank in the queue, or cancels the request. */
+  ticket?: string | null;
+}
+
+/** POST /api/media: an example by its name, or a file as base64; the text may be empty. */
+export interface MediaReadRequest extends ReadRequest {
+  media: "image" | "audio" | "example";
+  name: string;
+  data?: string;
+}
+
+/** POST /api/write: begin a text, or continue the one of that id. */
+export interface WriteRequest {
+  count: number;
+  writing?: string | null;
+  model?: string;
+  text?: string;
+  off?: OffHead[];
+}
+
+/** POST /api/predict and /api/importance. */
+export interface HeadsOffRequest {
+  id: string;
+  off?: OffHead[];
+}
+
+/** POST /api/attribute. */
+export interface AttributeRequest {
+  id: string;
+  /** null: the likeliest token. */
+  target?: string | null;
+}
+
+/** POST /api/weigh. */
+export interface WeighRequest extends AttributeRequest {
+  by: "norm" | "logit";
+}
+
+/** POST /api/compare. */
+export interface CompareRequest {
+  id: string;
+  other: string;
+}
+
+/** POST /api/atlas/nearest: a query of a reading as a head sees it. */
+export interface NearestRequest {
+  id: string;
+  kind: Kind;
+  layer: number;
+  head: number;
+  query: number;
+}
+
+/** POST /api/cancel. */
+export interface CancelRequest {
+  ticket: string;
+}
+
+/** GET /api/reading/{id}/layer/{kind}/{layer}?head= and …/head/{kind}/{layer}/{head}. */
+export interface HeadAddress {
+  id: string;
+  kind: Kind;
+  layer: number;
+  head?: number | null;
+}
+
+/** GET /api/atlas/text/{document}. */
+export interface TextAddress {
+  document: number;
+}
