@@ -19,7 +19,7 @@ from headscope import cli
 from headscope.edits import answers
 from headscope.finetuning import change, compare
 from headscope.runs import part
-from headscope.runs.lock import only_writer
+from headscope.runs.run import only_writer
 from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 

@@ -13,10 +13,9 @@ import headscope as hs
 from headscope.edits.answers import answer, score
 from headscope.errors import BadInput, HeadscopeError
 from headscope.finetuning import finetune as module
-from headscope.finetuning import training
 from headscope.finetuning.finetune import finetune
 from headscope.finetuning.training import Recipe
-from headscope.runs.lock import only_writer
+from headscope.runs.run import only_writer
 from headscope.tasks.baselines import baselines
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task
@@ -161,12 +160,6 @@ def test_training_is_in_single_precision_whatever_the_model_was_saved_in():
     for recipe in (Recipe(), Recipe(from_scratch=True)):  # the bundled model is saved in half
         model, _ = module.new_classifier(None, colours(4, 0), recipe)
         assert {p.dtype for p in model.parameters()} == {torch.float32}
-
-
-def test_the_learning_rate_rises_and_falls():
-    rates = [training._rate(step, 100, 0.1) for step in range(101)]
-    assert rates[0] == 0 and rates[10] == 1 and rates[100] == 0
-    assert max(rates) == 1 and rates[55] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

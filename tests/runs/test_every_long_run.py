@@ -11,7 +11,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.runs.lock import only_writer
+from headscope.runs.run import only_writer
 from tests.runs.kinds import RUNS, SMALL_STEPS, make_scopes, result
 
 pytestmark = pytest.mark.usefixtures("one_thread")

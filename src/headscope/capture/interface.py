@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture import active
 from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_placed
-from headscope.capture.switch import NAME, original_implementation
+from headscope.capture.switch import NAME, heal, original_implementation
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
 
@@ -65,8 +65,10 @@ def attention(
     implied = active.masks_may_be_implied() and _is_causal(module, extras)
     mask = Lazy(lambda: _dense(attention_mask, query, key, implied))
     own = _Own(eager, module, query, key, value, attention_mask, extras, implied, mask)
-    if not doors:  # another thread has opened a door on this model; this one has none
-        return own.as_found()
+    if not doors:  # a door of another thread, or one that was interrupted amid closing
+        output = own.as_found()
+        heal()
+        return output
     before = active.stack.last
     if before is not None and before.is_same(module, query, key):
         # DiffLlama weighs two halves of its values by one softmax: one attention, shown once

@@ -1,7 +1,9 @@
 """Point a model's configurations at our attention function, and back.
 
 Configurations may be shared (two models built from one object, two threads with one model), so
-each is counted: the first door to open switches it, the last to close puts it back.
+each knows who holds it: the first door to open switches it, the last to close puts it back. A door
+that was interrupted amid closing is forgotten with its frame, and the next use puts back what it
+left switched.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 from torch import nn
 
@@ -31,37 +35,53 @@ class _Name(str):
 # a name with "sdpa", "flash" or "/" in it would be hijacked by the dispatcher
 NAME = _Name("headscope")
 
-_lock = threading.Lock()
-_switched: dict[int, tuple[Any, int, str | None]] = {}  # id -> configuration, doors, original name
+
+class _Holder:
+    """Stands for one open door; it lives as long as the door's frame."""
+
+
+@dataclass
+class _Switched:
+    configuration: Any
+    original: str | None
+    holders: WeakSet[_Holder] = field(default_factory=WeakSet[_Holder])
+
+
+_lock = threading.RLock()
+_switched: dict[int, _Switched] = {}  # by the configuration's id
 
 
 @contextlib.contextmanager
 def switched(modules: Iterable[nn.Module]) -> Generator[None]:
-    configurations = _configurations(modules)
-    with _lock:
-        for configuration in configurations:
-            _, doors, original = _switched.get(
-                id(configuration), (configuration, 0, configuration._attn_implementation_internal)
-            )
-            _switched[id(configuration)] = (configuration, doors + 1, original)
-            configuration._attn_implementation_internal = NAME
+    heal()
+    configurations, holder = _configurations(modules), _Holder()
     try:
+        with _lock:
+            for one in configurations:
+                found = _Switched(one, one._attn_implementation_internal)
+                _switched.setdefault(id(one), found).holders.add(holder)
+                one._attn_implementation_internal = NAME
         yield
     finally:
         with _lock:
-            for configuration in configurations:
-                _, doors, original = _switched[id(configuration)]
-                if doors > 1:
-                    _switched[id(configuration)] = (configuration, doors - 1, original)
-                else:
-                    del _switched[id(configuration)]
-                    configuration._attn_implementation_internal = original
+            for one in configurations:
+                if (entry := _switched.get(id(one))) is not None:
+                    entry.holders.discard(holder)
+            heal()
+
+
+def heal() -> None:
+    """Put back every configuration that no door holds."""
+    with _lock:
+        for entry in [one for one in _switched.values() if not one.holders]:
+            entry.configuration._attn_implementation_internal = entry.original
+            del _switched[id(entry.configuration)]
 
 
 def original_implementation(configuration: object) -> str | None:
     """What the model ran before any door was opened on it."""
     entry = _switched.get(id(configuration))
-    return entry[2] if entry else None
+    return None if entry is None else entry.original
 
 
 def _configurations(modules: Iterable[nn.Module]) -> list[Any]:

@@ -1,12 +1,12 @@
-"""Training itself: a recipe, batches in a seeded order, and a state from which it goes on.
+"""Training itself: a recipe, batches in a seeded order, and checkpoints to resume from.
 
-Weights, optimiser, learning rate, place in the data and random state are kept, so that a run
-that was stopped ends in the same model.
+A checkpoint holds the weights, the optimiser, the learning rate, the number of steps and the random
+state, so that a resumed run ends in the same model.
 """
 
 from __future__ import annotations
 
-import random
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State
-from headscope.runs.torch_state import pack_training, unpack_training
+from headscope.runs.torch_state import packed, unpacked
 from headscope.tasks.fitting import room
 from headscope.tasks.task import Task
 
@@ -99,76 +99,61 @@ def train(
     model: Any, data: Encoded, task: Task, recipe: Recipe, run: Run | None = None
 ) -> list[float]:
     """Run the recipe; every tenth loss of this run comes back."""
+    from transformers import get_linear_schedule_with_warmup
+
     run = run or Run(None, {})
     part = run.part("training")
     total = -(-len(data) // recipe.batch_size) * recipe.epochs
-    trainer = _Trainer(model, recipe, total)
-    done = trainer.restore(part.recall())
+    device = next(model.parameters()).device
+    optimiser = _optimiser(model, recipe, device)
+    rising = max(1, int(total * recipe.warmup))
+    schedule = get_linear_schedule_with_warmup(optimiser, rising, total)
+    torch.manual_seed(recipe.seed)
+    done = 0
+    if (state := part.recall()) is not None:
+        kept = unpacked(state.arrays)
+        model.load_state_dict(kept["model"])
+        optimiser.load_state_dict(kept["optimiser"])
+        schedule.load_state_dict(kept["schedule"])
+        done = int(state.position["steps"])
+
+    def now() -> State:
+        arrays = packed(
+            model=model.state_dict(), optimiser=optimiser.state_dict(),
+            schedule=schedule.state_dict(),
+        )  # fmt: skip
+        return State({"steps": done}, arrays)
+
     losses: list[float] = []
+    finite = torch.ones((), dtype=torch.bool, device=device)
     model.train()
-    for step, chosen in enumerate(_order(len(data), recipe)):
-        if step < done:
-            continue
-        with part.step(trainer.state):
-            loss = trainer.step(data, task, chosen)
-        if step % LOOK_EVERY == 0 or step + 1 == total:
+    for chosen in itertools.islice(_order(len(data), recipe), done, None):
+        with part.step(now):
+            loss = _loss(model, *data.batch(chosen, device), task)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+            optimiser.step()
+            schedule.step()
+            optimiser.zero_grad(set_to_none=True)
+            finite &= loss.detach().isfinite()
+            done += 1
+        if done % LOOK_EVERY == 1 % LOOK_EVERY or done == total:
             losses.append(float(loss))
-            trainer.check_finite()
-            run.tell(step + 1, total, note=f"loss {losses[-1]:.3f}")
+            if not bool(finite):
+                raise HeadscopeError(
+                    f"The loss is not a number any more by step {done}; start anew (--restart) "
+                    "with a lower learning rate."
+                )
+            run.tell(done, total, note=f"loss {losses[-1]:.3f}")
     model.eval()
     return losses
 
 
-class _Trainer:
-    """A model with all that training changes: weights, optimiser, learning rate, random state."""
-
-    def __init__(self, model: Any, recipe: Recipe, total: int) -> None:
-        self._model = model
-        self._device = next(model.parameters()).device
-        self._optimiser = _optimiser(model, recipe, self._device)
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(
-            self._optimiser, lambda step: _rate(step, total, recipe.warmup)
-        )
-        self._done = 0
-        self._lost = torch.zeros((), dtype=torch.bool, device=self._device)
-        _seed(recipe.seed)
-
-    def step(self, data: Encoded, task: Task, chosen: list[int]) -> Tensor:
-        """One step of the optimiser; the loss before it."""
-        inputs, targets = data.batch(chosen, self._device)
-        logits = self._model(**inputs).logits
-        if task.kind == "regression":
-            loss = functional.mse_loss(logits[:, 0], targets)
-        else:
-            loss = functional.cross_entropy(logits, targets)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self._model.parameters(), CLIP)
-        self._optimiser.step()
-        self._schedule.step()
-        self._optimiser.zero_grad(set_to_none=True)
-        self._lost |= ~loss.detach().isfinite()
-        self._done += 1
-        return loss.detach()
-
-    def check_finite(self) -> None:
-        if bool(self._lost):
-            raise HeadscopeError(
-                f"The loss is not a number any more by step {self._done}; start anew (--restart) "
-                "with a lower learning rate."
-            )
-
-    def state(self) -> State:
-        arrays, groups = pack_training(self._model, self._optimiser)
-        schedule = self._schedule.state_dict()
-        return State({"steps": self._done, "groups": groups, "schedule": schedule}, arrays)
-
-    def restore(self, state: State | None) -> int:
-        """Go on from a state; how many steps it has done."""
-        if state is not None:
-            unpack_training(self._model, self._optimiser, state.arrays, state.position["groups"])
-            self._schedule.load_state_dict(state.position["schedule"])
-            self._done = int(state.position["steps"])
-        return self._done
+def _loss(model: Any, inputs: dict[str, Tensor], targets: Tensor, task: Task) -> Tensor:
+    logits = model(**inputs).logits
+    if task.kind == "regression":
+        return functional.mse_loss(logits[:, 0], targets)
+    return functional.cross_entropy(logits, targets)
 
 
 def _optimiser(model: nn.Module, recipe: Recipe, device: torch.device) -> torch.optim.Optimizer:
@@ -182,24 +167,11 @@ def _optimiser(model: nn.Module, recipe: Recipe, device: torch.device) -> torch.
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=device.type == "cuda")
 
 
-def _rate(step: int, total: int, warmup: float) -> float:
-    """Up in a straight line over the warm-up, then down to nothing."""
-    rising = max(1, int(total * warmup))
-    if step < rising:
-        return step / rising
-    return max(0.0, (total - step) / max(1, total - rising))
-
-
 def _order(count: int, recipe: Recipe) -> Iterator[list[int]]:
     for epoch in range(recipe.epochs):
         order = np.random.default_rng([recipe.seed, epoch]).permutation(count)
         for start in range(0, count, recipe.batch_size):
             yield [int(i) for i in order[start : start + recipe.batch_size]]
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    torch.manual_seed(seed)
 
 
 def pad_id(tokenizer: Any) -> int:

@@ -39,26 +39,29 @@ def evaluating(model: nn.Module) -> Generator[None]:
 
 @contextlib.contextmanager
 def _without_dropout(model: nn.Module) -> Generator[_Running]:
-    with _lock:
-        running = _running.get(id(model))
-        if running is None:
-            # a large model has hundreds of modules, and a GPU waits while they are gone through
-            modules = list(model.modules())
-            found_training = [module for module in modules if module.training]
-            running = _Running(model, found_training, any(_is_compiled(one) for one in modules))
-            _running[id(model)] = running
-            for module in found_training:
-                module.training = False
-        running.passes += 1
+    running = None
     try:
+        with _lock:
+            running = _running.setdefault(id(model), _running.get(id(model)) or _found(model))
+            running.passes += 1
+            for module in running.found_training:
+                module.training = False
         yield running
     finally:
         with _lock:
-            running.passes -= 1
-            if not running.passes:
-                del _running[id(model)]
+            if running is not None:
+                running.passes -= 1
+            if running is not None and not running.passes:
                 for module in running.found_training:
                     module.training = True
+                _running.pop(id(model), None)
+
+
+def _found(model: nn.Module) -> _Running:
+    # a large model has hundreds of modules, and a GPU waits while they are gone through
+    modules = list(model.modules())
+    found_training = [module for module in modules if module.training]
+    return _Running(model, found_training, any(_is_compiled(one) for one in modules))
 
 
 def _is_compiled(module: nn.Module) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Faults
+from headscope.corpus.identity import corpus_identity, reads_once
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.segments import Segmentation, segments
 from headscope.files import check_table, write_table
@@ -18,7 +19,7 @@ from headscope.patterns import evidence
 from headscope.patterns.as_statistics import measures
 from headscope.patterns.known import patterns
 from headscope.patterns.leave_two_out import predictive as guess_words
-from headscope.runs import ProgressCallback, Run, data_identity, scope_identity
+from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.survey.account import account
 from headscope.statistics.survey.options import Options
 from headscope.statistics.survey.run import survey
@@ -57,6 +58,7 @@ def pattern_scores(
     """
     import pandas as pd
 
+    corpus = _rereadable(corpus, reading)
     identity = _identity(
         scope, corpus, output, ["scores", cut, predictive, max_tokens, limit, reading]
     )
@@ -102,6 +104,7 @@ def map_kind_shares(
     from headscope.patterns.kinds.classify import KindCounts
 
     most = limit or MAPS
+    corpus = _rereadable(corpus, reading)
     identity = _identity(scope, corpus, output, ["kinds", cut, max_tokens, most, reading])
     with Run(output, identity, title="Classifying maps", restart=restart, progress=progress) as run:
         part, counts = run.part("kinds"), KindCounts()
@@ -131,7 +134,15 @@ def _identity(scope: Scope, corpus: Any, output: object, settings: list[Any]) ->
     if output is not None:
         check_table(Path(str(output)))
     check_weights(scope.model, scope.name)
-    return {**scope_identity(scope), "corpus": data_identity(corpus), "settings": settings}
+    return {**scope_identity(scope), "corpus": corpus_identity(corpus), "settings": settings}
+
+
+def _rereadable(corpus: Any, reading: dict[str, Any]) -> Any:
+    """The corpus, or all of it as a list where reading uses it up: its content is its identity."""
+    if not reads_once(corpus):
+        return corpus
+    options = Options.named(reading)
+    return list(Reader(options.field, options.layout).every(corpus, Faults(options.bad_data)))
 
 
 def _texts(

@@ -29,7 +29,7 @@ A run made of several long steps uses `run.table(name, compute)` for finished ta
 
 from headscope.errors import Stopped as Stopped
 from headscope.runs.identity import Fingerprint as Fingerprint
-from headscope.runs.identity import data_identity as data_identity
+from headscope.runs.identity import describe as describe
 from headscope.runs.identity import fingerprint as fingerprint
 from headscope.runs.identity import model_fingerprint as model_fingerprint
 from headscope.runs.identity import scope_identity as scope_identity

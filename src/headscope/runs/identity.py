@@ -6,16 +6,13 @@ folder it was saved in: `runA/checkpoint-500` and `runB/checkpoint-500` are two 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-
-from headscope.runs.offloaded_weights import fetched
-from headscope.runs.quantised_parts import quantised_parts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -54,25 +51,11 @@ class Fingerprint:
 
 
 def fingerprint(items: Iterable[object]) -> str:
-    """Of data that is read more than once: texts, sentences, anything with a faithful repr."""
+    """The digest of texts, arrays, rows, dataclasses: of the content of each, in order."""
     digest = Fingerprint()
     for item in items:
-        digest.add(item if isinstance(item, (str, bytes)) else repr(item))
+        digest.add(item if isinstance(item, (str, bytes)) else json.dumps(describe(item)))
     return digest.value
-
-
-def data_identity(data: object) -> object:
-    """What tells data from other data: the content of a list, every file's size and time."""
-    if isinstance(data, (list, tuple)):
-        return fingerprint(data)  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(data, (str, Path)) or not Path(data).exists():
-        return data if data is None or isinstance(data, str) else type(data).__name__
-    path = Path(data)
-    return [
-        [str(file.relative_to(path)), file.stat().st_size, file.stat().st_mtime_ns]
-        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
-        if file.is_file()
-    ]
 
 
 def scope_identity(scope: ScopeLike) -> dict[str, Any]:
@@ -92,9 +75,9 @@ def model_fingerprint(model: nn.Module) -> str:
     digest = hashlib.sha256()
     for named in (model.named_parameters(), model.named_buffers()):
         for name, tensor in named:
-            quantised = quantised_parts(model, name, tensor)
+            quantised = _quantised_parts(model, name, tensor)
             if quantised is None:
-                here = fetched(model, name, tensor)
+                here = _fetched(model, name, tensor)
                 of = f"{tuple(here.shape)}{here.dtype}{_checksum(here)}"
             else:
                 of = " ".join(f"{tuple(one.shape)}{_checksum(one)}" for one in quantised)
@@ -108,6 +91,60 @@ def model_fingerprint(model: nn.Module) -> str:
         settings = {k: v for k, v in configuration.to_dict().items() if k not in INCIDENTAL}
         digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     return digest.hexdigest()[:32]
+
+
+def _quantised_parts(model: nn.Module, name: str, weight: Tensor) -> list[Tensor] | None:
+    """The plain tensors of a quantised parameter: its small numbers and their scales, of which
+    some are neither parameters nor buffers of the model; None for a plain parameter."""
+    flatten: Any = getattr(weight, "__tensor_flatten__", None)  # torchao, quanto
+    if flatten is not None:
+        return [
+            part
+            for inner in flatten()[0]
+            for own in (getattr(weight, inner),)
+            for part in _quantised_parts(model, name, own) or [own]
+        ]
+    state: Any = getattr(weight, "quant_state", None)
+    if state is not None:
+        return _four_bits(model, name, weight, state)
+    if type(weight).__name__ == "Int8Params":
+        module: Any = model.get_submodule(name.rpartition(".")[0])
+        scales: Any = getattr(weight, "SCB", None)  # the layer takes them over when it is first run
+        return [weight.data, module.state.SCB if scales is None else scales]
+    return None
+
+
+def _four_bits(model: nn.Module, name: str, weight: Tensor, state: Any) -> list[Tensor]:
+    """bitsandbytes' bytes and scales, the same before a processor packs them and after.
+
+    Packing rounds the scales to bfloat16 and puts both in another order.
+    """
+    import torch
+
+    scales: Any = state.absmax
+    if getattr(state, "packing_format_for_cpu", False):
+        layer = copy.deepcopy(model.get_submodule(name.rpartition(".")[0]))
+        own: Any = layer.state_dict()[name.rpartition(".")[2]]  # unpacked where it is saved
+        return [own.reshape(-1), scales.T.reshape(-1)]
+    if state.nested:
+        from bitsandbytes.functional import dequantize_blockwise  # pyright: ignore
+
+        scales = dequantize_blockwise(scales, state.state2) + state.offset
+    return [weight.data.reshape(-1), scales.reshape(-1).to(torch.bfloat16)]
+
+
+def _fetched(model: nn.Module, name: str, weight: Tensor) -> Tensor:
+    """The values of a parameter, also where accelerate keeps them elsewhere between passes."""
+    if not weight.is_meta:
+        return weight
+    holder, _, own_name = name.rpartition(".")
+    hook: Any = getattr(model.get_submodule(holder), "_hf_hook", None)
+    for one in getattr(hook, "hooks", (hook,)):
+        try:
+            return one.weights_map[own_name]
+        except (AttributeError, KeyError, TypeError):
+            continue  # another kind of hook, or one that keeps other weights
+    return weight
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:

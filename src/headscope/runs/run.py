@@ -6,17 +6,18 @@ import contextlib
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from filelock import FileLock, Timeout
+
 from headscope._version import __version__
 from headscope.errors import BadInput, HeadscopeError, Stopped
 from headscope.files import atomic_path, sweep
-from headscope.interrupts import made_whole, pending, remembered, uninterrupted, was_asked
+from headscope.interrupts import pending, remembered, uninterrupted, was_asked
 from headscope.runs.identity import describe, differences
-from headscope.runs.lock import only_writer
 from headscope.runs.part import RunPart
 from headscope.runs.progress import Progress, ProgressCallback, showing
 
@@ -30,6 +31,34 @@ IDENTITY = "run.json"
 def partial_folder(output: Path) -> Path:
     """Where a run keeps what it has until its output is written."""
     return output.with_name(output.name + ".partial")
+
+
+@contextlib.contextmanager
+def only_writer(output: Path, *, folder: bool = False) -> Generator[None]:
+    """Hold the output for this run; another run that wants it is refused at once."""
+    if output.is_dir() and not folder:
+        raise BadInput(f"{output} is a folder; give the name of a file to write.")
+    if not output.parent.is_dir():
+        raise BadInput(f"The folder {output.parent} does not exist; create it or choose another.")
+    if output.exists() and not output.is_dir() and not output.is_file():
+        raise BadInput(f"{output} is not an ordinary file; give the name of a file to write.")
+    path = output.with_name(f".{output.name}.lock")
+    lock = FileLock(path, blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise HeadscopeError(
+            f"Another run is writing {output}; wait for it to end, or choose another output."
+        ) from None
+    except OSError as error:
+        raise HeadscopeError(
+            f"{path.parent} cannot be written to ({error.strerror}); choose another folder."
+        ) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # while it is held: a file that nobody holds is no lock
+        lock.release()
 
 
 class Run:
@@ -74,7 +103,6 @@ class Run:
             raise
         return self
 
-    @made_whole
     def __exit__(
         self,
         kind: type[BaseException] | None,

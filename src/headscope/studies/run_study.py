@@ -30,8 +30,9 @@ def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
         command: str | None = None,
         **options: Any,
     ) -> Report:
+        from headscope.corpus.identity import data_identity
         from headscope.models.loading_report import check_weights
-        from headscope.runs import Run, data_identity, scope_identity
+        from headscope.runs import Run, scope_identity
 
         if limit is not None and limit < 1:
             raise BadInput(f"A limit is at least 1, not {limit}.")
@@ -57,7 +58,8 @@ def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
 
 def _described(value: Any) -> object:
     """An option; where it gives models, they are known by their weights."""
-    from headscope.runs import data_identity, scope_identity
+    from headscope.corpus.identity import data_identity
+    from headscope.runs import scope_identity
 
     if isinstance(value, dict):
         return {str(name): _described(one) for name, one in value.items()}  # pyright: ignore

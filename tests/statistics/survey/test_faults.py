@@ -18,8 +18,7 @@ import pytest
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import part as kept
-from headscope.runs.lock import only_writer
-from headscope.runs.run import partial_folder
+from headscope.runs.run import only_writer, partial_folder
 from headscope.statistics.survey import one_pass
 from tests.tiny import tiny_scope
 

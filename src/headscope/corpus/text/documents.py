@@ -65,7 +65,7 @@ class Reader:
         """Yield the documents of a corpus in a fixed order; bad ones are noted and left out."""
         if self.layout not in LAYOUTS:
             raise BadInput(f"A layout is one of {', '.join(LAYOUTS)}, not {self.layout!r}.")
-        yield from self._sound(self._every(corpus, faults), faults)
+        yield from self._sound(self.every(corpus, faults), faults)
 
     def shard(self, shard: Shard, faults: Faults) -> Iterator[Document]:
         """The documents of one shard."""
@@ -110,7 +110,8 @@ class Reader:
             else:
                 yield document
 
-    def _every(self, corpus: Any, faults: Faults) -> Iterator[Document]:
+    def every(self, corpus: Any, faults: Faults) -> Iterator[Document]:
+        """All documents, empty and unreadable ones among them."""
         corpus = or_sample(corpus, PARAGRAPHS)
         if isinstance(corpus, (str, Path)):
             if str(corpus) == "-":

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from headscope.corpus.bad_data import Choice, Faults
+from headscope.corpus.identity import data_identity
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.all_heads.attention_probe import AttentionProbe
@@ -33,7 +34,7 @@ from headscope.probes.word_level import Mode
 from headscope.results import tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State
-from headscope.runs.torch_state import pack_tensors, restore_random
+from headscope.runs.torch_state import packed, unpacked
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -94,7 +95,7 @@ def probe_all_heads(
         raise BadInput(f"There is no probe {unknown[0]!r}; choose among {', '.join(PROBES)}.")
     parts = {name: Data(part, limit) for name, part in
              (("train", train), ("dev", dev), ("test", test))}  # fmt: skip
-    settings = [wanted, vectors, str(glove), mode, max_tokens, epochs, seed]
+    settings = [wanted, vectors, data_identity(glove), mode, max_tokens, epochs, seed]
     with probe_run(scope, parts.values(), settings, title="All heads",
                    output=output, restart=restart, progress=progress) as run:  # fmt: skip
         work = _Work(run, parts, Faults(bad_data), mode, max_tokens, epochs, seed)
@@ -209,14 +210,12 @@ class _Work:
                       part=training, progress=show)  # fmt: skip
             found = score(probe, on["test"], seed=self._seed)
             lift = carried(probe, on["dev"]) if has_shares else torch.zeros(0)
-            random = pack_tensors("random", {"cpu": torch.get_rng_state()})
-            return State({"epochs": ran, **vars(found)}, {"lift": lift.numpy(), **random})
+            return State({"epochs": ran, **vars(found)}, packed(lift=lift))
 
         state = self._once(name, reached)
-        restore_random(state.arrays)  # the next probe's first weights are drawn from it
+        lift = unpacked(state.arrays)["lift"]  # the next probe's first weights are drawn as ever
         self._record(name, state)
         if has_shares:
-            lift = torch.from_numpy(state.arrays["lift"])
             self._carriers.append(_carriers(name, lift, self.layers, self.heads))
 
     def table(self) -> pd.DataFrame:

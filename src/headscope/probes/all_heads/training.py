@@ -14,12 +14,7 @@ from torch import Tensor, nn
 from headscope.errors import HeadscopeError
 from headscope.probes.all_heads.maps import MapBatch, MapStore
 from headscope.runs import Run, RunPart, State
-from headscope.runs.torch_state import (
-    pack_tensors,
-    pack_training,
-    unpack_tensors,
-    unpack_training,
-)
+from headscope.runs.torch_state import packed, unpacked
 from headscope.statistics.replicates import Replicates
 
 EPOCHS = 12
@@ -52,77 +47,55 @@ def fit(
     As a part of a run, training goes on from the last whole epoch.
     """
     part = part or Run(None, {}).part("training")
-    fitting = _Fitting(probe, train, seed)
-    fitting.restore(part.recall())
-    while fitting.epoch < epochs and fitting.since < patience:
-        fitting.run_epoch()
+    rate = cast(float, getattr(probe, "learning_rate", 0.01))
+    optimiser = torch.optim.Adam((p for p in probe.parameters() if p.requires_grad), lr=rate)
+    generator = np.random.default_rng(seed)
+    weights, best, since, epoch = copy.deepcopy(probe.state_dict()), -1.0, 0, 0
+    if (state := part.recall()) is not None:
+        kept, at = unpacked(state.arrays), state.position
+        probe.load_state_dict(kept["probe"])
+        optimiser.load_state_dict(kept["optimiser"])
+        generator.bit_generator.state = at["order"]
+        weights, best, since, epoch = kept["best"], at["best"], at["since"], at["epoch"]
+
+    def packed_now() -> State:
+        arrays = packed(probe=probe.state_dict(), optimiser=optimiser.state_dict(), best=weights)
+        at = {"epoch": epoch, "since": since, "best": best, "order": generator.bit_generator.state}
+        return State(copy.deepcopy(at), arrays)
+
+    while epoch < epochs and since < patience:
+        _run_epoch(probe, train, optimiser, generator)
+        epoch += 1
         reached = score(probe, dev, interval=False).uas
         if progress:
-            progress(fitting.epoch, reached)
-        with part.step(fitting.state):
-            fitting.judge(reached, patience)
-    probe.load_state_dict(fitting.best_weights)
-    return fitting.epoch
-
-
-class _Fitting:
-    """A probe in training: its optimiser, the order of batches, and the best weights so far."""
-
-    def __init__(self, probe: nn.Module, train: MapStore, seed: int) -> None:
-        self._probe, self._train = probe, train
-        rate = cast(float, getattr(probe, "learning_rate", 0.01))
-        trained = (p for p in probe.parameters() if p.requires_grad)
-        self._optimiser = torch.optim.Adam(trained, lr=rate)
-        self._generator = np.random.default_rng(seed)
-        self.best_weights = copy.deepcopy(probe.state_dict())
-        self._best, self.since, self.epoch = -1.0, 0, 0
-        self._whole = State({})  # as it was after the last epoch
-
-    def run_epoch(self) -> None:
-        self._probe.train()
-        for number in self._generator.permutation(self._train.batches):
-            batch = self._train[int(number)]
-            loss = loss_of(self._probe(batch), batch)
-            if not bool(loss.isfinite()):
-                raise HeadscopeError("A probe's loss is not a number; its maps cannot be learnt.")
-            self._optimiser.zero_grad()
-            loss.backward()
-            self._optimiser.step()
-        self.epoch += 1
-
-    def judge(self, reached: float, patience: int) -> None:
-        """Keep the weights if they are the best, else learn more slowly or stop."""
-        if reached > self._best:
-            self._best, self.since = reached, 0
-            self.best_weights = copy.deepcopy(self._probe.state_dict())
+            progress(epoch, reached)
+        if reached > best:
+            weights, best, since = copy.deepcopy(probe.state_dict()), reached, 0
         else:
-            self.since += 1
-            if self.since < patience:
-                for group in self._optimiser.param_groups:
+            since += 1
+            if since < patience:
+                for group in optimiser.param_groups:
                     group["lr"] /= 2
-        self._whole = self._packed()
+        part.put(packed_now())
+    probe.load_state_dict(weights)
+    return epoch
 
-    def state(self) -> State:
-        return self._whole
 
-    def _packed(self) -> State:
-        arrays, groups = pack_training(self._probe, self._optimiser)
-        arrays |= pack_tensors("best", self.best_weights)
-        position = {
-            "epoch": self.epoch, "since": self.since, "best": self._best, "groups": groups,
-            "order": self._generator.bit_generator.state,
-        }  # fmt: skip
-        # copies: the next epoch changes the tensors in place
-        return State(copy.deepcopy(position), {n: a.copy() for n, a in arrays.items()})
-
-    def restore(self, state: State | None) -> None:
-        if state is None:
-            return
-        at = state.position
-        unpack_training(self._probe, self._optimiser, state.arrays, at["groups"])
-        self.best_weights = unpack_tensors("best", state.arrays)
-        self._generator.bit_generator.state = at["order"]
-        self.epoch, self.since, self._best = at["epoch"], at["since"], at["best"]
+def _run_epoch(
+    probe: nn.Module,
+    train: MapStore,
+    optimiser: torch.optim.Optimizer,
+    generator: np.random.Generator,
+) -> None:
+    probe.train()
+    for number in generator.permutation(train.batches):
+        batch = train[int(number)]
+        loss = loss_of(probe(batch), batch)
+        if not bool(loss.isfinite()):
+            raise HeadscopeError("A probe's loss is not a number; its maps cannot be learnt.")
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
 
 
 def loss_of(scores: Tensor, batch: MapBatch) -> Tensor:

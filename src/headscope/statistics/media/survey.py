@@ -71,7 +71,7 @@ def survey_media(
 
         def made(complete: bool) -> Survey:
             found = _survey(sums, {"model": scope.name, "readings": done, "complete": complete})
-            if run.output is not None:
+            if complete and run.output is not None:
                 found.save(run.output)
             return found
 

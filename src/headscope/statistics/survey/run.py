@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from headscope._version import __version__
 from headscope.arguments import need_scope
+from headscope.corpus.identity import corpus_identity
 from headscope.errors import BadInput, Stopped
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
@@ -55,7 +56,7 @@ def survey(
     pairs of up to 128 tokens as Clark et al. did. The other
     options are those of `headscope.statistics.survey.options.Options`. With an `output` the run
     keeps what it has beside it, and goes on from there when it is run again. Ctrl-C raises
-    `Stopped`; the table so far is written (marked as incomplete) and is its `partial`.
+    `Stopped`, whose `partial` is the table so far; `output` is written by a complete run alone.
     """
     need_scope(scope)
     if output is not None:
@@ -132,7 +133,7 @@ def over_corpus(
             tally = work.tally
             about = _about(scope, source, tally, work.digest)
             result = make(tally, {**about, "not measured": missing, "complete": complete})
-            if run.output is not None:
+            if complete and run.output is not None:
                 result.save(run.output)
             return result
 
@@ -152,6 +153,7 @@ def _identity(source: Source) -> dict[str, Any]:
     named = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.compare}
     return {
         **scope_identity(source.scope),
+        "corpus": corpus_identity(source.corpus),
         "statistics": [statistic.name for statistic in settings.statistics],
         "settings": {
             **{name: value for name, value in named.items() if name != "statistics"},

@@ -28,7 +28,7 @@ class Source:
         self, scope: Scope, corpus: Any, options: Options, settings: Settings, limit: int | None
     ) -> None:
         self.scope, self.settings, self.limit = scope, settings, limit
-        self._corpus = or_sample(corpus, PARAGRAPHS)
+        self.corpus = or_sample(corpus, PARAGRAPHS)
         self.faults = Faults(options.bad_data)
         self.documents = 0  # that gave something to read
         self._ended: dict[int, tuple[int, Faults]] = {}  # shards: their documents and faults
@@ -49,7 +49,7 @@ class Source:
         # whoever reads them, portions end where shards end: the sums are the same everywhere
         self.shards = None
         if limit is None:
-            self.shards = shards_of(self._corpus, self.cutter.reader)
+            self.shards = shards_of(self.corpus, self.cutter.reader)
         if self.shards is not None:
             sizes = [(one.name, one.group, one.span, one.size) for one in self.shards]
             self.described["shards"] = fingerprint(sizes)
@@ -57,7 +57,7 @@ class Source:
     def portions(self) -> Iterator[tuple[int, Portion]]:
         """With the number of the shard each belongs to."""
         if self.shards is None:
-            documents = self.cutter.reader.documents(self._corpus, self.faults)
+            documents = self.cutter.reader.documents(self.corpus, self.faults)
             # documents are cut ahead of a limit: those that gave a segment within it are counted
             counted = documents if self.limit else self._counted(documents)
             every = self.cutter.segments(counted, self.scope.tokenizer, self.faults)
@@ -104,15 +104,15 @@ class Source:
 
     def total(self) -> int | None:
         """How many documents there are, where counting them is cheap and does not use them up."""
-        if self.shards is not None and not isinstance(self._corpus, (list, tuple)):
+        if self.shards is not None and not isinstance(self.corpus, (list, tuple)):
             return None
-        if self.limit is not None and not isinstance(self._corpus, (list, tuple)):
+        if self.limit is not None and not isinstance(self.corpus, (list, tuple)):
             return self.limit
-        if isinstance(self._corpus, (list, tuple)):
-            return min(len(self._corpus), self.limit or len(self._corpus))
-        if isinstance(self._corpus, (str, Path)) and not Path(self._corpus).is_fifo():
-            if str(self._corpus) == "-" or is_uri(self._corpus):
+        if isinstance(self.corpus, (list, tuple)):
+            return min(len(self.corpus), self.limit or len(self.corpus))
+        if isinstance(self.corpus, (str, Path)) and not Path(self.corpus).is_fifo():
+            if str(self.corpus) == "-" or is_uri(self.corpus):
                 return None
-            return sum(1 for _ in self.cutter.reader.documents(self._corpus, Faults()))
-        size = getattr(self._corpus, "__len__", None)
+            return sum(1 for _ in self.cutter.reader.documents(self.corpus, Faults()))
+        size = getattr(self.corpus, "__len__", None)
         return None if size is None else int(size())
