@@ -79,32 +79,32 @@ def _block(*, holds: bool, at_safe_points: bool) -> Generator[None]:
         _state.steps += step
         yield
     finally:
+        _state.holding += 1  # nothing is raised amid these lines
         _state.blocks -= 1
-        _state.holding -= holds
         _state.steps -= step
         # a generator's block may be closed by another thread, which cannot set a handler
-        if threading.current_thread() is threading.main_thread():
-            _end()
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and not _state.blocks and signal.getsignal(signal.SIGINT) is _on_ctrl_c:
+            signal.signal(signal.SIGINT, _state.before)
+        _state.came = _state.came and bool(_state.blocks)
+        _state.holding -= 1 + holds
+        if in_main and _state.asked and not _state.holding:
+            _raise()
 
 
 def _handling() -> bool:
-    """Take the signal, unless it is ours already, ignored, or left to the system."""
+    """Take the signal for the outermost block, unless it is ignored or left to the system."""
     if _state.blocks:
         return True
+    _state.holding = _state.steps = _state.asked = 0
+    _state.came = False
     found = signal.getsignal(signal.SIGINT)
     if found is not _on_ctrl_c:
         if not callable(found):
             return False
-        _state.before, _state.asked, _state.came = found, 0, False
+        _state.before = found
         signal.signal(signal.SIGINT, _on_ctrl_c)
     return True
-
-
-def _end() -> None:
-    if not _state.blocks and signal.getsignal(signal.SIGINT) is _on_ctrl_c:
-        signal.signal(signal.SIGINT, _state.before)
-    if _state.asked and not _state.holding:
-        _raise()
 
 
 def _on_ctrl_c(number: int, frame: object) -> None:

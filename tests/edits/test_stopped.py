@@ -111,7 +111,9 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_tables(place, monkeypatc
     while not (place / seen).exists():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
-    time.sleep(random.random() * 0.3)
+    seed = int(os.environ.get("HEADSCOPE_SEED", "0"))
+    print(f"HEADSCOPE_SEED={seed}")
+    time.sleep(random.Random(seed).random() * 0.3)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (place / words[words.index("-o") + 1]).exists(), "it was to be killed before its end"

@@ -46,7 +46,6 @@ def stopped_after(seconds: float, go: Callable[[], None]) -> KeyboardInterrupt |
         signal.setitimer(signal.ITIMER_PROF, max(seconds, 1e-4))
         try:
             go()
-            time.sleep(0.02)  # one that came in a destructor comes again
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
     except KeyboardInterrupt as stop:
@@ -185,7 +184,9 @@ def main() -> None:
     def wanted(name: str) -> bool:
         return not given.only or name in given.only
 
-    random.seed(given.seed)
+    seed = time.time_ns() % 10**6 if given.seed is None else given.seed
+    print(f"--seed {seed}", flush=True)
+    random.seed(seed)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     torch.set_num_threads(1)
     os.environ["COLUMNS"] = "200"

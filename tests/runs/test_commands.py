@@ -20,6 +20,7 @@ from tests.runs.kinds import SMALL_STEPS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 ROOT = Path(__file__).parents[2]
+SEED = int(os.environ.get("HEADSCOPE_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,8 @@ def test_ctrl_c_exits_130_with_a_sentence_and_the_same_command_ends_it(
 ):
     words = list(COMMANDS[name])
     output = words[words.index("-o") + 1]
-    tell, left = Run.tell, random.randint(2, 4)
+    print(f"HEADSCOPE_SEED={SEED}")
+    tell, left = Run.tell, random.Random(f"{SEED} {name}").randint(2, 4)
 
     def stopping(self, *given, **named):
         nonlocal left
@@ -104,7 +106,10 @@ def test_a_real_ctrl_c_of_a_real_process(place):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None and process.stdout.readline() == "going\n"
-    threading.Timer(random.random(), lambda: process.send_signal(signal.SIGINT)).start()
+    print(f"HEADSCOPE_SEED={SEED}")
+    threading.Timer(
+        random.Random(SEED).random(), lambda: process.send_signal(signal.SIGINT)
+    ).start()
     begun = time.monotonic()
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130 and time.monotonic() - begun < 60

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TIMES = os.environ.get("HEADSCOPE_STOPS", "2")
+SEED = os.environ.get("HEADSCOPE_SEED", "0")
 
 
 @pytest.mark.parametrize("what", ["runs", pytest.param("commands", marks=pytest.mark.slow)])
@@ -18,7 +19,7 @@ TIMES = os.environ.get("HEADSCOPE_STOPS", "2")
 def test_whatever_is_stopped_at_a_random_moment_goes_on_to_the_undisturbed_result(what):
     """Exit code 130 and a sentence, nothing left open, and the next run ends alike."""
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.runs.stops", "--times", TIMES, "--what", what],
+        [sys.executable, "-m", "tests.runs.stops", "--times", TIMES, "--seed", SEED, "--what", what],
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -94,6 +94,7 @@ def main() -> None:
     """Run a command; whatever goes wrong ends in one sentence and an exit code."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
+    sys.unraisablehook = _quiet_about_ctrl_c
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # one more, while the first was being told
@@ -104,6 +105,12 @@ def main() -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _quiet_about_ctrl_c(dropped: Any) -> None:
+    """Python drops a Ctrl-C that comes in a destructor and prints it; a run remembers it."""
+    if not issubclass(dropped.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
 
 
 def _busy_behind() -> bool:

@@ -138,7 +138,7 @@ def train(
             finite &= loss.detach().isfinite()
             done += 1
         if done % LOOK_EVERY == 1 % LOOK_EVERY or done == total:
-            losses.append(float(loss))
+            losses.append(float(loss.detach()))
             if not bool(finite):
                 raise HeadscopeError(
                     f"The loss is not a number any more by step {done}; start anew (--restart) "

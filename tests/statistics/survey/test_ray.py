@@ -137,7 +137,9 @@ def test_a_worker_killed_from_outside_is_replaced(cluster, tiny_bert, tmp_path, 
     def kill() -> None:
         while not (seen := workers_seen()):
             time.sleep(0.02)
-        time.sleep(random.random() * 0.3)
+        seed = int(os.environ.get("HEADSCOPE_SEED", "0"))
+        print(f"HEADSCOPE_SEED={seed}")
+        time.sleep(random.Random(seed).random() * 0.3)
         os.kill(seen[-1], signal.SIGKILL)
 
     killer = threading.Thread(target=kill, daemon=True)

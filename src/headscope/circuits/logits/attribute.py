@@ -235,6 +235,7 @@ def _by_head(
     return values, None if attended is None else _edges(attended, back, solved.rows)
 
 
+@stopped_safely()
 @torch.no_grad()
 def _edges(attended: Attended, back: Tensor, rows: Tensor) -> Floats:
     """h r s: α_ij (v_j · W_O slope_i), in which no vector per edge is ever made.
