@@ -19,7 +19,8 @@ SEED = os.environ.get("HEADSCOPE_SEED", "0")
 def test_whatever_is_stopped_at_a_random_moment_goes_on_to_the_undisturbed_result(what):
     """Exit code 130 and a sentence, nothing left open, and the next run ends alike."""
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.runs.stops", "--times", TIMES, "--seed", SEED, "--what", what],
+        [sys.executable, "-m", "tests.runs.stops", "--times", TIMES, "--seed", SEED,
+         "--what", what],
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
