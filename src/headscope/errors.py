@@ -21,6 +21,10 @@ class TextTooLong(BadInput):
     """A text has more tokens than the model has positions."""
 
 
+class FewUnits(UserWarning):
+    """Too few examples, texts or pairs for an interval or a p-value; both are NaN."""
+
+
 class Stopped(KeyboardInterrupt):
     """A run was stopped with Ctrl-C; the message says what is kept and how to go on.
 

@@ -26,7 +26,7 @@ from headscope.tasks.significance import (
     Differences,
     SplitHalf,
     enough_draws,
-    paired_bootstrap,
+    paired_test,
     split_half,
 )
 from headscope.tasks.task import Task
@@ -270,7 +270,7 @@ def judged(
         if not len(chosen):
             continue
         count = draws or enough_draws(len(chosen))
-        found = paired_bootstrap(metric, baseline, edited[chosen], labels, count, seed)
+        found = paired_test(metric, baseline, edited[chosen], labels, count, seed)
         for name, column in columns.items():
             column[chosen] = getattr(found, name)
         halves[what] = split_half(metric, baseline, edited[chosen], labels, seed=seed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
 from headscope.tasks.metrics import Metric, ranks
-from headscope.tasks.significance import Differences, enough_draws, paired_bootstrap
+from headscope.tasks.significance import Differences, enough_draws, paired_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ class Patching(HeadResult):
                             for one in self.places
                         ],
                         "value": self.share(name),
-                        "error": (found.high - found.low) / 3.92,
+                        "error": found.error,
                         "low": found.low,
                         "high": found.high,
                         "p": found.p,
@@ -140,7 +140,7 @@ def intervals_of(effects: Floats, whole: Floats, seed: int) -> Differences:
     metric = Metric("share", True, _sums, _share)
     none = np.zeros((len(whole), 1))
     draws = min(enough_draws(len(effects)), max(2_000, MOST_NUMBERS // len(effects)))
-    return paired_bootstrap(metric, none, effects[:, :, None], whole, draws, seed)
+    return paired_test(metric, none, effects[:, :, None], whole, draws, seed, unit="pairs")
 
 
 def _sums(answers: Floats, labels: Floats) -> Floats:
