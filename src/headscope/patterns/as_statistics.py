@@ -41,7 +41,6 @@ PARTS = tuple(YARDSTICKS)
 class PatternMeasure(Statistic):
     """One part of one pattern, made by `of_pattern`."""
 
-    standard: ClassVar[bool] = False
     unit: ClassVar[str] = "share"
     pattern: ClassVar[Pattern]
     part: ClassVar[str]
@@ -61,6 +60,8 @@ class PatternMeasure(Statistic):
 
     def features(self) -> tuple[str | Feature, ...]:
         """Squared weights tell how far deals of the weights vary, and nothing else needs them."""
+        if self.part in ("score", "uniform"):
+            return self.pattern.score_features()
         needed = self.pattern.features()
         if self.part == "variance":
             return needed
@@ -87,6 +88,7 @@ def of_pattern(pattern: Pattern) -> list[type[PatternMeasure]]:
             "__module__": __name__,
             "name": pattern.name if part == "score" else f"{pattern.name}:{part}",
             "unit": pattern.unit,
+            "standard": pattern.standard and part == "score",
             "bounds": (-1.0, 1.0) if part == "excess" else pattern.bounds,
             "source": pattern.source,
             "pattern": pattern,

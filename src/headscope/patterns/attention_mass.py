@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import torch
@@ -13,23 +13,34 @@ from torch import Tensor
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of, visible_keys
 from headscope.statistics.features.feature import Feature, PairFeature
-from headscope.statistics.features.grid import Grid
+from headscope.statistics.features.grid import PUNCTUATION, Grid
+from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
 
 Relation = Callable[[TokenPairs], Tensor]  # -> b tq s bool
+Counts = tuple[Tensor, Tensor]  # b t each: how many targets and how many pool keys a query has
 
 
 @dataclass(frozen=True)
 class MassPattern(Pattern):
-    """`targets` are the keys the pattern points at, out of the keys of `pool`."""
+    """`targets` are the keys the pattern points at, out of the keys of `pool`.
+
+    Where a query has at most one target and a row feature holds the weight there, `feature` names
+    it and `counts` counts without a look at pairs: then a score costs no more than a statistic.
+    """
 
     targets: Relation | None = None
     pool: Relation | None = None
+    feature: str | None = None
+    counts: Callable[[Grid], Counts] | None = None
 
     formula: ClassVar[str] = "mean over queries with a target of Σ_(j ∈ targets) α_ij"
 
     def features(self) -> tuple[Feature, ...]:
         return (self._targets(), *pool_features(self._pool()))
+
+    def score_features(self) -> tuple[Feature, ...]:
+        return (self._targets(),)
 
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:
         aimed, choice, _ = self._counts_of(rows, grid)
@@ -45,10 +56,14 @@ class MassPattern(Pattern):
         # drawing `aimed` of `choice` weights without replacement: the variance of their sum is
         # aimed·(choice−aimed)/choice/(choice−1) × their spread about the mean
         factor = torch.where(asked, share * (choice - aimed) / (choice - 1).clamp(min=1), 0.0)
-        in_pool = rows.once((mass.name, "exact"), lambda: rows[mass.name].double())
         n = count[:, None]  # 0 / 0 is the nan of an undefined document
+        score = (rows[self._targets().name].double() * asked[:, None]).sum(2) / n
         uniform = torch.where(asked, aimed / seen.clamp(min=1), 0.0).sum(1, keepdim=True) / n
-        variance = torch.full_like(in_pool[..., 0], torch.nan)
+        uniform = uniform.expand(score.shape)
+        null = variance = torch.full_like(score, torch.nan)
+        if mass.name not in rows:
+            return Scores(score, uniform, null, variance)
+        in_pool = rows.once((mass.name, "exact"), lambda: rows[mass.name].double())
         if squares.name in rows:
             spread = rows.once(
                 (squares.name, "spread"),
@@ -57,12 +72,8 @@ class MassPattern(Pattern):
                 ).clamp(0),
             )
             variance = (spread * factor[:, None]).sum(2) / n**2
-        return Scores(
-            score=(rows[self._targets().name].double() * asked[:, None]).sum(2) / n,
-            uniform=uniform.expand(in_pool.shape[:2]),
-            null=(in_pool * share[:, None]).sum(2) / n,
-            variance=variance,
-        )
+        null = (in_pool * share[:, None]).sum(2) / n
+        return Scores(score, uniform, null, variance)
 
     def rows_and_keys(self, grid: Grid) -> tuple[Tensor, Tensor]:
         """Targets and pool of a whole grid, b t s."""
@@ -71,6 +82,9 @@ class MassPattern(Pattern):
         return self.aim(pairs) & pool, pool
 
     def _counts_of(self, rows: Rows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
+        if self.counts is not None:
+            made = rows.once((self.name, "counts"), partial(self.counts, grid))
+            return *made, rows.once("seen", lambda: visible_keys(grid).double())
         aimed, pool = self._targets().name, pool_features(self._pool())[0].name
         if {aimed, pool} <= rows.counts.keys():
             seen = rows.once("seen", lambda: visible_keys(grid).double())
@@ -88,7 +102,9 @@ class MassPattern(Pattern):
         seen = rows.once(("visible", "keys"), lambda: counted(lambda pairs: pairs.visible))
         return counted(self.aim), choice, seen
 
-    def _targets(self) -> PairFeature:
+    def _targets(self) -> Feature:
+        if self.feature is not None:
+            return resolve(self.feature)
         return PairFeature(
             f"{self.name}:targets",
             lambda g, q: self.aim(token_pairs_of(g, q)).float(),
@@ -117,3 +133,18 @@ def pool_features(pool: Relation) -> tuple[PairFeature, PairFeature]:
         PairFeature(f"{name}:mass", held, is_share=True),
         PairFeature(f"{name}:squares", held, squared=True, is_share=True),
     )
+
+
+def counts_at_offset(grid: Grid, offset: int) -> Counts:
+    """One target a query, `offset` tokens after it in its own sentence, out of the content."""
+    length = grid.key.ids.shape[1]
+    query = torch.arange(grid.query.ids.shape[1], device=grid.key.ids.device) + grid.offset
+    target = (query + offset).clamp(0, length - 1)
+    there = (query + offset >= 0) & (query + offset < length) & (offset <= 0 or not grid.causal)
+    key_content = grid.key.classes >= PUNCTUATION
+    asking = grid.query.classes >= PUNCTUATION
+    same = grid.query.segments == grid.key.segments[:, target]
+    aimed = asking & there & key_content[:, target] & same
+    before = key_content.cumsum(1)
+    choice = (before[:, query] if grid.causal else before[:, -1:]) * asking
+    return aimed.double(), choice.double()

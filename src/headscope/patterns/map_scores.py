@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
-from headscope.statistics.features.feature import PairFeature, RowFeature
+from headscope.statistics.features.feature import KeyFeature, PairFeature, RowFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 
@@ -20,7 +20,10 @@ def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
     values: dict[str, Tensor] = {}
     wide: dict[str, Tensor] = {}
     for feature in pattern.features():
-        if isinstance(feature, PairFeature):
+        if isinstance(feature, KeyFeature):
+            columns = feature.make(grid).float()
+            values[feature.name] = torch.einsum("bhts,bs->bht", weights, columns)
+        elif isinstance(feature, PairFeature):
             columns = feature.make(grid, every).float()
             counted = weights.square() if feature.squared else weights
             values[feature.name] = torch.einsum("bhts,bts->bht", counted, columns)

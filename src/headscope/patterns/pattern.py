@@ -42,6 +42,7 @@ class Pattern(ABC):
     causal: bool | None = None  # only for causal maps, only for the others, or for both
     rests: bool = False  # a head that does this looks where nothing is to be learnt
     paper: str = "Vig 2019"
+    standard: bool = False  # its score is measured by a survey that names no statistics
 
     unit: ClassVar[str] = "share"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -58,6 +59,10 @@ class Pattern(ABC):
     @abstractmethod
     def features(self) -> tuple[Feature, ...]:
         """What the rows must hold."""
+
+    def score_features(self) -> tuple[Feature, ...]:
+        """What the rows must hold for the score alone, without its null."""
+        return self.features()
 
     @abstractmethod
     def row_scores(self, rows: Rows, grid: Grid) -> Tensor:

@@ -50,7 +50,7 @@ class TokenPairs:
 
     @cached_property
     def words(self) -> Tensor:
-        """Visible pairs of two different places that hold words, not punctuation."""
+        """Visible pairs of two different tokens that are words, not punctuation."""
         query = self._query(self.grid.query.classes == WORD)
         key = (self.grid.key.classes == WORD)[:, None, :]
         return query & key & self.visible & (self.offset != 0)
@@ -74,10 +74,10 @@ class TokenPairs:
         return (self.grid.key.segments == 1).any(1)[:, None, None]
 
     @cached_property
-    def key_place(self) -> Tensor:
-        """The key's place in its own text, counted from its first real token, b 1 s."""
-        places = torch.arange(self.grid.key.ids.shape[1], device=self.grid.key.ids.device)
-        return (places[None] - self.grid.key.start[:, None])[:, None]
+    def key_position(self) -> Tensor:
+        """The key's position in its own text, counted from its first real token, b 1 s."""
+        positions = torch.arange(self.grid.key.ids.shape[1], device=self.grid.key.ids.device)
+        return (positions[None] - self.grid.key.start[:, None])[:, None]
 
     def special(self, token_class: int, number: int) -> Tensor:
         """The key is the first, second, … token of a special class, b 1 s."""
@@ -110,8 +110,8 @@ def visible_keys(grid: Grid) -> Tensor:
     """b t: how many keys each query sees, without a look at the pairs."""
     count = grid.query.ids.shape[1]
     if grid.causal:
-        places = torch.arange(count, device=grid.key.ids.device) + grid.offset
-        seen = grid.key.valid.cumsum(1)[:, places]
+        positions = torch.arange(count, device=grid.key.ids.device) + grid.offset
+        seen = grid.key.valid.cumsum(1)[:, positions]
     else:
         seen = grid.key.valid.sum(1, keepdim=True).expand(-1, count)
     return seen * grid.query.valid

@@ -30,6 +30,8 @@ def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid) -> range:
 
 def _asked(part: Part, pattern: Pattern, grid: Grid) -> NDArray[np.bool_]:
     """Which queries have a target, from what was counted when the part was measured."""
+    if isinstance(pattern, MassPattern) and pattern.counts is not None:
+        return (pattern.counts(grid)[0][0] > 0).cpu().numpy()
     counted = pair_counts(part)
     name = pattern.features()[0].name if isinstance(pattern, MassPattern) else ""
     if name in counted:

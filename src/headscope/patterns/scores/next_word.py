@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
-from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.attention_mass import MassPattern, counts_at_offset
 from headscope.patterns.pools import content
 from headscope.patterns.token_pairs import TokenPairs
 
@@ -21,4 +23,7 @@ pattern = MassPattern(
     causal=False,
     targets=targets,
     pool=content,
+    feature="next",
+    counts=partial(counts_at_offset, offset=1),
+    standard=True,
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor
 
-from headscope.patterns.attention_mass import MassPattern
+from headscope.patterns.attention_mass import MassPattern, counts_at_offset
 from headscope.patterns.pools import content
 from headscope.patterns.token_pairs import TokenPairs
 
@@ -20,4 +22,7 @@ pattern = MassPattern(
     least_score=0.4,
     targets=targets,
     pool=content,
+    feature="self",
+    counts=partial(counts_at_offset, offset=0),
+    standard=True,
 )

@@ -42,22 +42,11 @@ def repeated_batch(scope: Scope, seed: int) -> tuple[Batch, dict[Kind, Grid]]:
     }
 
 
-def earlier_copy(grid: Grid, queries: slice, shift: int) -> Tensor:
-    """1 tq s bool: keys `shift` places after an earlier copy of the query's token."""
-    assert grid.period is not None
-    device = grid.key.ids.device
-    query = torch.arange(queries.start, queries.stop, device=device)[:, None]
-    key = torch.arange(grid.key.ids.shape[1], device=device)[None, :]
-    back = query - key + shift
-    # place 0 holds the begin-of-text token, which is not repeated
-    return ((back % grid.period == 0) & (back > 0) & (key - shift > 0) & (query > 0))[None]
-
-
 def has_copy(grid: Grid) -> Tensor:
     """b t bool: queries whose token stood there one period before."""
     assert grid.period is not None
-    place = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
-    return (place > grid.period)[None].expand_as(grid.query.ids)
+    position = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
+    return (position > grid.period)[None].expand_as(grid.query.ids)
 
 
 def _fitting(scope: Scope, vocabulary: int) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from headscope.views.numbers.summary import summary
 from headscope.views.state import check_heads
 
 NOTHING = "No pattern stands out on this text, so there is nothing to explain."
-FIRST = ("entropy", "confidence", "distance", "first", "special_tokens", "previous", "next", "self")
+FIRST = ("entropy", "confidence", "distance", "special_tokens")
 PAIRS = 5
 CONSIDERED = 64  # of the strongest of each block of queries
 CHARTED = 8  # neurons shown

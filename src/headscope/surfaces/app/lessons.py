@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.patterns.as_statistics import of_pattern
+from headscope.patterns.known import pattern_named
 from headscope.reading import Part
+from headscope.statistics.of_reading import measure_part
 from headscope.surfaces.app.examples import CLEAR, EXAMPLES, Example
 
 
@@ -44,20 +47,6 @@ def _taught(
 
 
 def induction(part: Part) -> NDArray[np.float64] | None:
-    """Layers × heads: attention to what followed an earlier copy of the query's token, the mean
-    over the tokens that have one; None where no token is repeated."""
-    ids = part.query.ids
-    count = len(ids)
-    copies = (ids[:, None] == ids[None, :]) & np.tri(count, k=-1, dtype=bool)
-    targets = np.zeros((count, count), dtype=bool)
-    targets[:, 1:] = copies[:, :-1]
-    targets &= np.tri(count, dtype=bool)
-    asked = targets.any(axis=1)
-    if not asked.any() or part.kind == "cross":
-        return None
-    found = np.full((len(part.numbers), part.heads), np.nan)
-    for at, layer in enumerate(part.layers):
-        weights = layer.head_weights(slice(None))  # h t s
-        mass = (weights * targets).sum(axis=-1)[:, asked].mean(axis=-1)
-        found[at, : mass.size] = mass
-    return found
+    """Layers × heads: the pattern's score on this very text, not on repeated random tokens."""
+    score = of_pattern(pattern_named("induction"))[0]()
+    return measure_part(part, [score]).get(score.name)

@@ -14,7 +14,7 @@ def targets(pairs: TokenPairs) -> Tensor:
 
 
 pattern = MassPattern(
-    name="duplicate_head",
+    name="duplicate_token",
     label="duplicate token",
     about="attends to an earlier copy of the token",
     least_score=0.3,

@@ -19,7 +19,7 @@ def targets(pairs: TokenPairs) -> Tensor:
 
 
 pattern = MassPattern(
-    name="induction_head",
+    name="induction",
     label="induction",
     about="attends to what followed an earlier copy of the token",
     least_score=0.3,
