@@ -65,7 +65,7 @@ def main():
             largest[0] = max(largest[0], *peaks_of_others())
             print(progress.segments, flush=True)
     start = time.monotonic()
-    survey = hs.survey(scope, file, ["entropy", "previous"], output=output, max_tokens=512,
+    survey = hs.survey(scope, file, ["entropy", "previous_word"], output=output, max_tokens=512,
                        workers=workers if workers > 1 else None, progress=show)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     about = {name: survey.metadata[name] for name in

@@ -92,7 +92,7 @@ class Watch:
 def surveyed(scope: hs.Scope, corpus: Path, seen: Path, **options: Any) -> tuple[Any, Watch]:
     witness, watch = Witness(), Watch()
     witness.folder = str(seen)
-    chosen = ["entropy", "previous", "cls", "distance", witness]
+    chosen = ["entropy", "previous_word", "cls", "distance", witness]
     options = {"chunk": 16, "interval": 0.9, **options}
     return hs.survey(scope, corpus, chosen, progress=watch, **options), watch
 

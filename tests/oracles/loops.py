@@ -54,12 +54,12 @@ def softmax(layer, queries: int, keys: int) -> np.ndarray:
 def _measures(name: str, scope: hs.Scope) -> Iterator[Comparison]:
     """A survey of one text, against sums over its maps."""
     text = "the cat sat on the mat , and the cat ran ."
-    survey = hs.survey(scope, [text], ["distance", "entropy", "first", "same_token"])
+    survey = hs.survey(scope, [text], ["distance", "entropy", "sink", "same_word"])
     reading = scope.read(text, keep=("weights",))
     tokens = reading.part().query
     n = len(tokens)
     shape = reading.attention.shape[:2]
-    theirs = {one: np.zeros(shape) for one in ("distance", "entropy", "first", "same_token")}
+    theirs = {one: np.zeros(shape) for one in ("distance", "entropy", "sink", "same_word")}
     for at in np.ndindex(shape):
         weights = reading.attention.values[at].astype(float)
         copies = []
@@ -68,10 +68,10 @@ def _measures(name: str, scope: hs.Scope) -> Iterator[Comparison]:
                 theirs["distance"][at] += weights[i, j] * abs(i - j) / n
                 if weights[i, j] > 0:
                     theirs["entropy"][at] -= weights[i, j] * math.log(weights[i, j]) / n
-            theirs["first"][at] += weights[i, 0] / n
+            theirs["sink"][at] += weights[i, 0] / (n - 4) if i >= 4 else 0.0
             same = [j for j in range(n) if j < i and tokens.ids[j] == tokens.ids[i]]
             if same and tokens.content[i]:
                 copies.append(sum(weights[i, j] for j in same))
-        theirs["same_token"][at] = np.mean(copies)
+        theirs["same_word"][at] = np.mean(copies)
     for measure, values in theirs.items():
         yield Comparison.of(name, measure, survey.map(measure), values, 1e-5)

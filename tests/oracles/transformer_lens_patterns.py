@@ -38,17 +38,14 @@ def compare() -> Iterator[Comparison]:
         scores = detect_head(bridge, PROMPT, "previous_token_head").numpy()
         previous = np.diagonal(ours, -1, 2, 3).sum(-1) / ours.shape[2]
         yield Comparison.of(name, "previous-token heads", previous, scores)
-        yield Comparison.of(
-            name, "`previous` of the head map", _measure(reading, "previous"), scores
-        )
         scores = detect_head(bridge, PROMPT, "duplicate_token_head").numpy()
-        ours = _share(reading, "duplicate_head")
-        yield Comparison.of(name, "duplicate-token heads, pairs of `duplicate_head`", ours, scores)
+        ours = _share(reading, "duplicate_token")
+        yield Comparison.of(name, "duplicate-token heads, pairs of `duplicate_token`", ours, scores)
         # ours leaves out the neighbour, to which a previous-token head would go as well
         pairs = get_induction_head_detection_pattern(ids.cpu()).tril(-2)
         scores = detect_head(bridge, PROMPT, pairs).numpy()
-        what = "induction heads but for neighbours, pairs of `induction_head`"
-        yield Comparison.of(name, what, _share(reading, "induction_head"), scores)
+        what = "induction heads but for neighbours, pairs of `induction`"
+        yield Comparison.of(name, what, _share(reading, "induction"), scores)
 
 
 def _subjects() -> Iterator[tuple[str, Any, hs.Scope]]:
@@ -80,9 +77,3 @@ def _share(reading: hs.Reading, name: str) -> Any:
 
     aimed = targets_of(pattern_named(name), grid_of_part(reading.part()))
     return (reading.attention.values * aimed).sum((-1, -2)) / aimed.shape[0]
-
-
-def _measure(reading: hs.Reading, name: str):
-    from headscope.views.numbers.table import table_of
-
-    return table_of(reading).columns[name]

@@ -128,8 +128,8 @@ MEANT: dict[str, Callable[[Places, int, int], bool]] = {
     "delimiter_sep2": lambda p, i, j: p.content(i) and p.number(TokenClass.SEP, j) == 2,
     "bag_of_words": lambda p, i, j: p.segments[i] == p.segments[j],
     "sink": lambda p, i, j: j == 0 and i >= 4,
-    "induction_head": lambda p, i, j: 0 < j < i and p.ids[j - 1] == p.ids[i],
-    "duplicate_head": lambda p, i, j: j < i and p.ids[j] == p.ids[i],
+    "induction": lambda p, i, j: 0 < j < i and p.ids[j - 1] == p.ids[i],
+    "duplicate_token": lambda p, i, j: j < i and p.ids[j] == p.ids[i],
 }
 
 

@@ -158,7 +158,7 @@ def test_misuse_is_said_in_one_sentence(tiny_bert) -> None:
     reading = read(tiny_bert)
     for call, message in [
         (lambda: explain(reading, 0, 9, "next_word"), "no head 9"),
-        (lambda: explain(reading, 0, 0, "induction_head"), "does not apply"),
+        (lambda: explain(reading, 0, 0, "induction"), "does not apply"),
         (lambda: explain(reading, 0, 0, "related_word"), "no targets to explain"),
         (lambda: explain(reading, 0, 0, "next_word", size=99), "1 to 8 neurons"),
     ]:

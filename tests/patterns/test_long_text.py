@@ -9,12 +9,11 @@ from headscope.patterns.explain import explain
 TEXT = " ".join(["the cat sat on the mat and the dog ran to the house"] * 4)
 
 
-def test_a_stretch_is_explained_as_it_would_be_within_the_whole(tiny_llama, monkeypatch):
+def test_a_stretch_is_explained_as_it_would_be_within_the_whole(tiny_llama):
     reading = tiny_llama.read(TEXT)
     whole = explain(reading, 1, 0, "previous_word", size=4)
     one = reading.part().layer(1)
-    monkeypatch.setattr("headscope.patterns.explain.targets.MOST", one.shape[2] * 10)
-    some = explain(reading, 1, 0, "previous_word", size=4)
+    some = explain(reading, 1, 0, "previous_word", size=4, most_pairs=one.shape[2] * 10)
     assert len(whole.queries) == whole.length and "on this text" in whole.words
     assert len(some.queries) == 10
     assert f"tokens {some.queries[0]} to {some.queries[-1]} of {whole.length}" in some.words

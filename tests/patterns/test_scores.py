@@ -177,7 +177,7 @@ def test_a_pattern_is_undefined_rather_than_zero_where_it_cannot_occur() -> None
     for name in ("same_word", "same_word_other", "bag_of_words", "delimiter_sep2"):
         scores = score_maps(patterns()[name], weights, grid)
         assert scores is not None and scores.score.isnan().all()
-    for name in ("induction_head", "sink"):
+    for name in ("induction", "sink"):
         assert score_maps(patterns()[name], weights, grid) is None
 
 

@@ -60,10 +60,10 @@ def test_top_ranks_heads_by_a_pattern_and_labels_survive_saving(minilm, tmp_path
 
 
 @pytest.mark.slow
-def test_repeated_tokens_find_an_induction_head(smollm2) -> None:
-    names = ["induction_head", "duplicate_head"]
+def test_repeated_tokens_find_an_induction(smollm2) -> None:
+    names = ["induction", "duplicate_token"]
     survey = hs.survey(smollm2, ["a b"], hs.pattern_measures(smollm2, names), progress=False)
-    assert survey.top("induction_head", 1)["value"][0] > 0.5
+    assert survey.top("induction", 1)["value"][0] > 0.5
 
 
 def test_a_survey_without_patterns_says_what_to_do(tiny_bert) -> None:

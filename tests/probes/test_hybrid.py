@@ -45,7 +45,7 @@ PROBES: dict[str, Callable[[hs.Scope], Any]] = {
     "all heads": all_heads,
     "compare": lambda scope: hs.compare(scope, scope, TEXTS, statistics=["entropy"]),
     "retrieval": lambda scope: hs.circuits.named(scope, ["retrieval"], n=3),
-    "survey": lambda scope: hs.survey(scope, TEXTS, ["entropy", "previous"], progress=False),
+    "survey": lambda scope: hs.survey(scope, TEXTS, ["entropy", "previous_word"], progress=False),
 }
 
 

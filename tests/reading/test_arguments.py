@@ -127,7 +127,7 @@ def test_given_tokens_are_the_same_when_they_are_spelled_alike(tiny_gpt2: hs.Sco
     columns = ["layer", "head", "measure"] if "measure" in one else ["layer", "head", "pattern"]
     value = "value" if "value" in one else "score"
     both = one.merge(other, on=columns, suffixes=("", "_given"))
-    rows = both[both[columns[-1]].isin(["induction_head", "same_word", "duplicate_token_head"])]
+    rows = both[both[columns[-1]].isin(["same_word", "previous_word", "sink"])]
     assert len(rows)
     np.testing.assert_allclose(rows[value], rows[f"{value}_given"], atol=1e-6)
     assert quick_labels(given) is not None

@@ -94,7 +94,7 @@ def trained(scopes: Any, which: str, output: Path, **more: Any) -> None:
 
 PROBES = ("right-branching", "attention", "random weights")
 RUNS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "survey": ("s.parquet", words(hs.survey, TEXTS, ["entropy", "next"], chunk=8, seed=1)),
+    "survey": ("s.parquet", words(hs.survey, TEXTS, ["entropy", "next_word"], chunk=8, seed=1)),
     "patterns": ("p.csv", words(pattern_scores, TEXTS[:40], cut="documents", predictive=2)),
     "kinds of map": ("k.csv", words(map_kind_shares, TEXTS[:20], cut="documents")),
     "probe dependency": ("d.csv", words(probe_dependency, TREES, minimum=5)),
@@ -106,7 +106,7 @@ RUNS: dict[str, tuple[str, Callable[..., Any]]] = {
     "ablate": ("a.csv", asked(ablate, importance=True)),
     "importance": ("i.csv", asked(importance)),
     "prune": ("p.csv", asked(prune, order="greedy", step=0.25)),
-    "atlas": ("heads.atlas", words(hs.atlas, TEXTS[:24], ["entropy", "next"], chunk=4)),
+    "atlas": ("heads.atlas", words(hs.atlas, TEXTS[:24], ["entropy", "next_word"], chunk=4)),
     "patch": ("p.parquet", words(hs.circuits.patch, CLEAN, CORRUPTED, ("red", "blue"),
                                  method="both")),
     "compare": ("c.csv", compared),

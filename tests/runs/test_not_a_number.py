@@ -34,7 +34,7 @@ def overflowing() -> hs.Scope:
     "measure",
     [
         lambda scope: hs.survey(scope, TEXTS, ["entropy"], progress=False),
-        lambda scope: hs.survey(scope, TEXTS, ["self"], progress=False),
+        lambda scope: hs.survey(scope, TEXTS, ["self_word"], progress=False),
         lambda scope: probe_dependency(scope, TREES, minimum=1, progress=False),
         lambda scope: probe_features(scope, TREES, progress=False),
     ],

@@ -71,10 +71,6 @@ def _stack(attentions: tuple[torch.Tensor, ...]) -> np.ndarray:
     return np.stack([layer[0].double().numpy() for layer in attentions])
 
 
-def offset(m: Maps, step: int) -> np.ndarray:
-    return (m.alpha * np.eye(m.n, k=step)).sum((-1, -2)) / m.n
-
-
 def mass(m: Maps, keys: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray | None:
     chosen = np.ones(m.alpha.shape[-2], bool) if queries is None else queries
     if not chosen.any():
@@ -101,17 +97,23 @@ def spread(m: Maps) -> np.ndarray:
     return np.sqrt((m.alpha * (d - mean) ** 2).sum(-1)).mean(-1)
 
 
-def same_token(m: Maps, other_sentence: bool) -> np.ndarray | None:
+def at_offset(m: Maps, step: int) -> np.ndarray | None:
+    """Over content tokens with a content token `step` further in their sentence, and a choice."""
     content = m.query.classes >= TokenClass.PUNCTUATION
-    same = (m.query.ids[:, None] == m.key.ids[None, :]) & content[:, None] & content[None, :]
-    np.fill_diagonal(same, False)
-    if other_sentence:
-        same &= m.query.segments[:, None] != m.key.segments[None, :]
-    visible = np.tril(same) if m.causal else same
-    queries = visible.any(1)
-    if not queries.any():
-        return None
-    return (m.alpha * same).sum(-1)[..., queries].mean(-1)
+    weights = []
+    for i in range(m.n):
+        j = i + step
+        seen = content[: i + 1] if m.causal else content
+        if not 0 <= j < m.n or not (content[i] and content[j]) or seen.sum() < 2:
+            continue
+        if m.query.segments[i] == m.query.segments[j] and (step <= 0 or not m.causal):
+            weights.append(m.alpha[..., i, j])
+    return np.mean(weights, 0) if weights else None
+
+
+def sink(m: Maps) -> np.ndarray | None:
+    """From the fifth token on: before, the first token is hardly a choice."""
+    return m.alpha[..., 4:, 0].mean(-1) if m.n > 4 else None
 
 
 def cross_sentence(m: Maps) -> np.ndarray | None:
@@ -138,16 +140,16 @@ def focus(m: Maps) -> np.ndarray:
 
 
 FORMULAS: dict[str, Callable[[Maps], np.ndarray | None]] = {
-    "self": lambda m: offset(m, 0),
-    "previous": lambda m: offset(m, -1),
-    "next": lambda m: offset(m, 1),
+    "self_word": lambda m: at_offset(m, 0),
+    "previous_word": lambda m: at_offset(m, -1),
+    "next_word": lambda m: at_offset(m, 1),
+    "sink": sink,
     "cls": lambda m: needs(m.of(CLS), mass(m, m.of(CLS))),
     "sep": lambda m: needs(m.of(SEP), mass(m, m.of(SEP))),
     "special_tokens": lambda m: mass(m, m.key.classes < TokenClass.PUNCTUATION),
     "punctuation": lambda m: mass(m, m.stops()),
     "sep_sep": lambda m: mass(m, m.of(SEP), m.query.classes == SEP),
     "rest_sep": lambda m: needs(m.of(SEP), mass(m, m.of(SEP), m.query.classes != SEP)),
-    "first": lambda m: m.alpha[..., 0].mean(-1),
     "sink_rate": lambda m: (m.alpha[..., 0].mean(-1) > 0.3).astype(float),
     "entropy": lambda m: entropy_rows(m).mean(-1),
     "focus": lambda m: focus(m),
@@ -156,12 +158,10 @@ FORMULAS: dict[str, Callable[[Maps], np.ndarray | None]] = {
     "confidence": lambda m: m.alpha.max(-1)[..., m.query.classes != SEP].mean(-1),
     "distance": lambda m: (m.alpha * distances(m)).sum(-1).mean(-1),
     "distance_spread": spread,
-    "same_token": lambda m: same_token(m, False),
-    "same_token_other": lambda m: same_token(m, True),
     "cross_sentence": cross_sentence,
 }
 ELSEWHERE = {  # held to their formulas in tests of their own
-    "variability", "induction", "duplicate_token", "repeat_previous",
+    "variability", "repeat_previous",
     "gradient_sep", "gradient_punctuation", "gradient_all",
     "norm_all", "norm_cls", "norm_sep", "norm_punctuation", "norm_first",
 }  # fmt: skip

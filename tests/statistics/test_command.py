@@ -28,13 +28,13 @@ def run(*arguments, **options):
 def test_a_corpus_becomes_a_table_and_the_command_says_where(folder, tmp_path):
     corpus, output = tmp_path / "c.txt", tmp_path / "s.parquet"
     corpus.write_text("the cat sat on the mat .\nthe dog ran , and he ran .\n" + "cat " * 200)
-    wanted = ("-s", "entropy", "-s", "previous", "--segments", "documents")
+    wanted = ("-s", "entropy", "-s", "previous_word", "--segments", "documents")
     done = run(corpus, "-m", folder, "-o", output, *wanted)
     assert done.exit_code == 0, done.output
     assert f"Wrote {output}" in done.output.replace("\n", "")
     assert "3 segments" in done.output and "1 text was longer" in done.output
     found = hs.Survey.load(output)
-    assert found.statistics == ("entropy", "previous")
+    assert found.statistics == ("entropy", "previous_word")
     assert found.table["count"].max() == 3
 
 

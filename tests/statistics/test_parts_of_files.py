@@ -77,7 +77,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured(scope: hs.Scope, corpus: Any, **options: Any) -> hs.Survey:
     # a portion makes several batches
     asked = {"chunk": 4, "batch_tokens": 64, "max_tokens": 32, "progress": False, **options}
-    return hs.survey(scope, corpus, ["entropy", "previous"], **asked)
+    return hs.survey(scope, corpus, ["entropy", "previous_word"], **asked)
 
 
 def same(one: hs.Survey, other: hs.Survey, exact: bool = True) -> None:

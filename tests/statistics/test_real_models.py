@@ -56,8 +56,8 @@ def test_minilm_on_wikitext_is_the_slow_direct_computation(minilm, wikitext):
 @pytest.mark.timeout(900)
 def test_smollm2_has_previous_token_heads_sinks_and_induction_heads(smollm2, wikitext):
     names = [
-        "previous",
-        "first",
+        "previous_word",
+        "sink",
         "sink_rate",
         "induction",
         "repeat_previous",
@@ -65,10 +65,10 @@ def test_smollm2_has_previous_token_heads_sinks_and_induction_heads(smollm2, wik
         "norm_all",
     ]
     found = hs.survey(smollm2, wikitext, names, max_tokens=64, limit=24, progress=False)
-    assert found.top("previous", 1)["value"][0] > 0.5
+    assert found.top("previous_word", 1)["value"][0] > 0.5
     assert found.top("repeat_previous", 1)["value"][0] > 0.6
     assert found.top("induction", 3)["value"].min() > 0.4
-    first = found.map("first")
+    first = found.map("sink")
     assert (first > 0.3).mean() > 0.4  # most heads rest on the first token …
     assert (found.map("sink_rate") > 0.5).mean() > 0.4
     resting = first > 0.6

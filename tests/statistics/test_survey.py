@@ -51,8 +51,8 @@ def test_the_table_is_tidy(found):
 
 
 def test_top_gives_the_largest_and_map_all(found):
-    top = found.top("previous", 3)
-    values = found.map("previous")
+    top = found.top("previous_word", 3)
+    values = found.map("previous_word")
     assert values.shape == (2, 4)
     assert top["value"].is_monotonic_decreasing and len(top) == 3
     assert top["value"][0] == values.max()
@@ -91,7 +91,7 @@ def test_pictures_of_every_statistic(found):
 
 
 def test_bootstrap_intervals_hold_the_mean_and_have_the_errors_width(found):
-    rows = found.table[found.table["measure"].isin(["entropy", "self", "previous"])]
+    rows = found.table[found.table["measure"].isin(["entropy", "self_word", "previous_word"])]
     assert ((rows["low"] <= rows["value"]) & (rows["value"] <= rows["high"])).all()
     width = (rows["high"] - rows["low"]) / (2 * 1.645 * rows["error"])
     assert 0.75 < width.median() < 1.25

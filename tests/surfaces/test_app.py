@@ -50,7 +50,7 @@ def test_a_text_is_read_and_its_layers_are_fetched(client, tiny_bert):
     assert header["state"]["layer"] == 1
     assert np.allclose(container.weights(0, 1), expected.weights(1), atol=1e-3)
     assert header["parts"][0]["per_layer"][0]["q"] is None
-    assert {column["name"] for column in header["table"]["columns"]} >= {"entropy", "previous"}
+    assert {column["name"] for column in header["table"]["columns"]} >= {"entropy", "previous_word"}
     other = client.get(f"/api/reading/{header['id']}/layer/encoder/0")
     assert np.allclose(Container(other.content).weights(0, 0), expected.weights(0), atol=1e-3)
 

@@ -51,7 +51,7 @@ def cluster():
     ray.shutdown()
 
 
-def on(engine, scope, statistics=("entropy", "previous", "cls"), **options):
+def on(engine, scope, statistics=("entropy", "previous_word", "cls"), **options):
     options = {"chunk": 5, "distances": True, "progress": False, **options}
     return hs.survey(scope, TEXTS, list(statistics), engine=engine, **options)
 
@@ -102,7 +102,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tiny_bert, tmp_p
 
     found = on("ray", tiny_bert, [Deadly()], workers=1)
     assert marker.exists(), "no worker died"
-    here = on("local", tiny_bert, ["self"])
+    here = on("local", tiny_bert, ["self_word"])
     pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
     assert found.metadata["segments"] == len(TEXTS)
 
@@ -147,7 +147,7 @@ def test_a_worker_killed_from_outside_is_replaced(cluster, tiny_bert, tmp_path, 
     found = on("ray", tiny_bert, [slow], workers=workers)
     killer.join()
     assert len(set(workers_seen())) == workers + 1, "no worker was replaced"
-    here = on("local", tiny_bert, ["self"])
+    here = on("local", tiny_bert, ["self_word"])
     pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
 
 
@@ -158,7 +158,7 @@ def shards(folder: Path, count: int) -> Path:
     return folder
 
 
-def over(engine, scope, folder, statistics=("entropy", "previous", "cls"), **options):
+def over(engine, scope, folder, statistics=("entropy", "previous_word", "cls"), **options):
     options = {"chunk": 5, "batch_tokens": 24, "distances": True, "progress": False, **options}
     return hs.survey(scope, folder, list(statistics), engine=engine, **options)
 
@@ -181,7 +181,7 @@ def test_one_of_two_workers_that_read_shards_is_killed_and_nothing_changes(
     """Four workers, 64 shards and ten kills: benchmarks/ray_workers.py."""
     (tmp_path / "texts").mkdir()
     folder = shards(tmp_path / "texts", 8)
-    here = over("local", tiny_bert, folder, ["self"])
+    here = over("local", tiny_bert, folder, ["self_word"])
     slow = Slow()
     slow.log, slow.pause = str(tmp_path / "log"), 0.1
     killer = threading.Thread(target=_kill_one, args=(slow.log, 0), daemon=True)

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured(scope: hs.Scope, folder: Path, **options) -> hs.Survey:
     asked = {"chunk": 4, "interval": 0.9, "max_tokens": 32, "progress": False, **options}
     asked.setdefault("batch_tokens", 64)  # a portion makes several batches
-    return hs.survey(scope, folder, ["entropy", "previous"], **asked)
+    return hs.survey(scope, folder, ["entropy", "previous_word"], **asked)
 
 
 def same(one: hs.Survey, other: hs.Survey) -> None:
@@ -83,7 +83,7 @@ def test_a_process_that_is_killed_is_replaced(tiny_bert, folder: Path, tmp_path:
     deadly.marker = str(tmp_path / "killed")
     found = hs.survey(tiny_bert, folder, [deadly], chunk=4, workers=2, progress=False)
     assert Path(deadly.marker).exists()
-    here = hs.survey(tiny_bert, folder, ["self"], chunk=4, progress=False)
+    here = hs.survey(tiny_bert, folder, ["self_word"], chunk=4, progress=False)
     pd.testing.assert_series_equal(found.table["value"], here.table["value"], check_exact=True)
 
 

@@ -123,11 +123,30 @@ def explain(
     *,
     kind: Kind | None = None,
     size: int | None = None,
+    most_pairs: int = 2**22,
 ) -> Explanation:
     """Explain a head's pattern on a reading that kept q and k.
 
-    Without a pattern, the head's strongest label on this text is explained. `size` is how many
-    contributors the explanation rests on; by default the fewest that carry 80 % of Δ̄.
+    Parameters
+    ----------
+    reading
+        What the model read; `scope.read` keeps q and k unless told otherwise.
+    layer, head
+        The head to explain.
+    pattern
+        The pattern to explain; by default the head's strongest label on this text.
+    kind
+        Encoder or decoder, where the reading has both; by default the reading's first.
+    size
+        How many contributors the explanation rests on; by default the fewest that carry 80 % of Δ̄.
+    most_pairs
+        Pairs of a query and a key that are weighed at most, 8 bytes each. A longer text is
+        explained by the neighbouring queries that have most targets.
+
+    Returns
+    -------
+    Explanation
+        The contributors, their share, and what the head does without them.
     """
     need_reading(reading)
     need_number(layer, "A layer")
@@ -139,7 +158,7 @@ def explain(
     if part.query is not part.key:
         raise BadInput("Patterns are explained where queries and keys are the same tokens.")
     grid = grid_of([part.query], kind=part.kind, causal=part.causal)
-    queries = stretch(part, layer, chosen, grid)
+    queries = stretch(part, layer, chosen, grid, most_pairs)
     if len(queries) < len(part.query):
         grid = grid.of_queries(slice(queries.start, queries.stop))
     rows = slice(queries.start, queries.stop)

@@ -14,13 +14,11 @@ from headscope.reading import Part
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.of_reading import pair_counts
 
-MOST = 2**22  # pairs of a query and a key looked at: 32 MB each time they are weighed
 
-
-def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid) -> range:
+def stretch(part: Part, layer: int, pattern: Pattern, grid: Grid, most_pairs: int) -> range:
     """The queries to explain: all, or of a long text those neighbours that have most targets."""
     _, length, keys = part.layer(layer).shape
-    most = max(8, MOST // max(1, keys))
+    most = max(8, most_pairs // max(1, keys))
     if most >= length or not pattern.applies(grid.causal):
         return range(length)
     before = np.concatenate([[0], np.cumsum(_asked(part, pattern, grid))])

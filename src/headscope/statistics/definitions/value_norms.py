@@ -100,7 +100,7 @@ class NormPunctuation(_ValueNorm):
 class NormFirst(_ValueNorm):
     """How much a head takes from the first token; see `norm_all`.
 
-    The decoder's counterpart of `norm_sep`: sinks have a large `first` and a small `norm_first`.
+    The decoder's counterpart of `norm_sep`: sinks have a large `sink` and a small `norm_first`.
     """
 
     name = "norm_first"

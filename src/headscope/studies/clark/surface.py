@@ -16,9 +16,10 @@ from headscope.studies.pieces import Section
 if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import Run
+    from headscope.statistics import Statistic
 
-STATISTICS = ("self", "next", "previous", "cls", "sep", "punctuation", "sep_sep", "rest_sep",
-              "entropy", "entropy_cls", "entropy_uniform")  # fmt: skip
+STATISTICS = ("cls", "sep", "punctuation", "sep_sep", "rest_sep", "entropy", "entropy_cls",
+              "entropy_uniform")  # fmt: skip
 PAPER_NAMES = {"punctuation": "punct"}
 SHOWN = ("I went to the store.", "At the store, I bought fresh strawberries.")
 
@@ -41,11 +42,14 @@ class Maps:
         return out
 
 
-def wanted(scope: Scope) -> list[str]:
+def wanted(scope: Scope) -> list[Statistic]:
     """The section's statistics that this model has."""
     from headscope.statistics import discover
+    from headscope.studies.clark.positions import POSITIONS
 
-    return [s for s in STATISTICS if not (scope.causal and discover()[s].both_directions)]
+    known = discover()
+    every = [*(statistic() for statistic in POSITIONS), *(known[name] for name in STATISTICS)]
+    return [one for one in every if not (scope.causal and one.both_directions)]
 
 
 def measure(inputs: ClarkInputs, run: Run, kind: str) -> Maps:

@@ -67,6 +67,6 @@ SEVEN = (
 LOOKING_BACK = PostPattern(
     "Models that only look back",
     "The posts read BERT; these patterns are known from models that continue text.",
-    ("sink", "induction_head", "duplicate_head"),
+    ("sink", "induction", "duplicate_token"),
     None,
 )
