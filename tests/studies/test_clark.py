@@ -40,8 +40,8 @@ def test_heads_are_points_with_their_texts_and_as_far_apart_as_a_survey_says(rep
     assert '"view":"atlas"' in page and '"panels":"clusters"' in page
     said = next(piece.text for piece in pieces if "Mean distance" in getattr(piece, "text", ""))
     surveyed = hs.survey(
-        tiny_bert, "sample", ["self_word"], segments="pairs", max_tokens=128, limit=20, distances=True,
-        progress=False,
+        tiny_bert, "sample", ["self_word"], segments="pairs", max_tokens=128, limit=20,
+        distances=True, progress=False,
     ).clusters()  # fmt: skip
     assert f"within a layer {surveyed.within:.3f}, between layers {surveyed.between:.3f}" in said
 

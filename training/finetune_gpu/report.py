@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.edits.ablate import Ablation, judged, single_edits
-from headscope.edits.ablate import agreement
+from headscope.edits.ablate import Ablation, agreement, judged, single_edits
 from headscope.edits.importance import Importance
 from headscope.figures import layer_head_maps, save
 from headscope.tasks.metrics import METRICS, ranks
