@@ -136,7 +136,7 @@ def test_importance_is_averaged_over_examples_or_tokens_only(bert, questions):
 
 def test_switching_heads_off_changes_the_filled_in_word(tiny_bert):
     found = effect(tiny_bert, "the [MASK] sat on the mat", off=[(0, 1), (1, 2)], n=3)
-    assert found.asked == "masked words" and found.places == (2,)
+    assert found.asked == "masked words" and found.positions == (2,)
     plain = tiny_bert.fill("the [MASK] sat on the mat", n=3)[0]
     assert [p.token for p in found.before[0]] == [p.token for p in plain]
     edited = tiny_bert.without(heads=[(0, 1), (1, 2)]).fill("the [MASK] sat on the mat", n=3)[0]

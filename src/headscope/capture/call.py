@@ -158,8 +158,8 @@ class Call:
         return dataclasses.replace(self, q=q, lazy_weights=made.weights, lazy_rows=made.rows)
 
 
-def not_placed() -> tuple[Tensor, Tensor]:
-    raise AssertionError("a call knows its real tokens once a door has placed it")
+def not_numbered() -> tuple[Tensor, Tensor]:
+    raise AssertionError("a call knows its real tokens once a door has numbered it")
 
 
 Answer = Tensor | Output | Queries | None  # of a sink; None leaves the model alone

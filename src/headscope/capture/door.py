@@ -88,7 +88,7 @@ class Door:
             return own, None if kind == "cross" else own
         return own if kind == "encoder" else decoder, decoder if kind == "decoder" else own
 
-    def placed(self, call: Call, valid: Callable[[Kind], Valid]) -> Call:
+    def numbered(self, call: Call, valid: Callable[[Kind], Valid]) -> Call:
         """The call with its kind and layer as this door counts them."""
         kind = self.numbering.kind(call.module, self._names[id(call.module)], call.causal)
         of_call = functools.partial(valid, kind)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import active
-from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_placed
+from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_numbered
 from headscope.capture.switch import NAME, heal, original_implementation
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
@@ -112,7 +112,7 @@ def _shown(
     for door in doors:
         causal = _sees_no_future(door, seen, attention_mask)
         padding = functools.partial(door.padding_of, given=door.padding)  # of this very pass
-        call = door.placed(
+        call = door.numbered(
             dataclasses.replace(seen, causal=causal), functools.partial(valid, padding)
         )
         if not door.lazy:
@@ -186,7 +186,7 @@ class _Own:
         return self.eager()
 
     def call(self, weights: Lazy) -> Call:
-        """The call before a door has placed it."""
+        """The call before a door has numbered it."""
         extras = self.extras
         return Call(
             kind="encoder",
@@ -204,7 +204,7 @@ class _Own:
             causal=_is_causal(self.module, extras),
             lazy_mask=self.mask,
             lazy_weights=weights,
-            lazy_valid=not_placed,
+            lazy_valid=not_numbered,
             given_mask=self.given_mask,
             implied_causal=self.implied and self.given_mask is None,
             lazy_rows=self.eager_rows,

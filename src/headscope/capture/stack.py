@@ -26,7 +26,7 @@ class Stack:
     attention: tuple[nn.Module, ...]
     before: nn.Module | None  # the encoder, where the layers are a decoder's
 
-    def place(self, call: Call) -> int | None:
+    def layer_of(self, call: Call) -> int | None:
         """The layer a call belongs to: while layers are stood in for, its own number is off."""
         for number, layer in enumerate(self.layers):
             if any(part is call.module for part in layer.modules()):

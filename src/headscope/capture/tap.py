@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
-from headscope.capture.call import Call, Kind, Lazy, Output, Queries, ReadAt, checked, not_placed
+from headscope.capture.call import Call, Kind, Lazy, Output, Queries, ReadAt, checked, not_numbered
 from headscope.capture.products import PRODUCTS, Products, Scores
 from headscope.capture.validity import Valid, from_padding
 from headscope.errors import AttentionNotRead, HeadscopeError
@@ -120,12 +120,12 @@ def show_weights(
         lazy_mask=Lazy(lambda: _additive(scores)),
         given_mask=None if scores is None else scores.seen,
         lazy_weights=Lazy.of(weights),
-        lazy_valid=not_placed,
+        lazy_valid=not_numbered,
     )
     for door in active.doors_of(module):
         causal = door.numbering.causal_as_known(module, _looks_causal(weights))
         call = dataclasses.replace(seen, causal=causal)
-        answer = door.show(door.placed(call, functools.partial(valid, door)))
+        answer = door.show(door.numbered(call, functools.partial(valid, door)))
         if isinstance(answer, Output | Queries):
             raise HeadscopeError(
                 f"{type(module).__name__} is read at its softmax; replace weights, not the output."

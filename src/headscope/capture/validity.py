@@ -23,7 +23,7 @@ def from_padding(
     batch, _, queries, keys = weights.shape
     real_queries, real_keys = from_weights(weights, cross)
     if _fits(for_keys, batch) and for_keys.shape[1] <= keys:
-        # a cache of fixed size has places behind these that nothing has filled yet
+        # a cache of fixed size has room behind these that nothing has filled yet
         given_keys = (for_keys != 0).to(weights.device)
         real_keys = torch.nn.functional.pad(given_keys, (0, keys - for_keys.shape[1]))
     if _fits(for_queries, batch):
@@ -60,7 +60,7 @@ def from_mask(
     if cross or queries > keys:
         return torch.ones(batch, queries, dtype=torch.bool, device=device), real_keys
     first = 0
-    if queries < keys:  # with a cache of fixed size the places behind the last query are empty
+    if queries < keys:  # with a cache of fixed size the positions behind the last query are empty
         used = int(real_keys.any(dim=0).nonzero().max()) + 1 if bool(real_keys.any()) else keys
         first = max(0, used - queries)
     return real_keys[:, first : first + queries], real_keys

@@ -50,7 +50,7 @@ def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int,
     finally:
         for handle in handles:
             handle.remove()
-    own = {place[1]: layer for place, layer in found.items() if place[0] == wired.stack.kind}
+    own = {at[1]: layer for at, layer in found.items() if at[0] == wired.stack.kind}
     if not own:
         raise HeadscopeError(f"What the heads of {scope.name} move could not be read.")
     return {

@@ -83,7 +83,7 @@ class Importance(HeadResult):
         order = np.argsort(self.normalised, axis=None, kind="stable")
         heads = self.size.shape[1]
         there = np.isfinite(self.size).sum()  # what is not a number comes last
-        return [(int(place) // heads, int(place) % heads) for place in order[:there]]
+        return [(int(at) // heads, int(at) % heads) for at in order[:there]]
 
 
 def importance(
@@ -183,4 +183,4 @@ def gate_slopes(
         return call.weights * one
 
     slopes = slopes_at(scope, inputs, loss, gate, gates, **options)
-    return {place: one[..., 0] for place, one in slopes.items()}, real
+    return {at: one[..., 0] for at, one in slopes.items()}, real

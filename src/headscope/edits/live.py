@@ -29,13 +29,13 @@ Head = tuple[int, int] | tuple[Kind, int, int]  # (layer, head), where it matter
 
 @dataclass(frozen=True)
 class Effect:
-    """What the model says before and after; one list of predictions for each place it speaks."""
+    """What the model says before and after; one list of predictions for each position it speaks."""
 
     asked: Asked
-    places: tuple[int, ...]  # the tokens it speaks of; () for the whole input
+    positions: tuple[int, ...]  # the tokens it speaks of; () for the whole input
     before: tuple[tuple[Prediction, ...], ...]  # the likeliest, best first
     after: tuple[tuple[Prediction, ...], ...]
-    divergence: float  # Jensen-Shannon in nats between before and after, the mean over places
+    divergence: float  # Jensen-Shannon in nats between before and after, the mean over positions
     note: str | None  # why no word is predicted
 
 
@@ -99,10 +99,10 @@ def effect(
     assert again.scores is not None  # the same model, asked the same
     one, two = said.scores.softmax(-1), again.scores.softmax(-1)
     before, after = (
-        tuple(tuple(_best(scope, said.asked, place, n)) for place in probabilities)
+        tuple(tuple(_best(scope, said.asked, position, n)) for position in probabilities)
         for probabilities in (one, two)
     )
-    return Effect(said.asked, said.places, before, after, _divergence(one, two), said.note)
+    return Effect(said.asked, said.positions, before, after, _divergence(one, two), said.note)
 
 
 def important_heads(
@@ -125,7 +125,7 @@ def important_heads(
         return said.scores.log_softmax(-1).amax(dim=-1).sum()
 
     slopes, _ = gate_slopes(scope, inputs, certainty, **_options(scope, inputs))
-    sizes = {place: slope[0, :, 0].abs().tolist() for place, slope in slopes.items()}
+    sizes = {position: slope[0, :, 0].abs().tolist() for position, slope in slopes.items()}
     total = sum(map(sum, sizes.values())) or 1.0
     found = [
         Weighed(kind, layer, head, size, size / total)
@@ -140,8 +140,8 @@ class _Said:
     """What a model's output says of the input it was given."""
 
     asked: Asked
-    places: tuple[int, ...] = ()
-    scores: Tensor | None = None  # p o: at each place it speaks of, or one row for the whole input
+    positions: tuple[int, ...] = ()
+    scores: Tensor | None = None  # p o: one row per position, or one for the whole input
     note: str | None = None
 
 
@@ -157,7 +157,7 @@ def _read(
 
 
 def _options(scope: Scope, inputs: dict[str, Tensor]) -> dict[str, Any]:
-    """Of a pass: a decoder is heard at its last place, and no other need be computed."""
+    """Of a pass: a decoder is heard at its last position, and no other need be computed."""
     return last_word_alone(scope, inputs) if scope.causal else {}
 
 
@@ -171,18 +171,18 @@ def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
             return _Said("classes", (), output.logits.float())
         return _Said("nothing", note=f"{scope.name} answers with a number, not with a word.")
     mask = getattr(scope.tokenizer, "mask_token_id", None)
-    places = tuple(at for at, token in enumerate(tokens.ids) if token == mask)
+    positions = tuple(at for at, token in enumerate(tokens.ids) if token == mask)
     last = scope.causal or scope.encoder_decoder
     if last:
-        places = (len(tokens) - 1,)
+        positions = (len(tokens) - 1,)
     try:
-        words = word_logits(scope, output, [-1] if last else places)[0]
+        words = word_logits(scope, output, [-1] if last else positions)[0]
     except BadInput as error:
         return _Said("nothing", note=str(error))
     if last:
-        return _Said("next token", places, words)
-    if places:
-        return _Said("masked words", places, words)
+        return _Said("next token", positions, words)
+    if positions:
+        return _Said("masked words", positions, words)
     note = f"{scope.name} has no mask token, so there is no word it can fill in."
     if mask is not None:
         note = f"Put {scope.tokenizer.mask_token} where a word is to be filled in."

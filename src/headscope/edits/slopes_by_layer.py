@@ -94,7 +94,7 @@ def _by_layer(stack: Stack) -> Callable[..., Gates]:
                     made, [hidden, *gates.values()], slope, materialize_grads=True
                 )
                 found |= dict(zip(gates, own, strict=True))
-        return {place: found[place] for place in sorted(found)}
+        return {at: found[at] for at in sorted(found)}
 
     return slopes
 
@@ -123,8 +123,8 @@ def _placed(scope: Scope, stack: Stack, gate: Sink) -> Sink:
     edited = edits_first(scope.edits, gate)
 
     def show(call: Call) -> Answer:
-        place = stack.place(call)
-        return edited(call if place is None else dataclasses.replace(call, layer=place))
+        layer = stack.layer_of(call)
+        return edited(call if layer is None else dataclasses.replace(call, layer=layer))
 
     return show
 

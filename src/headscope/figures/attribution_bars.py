@@ -28,11 +28,11 @@ def attribution_bars(
     with style.drawing():
         figure = style.new_figure(width, ROW * len(rows) + 0.3)
         axes = figure.add_subplot()
-        places = list(range(len(rows), 0, -1))
+        positions = list(range(len(rows), 0, -1))
         values = [value for _, _, value in rows]
-        axes.barh(places, values, height=0.68, color=[_colour(sort, v) for _, sort, v in rows])
+        axes.barh(positions, values, height=0.68, color=[_colour(sort, v) for _, sort, v in rows])
         axes.axvline(0, color=colour.QUIET, linewidth=0.6)
-        axes.set_yticks(places, [drawable(label) for label, _, _ in rows])
+        axes.set_yticks(positions, [drawable(label) for label, _, _ in rows])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(0.4, len(rows) + 0.6)
         axes.spines["left"].set_visible(False)
@@ -40,10 +40,10 @@ def attribution_bars(
         reach = max((abs(value) for value in values), default=1.0) or 1.0
         low, high = min(0.0, *values), max(0.0, *values)
         axes.set_xlim(low - 0.22 * reach, high + 0.22 * reach)
-        for place, value in zip(places, values, strict=True):
+        for position, value in zip(positions, values, strict=True):
             axes.annotate(
                 f"{value:+.2f}",
-                (value, place),
+                (value, position),
                 (3 if value >= 0 else -3, 0),
                 textcoords="offset points",
                 ha="left" if value >= 0 else "right",

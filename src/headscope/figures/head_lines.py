@@ -64,7 +64,7 @@ def _lines(sides: Sides, lines: Lines, colours: Sequence[str], square_root: bool
     weights = np.sqrt(lines.weights) if square_root else lines.weights
     strength = np.clip(weights, 0, 1)
     inks = np.array([to_rgb(colour) for colour in colours]).reshape(-1, 3)
-    head, query, key = lines.places.T
+    head, query, key = lines.positions.T
     rgba = np.concatenate([inks[head], strength[:, None]], axis=1)
     ends = np.stack([sides.query[query], sides.key[key]], axis=1)
     widths = (0.5 + 1.6 * strength).tolist()
@@ -164,12 +164,12 @@ def across(query: TokenLine, key: TokenLine, right_to_left: bool) -> Sides:
     axes.set_xlim(0, width)
     axes.set_ylim(1, 0)
     style.bare(axes)
-    for line, places, y, toward in ((query, above[0], 0.0, 1), (key, below[0], 1.0, -1)):
+    for line, positions, y, toward in ((query, above[0], 0.0, 1), (key, below[0], 1.0, -1)):
         for at, label in enumerate(line.labels):
             special = line.special(at)
             axes.annotate(
                 label,
-                (places[at], y),
+                (positions[at], y),
                 xytext=(0, toward * 4),
                 textcoords="offset points",
                 ha="center",

@@ -13,7 +13,7 @@ FAINTEST = {False: 0.005, True: 0.0006}  # weight below which no eye sees a line
 
 @dataclass(frozen=True)
 class Lines:
-    places: NDArray[np.intp]  # n 3: head (its place among those shown), query, key; weakest first
+    positions: NDArray[np.intp]  # n 3: head (its rank among those shown), query, key; weakest first
     weights: NDArray[np.floating]  # n
     possible: int
     mass: float  # share of the possible lines' mass that is drawn

@@ -163,10 +163,10 @@ def _label_step(count: int, cell: float) -> int:
 
 
 def _label(axes: Axes, side: str, tokens: TokenLine, step: int, size: float) -> None:
-    places = range(0, len(tokens), step)
+    positions = range(0, len(tokens), step)
     axis = axes.xaxis if side == "x" else axes.yaxis
-    axis.set_ticks(list(places), [tokens.labels[at] for at in places])
-    for at, text in zip(places, axis.get_ticklabels(), strict=True):
+    axis.set_ticks(list(positions), [tokens.labels[at] for at in positions])
+    for at, text in zip(positions, axis.get_ticklabels(), strict=True):
         text.set_parse_math(False)
         text.set_fontsize(size)
         text.set_color(of_shade(QUIET) if tokens.special(at) else of_shade(INK))

@@ -102,12 +102,12 @@ def _draw_lines(
     """Queries left, keys right, the strongest lines of each level of weight."""
     left, right, top, bottom = box
     rows, columns = cell.map.shape
-    places = np.argwhere(cell.map >= 0.04)
-    weights = cell.map[tuple(places.T)]
+    positions = np.argwhere(cell.map >= 0.04)
+    weights = cell.map[tuple(positions.T)]
     strongest = np.argsort(-weights, kind="stable")[:300]
     alpha = np.clip(weights[strongest], 0.16, 0.95) * (0.18 if cell.faded else 1.0)
-    starts = top + (places[strongest, 0] + 0.5) / rows * (bottom - top)
-    ends = top + (places[strongest, 1] + 0.5) / columns * (bottom - top)
+    starts = top + (positions[strongest, 0] + 0.5) / rows * (bottom - top)
+    ends = top + (positions[strongest, 1] + 0.5) / columns * (bottom - top)
     lines = [[(left, a), (right, b)] for a, b in zip(starts, ends, strict=True)]
     rgba = [(*to_rgb(colour), each) for each in alpha]
     axes.add_collection(LineCollection(lines, colors=rgba, linewidths=0.5))
@@ -124,10 +124,10 @@ def _name(axes: Axes, cell: Cell, column: int, row: int, numbered: bool, width: 
 def _scale(figure: Figure) -> None:
     width, height = figure.get_size_inches()
     tall = min(1.6, height)
-    place = (1 + 0.12 / width, 1 - tall / height, 0.08 / width, tall / height)
+    position = (1 + 0.12 / width, 1 - tall / height, 0.08 / width, tall / height)
     shades = ScalarMappable(PowerNorm(0.5, 0.0, 1.0), sequential())
     ticks = [0, 0.05, 0.25, 0.5, 1.0]
-    bar = figure.colorbar(shades, cax=figure.add_axes(place), ticks=ticks)
+    bar = figure.colorbar(shades, cax=figure.add_axes(position), ticks=ticks)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     bar.ax.set_yticklabels(["0", ".05", ".25", ".5", "1"])
     bar.set_label("largest weight (square-root scale)")

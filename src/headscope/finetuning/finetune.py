@@ -23,7 +23,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.finetuning.training import PROTOCOL, Recipe, encode, pad_id, train
 from headscope.models.loading_report import check_complete, check_weights
 from headscope.models.open import BUNDLED, model_source
-from headscope.models.placement import place
+from headscope.models.placement import on_device
 from headscope.models.pretrained import not_opened
 from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
 from headscope.reading import Scope
@@ -65,7 +65,7 @@ def finetune(
     _check_free(folder)
     model, tokenizer = new_classifier(source, task, recipe, trust_remote_code)
     check_weights(model, "The model" if source is None else str(getattr(source, "name", source)))
-    model = place(model, device or ("cuda" if torch.cuda.is_available() else "cpu"), None)
+    model = on_device(model, device or ("cuda" if torch.cuda.is_available() else "cpu"), None)
     identity = {
         "model": model_fingerprint(model),
         "task": _task_fingerprint(task),

@@ -25,13 +25,13 @@ def open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
         raise HeadscopeError(
             "Reading GGUF files needs the gguf package; run: pip install 'headscope[gguf]'."
         ) from error
-    place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
         opened: Any = AutoModelForCausalLM.from_pretrained(
-            **place, **options, output_loading_info=True, trust_remote_code=False
+            **where, **options, output_loading_info=True, trust_remote_code=False
         )
         model, report = opened
-        tokenizer = AutoTokenizer.from_pretrained(**place, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(**where, trust_remote_code=False)
         first = puts_token_first(path)
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise HeadscopeError(

@@ -80,7 +80,7 @@ def _listed(names: Iterable[str], most: int = 3) -> str:
 
 def check_weights(model: Any, name: str) -> None:
     """Refuse a model with weights that are not finite; what it attends to would mean nothing."""
-    for place, parameter in model.named_parameters():
+    for where, parameter in model.named_parameters():
         if parameter.is_meta or not parameter.dtype.is_floating_point:
             continue
         values = plain_values(parameter)
@@ -88,6 +88,6 @@ def check_weights(model: Any, name: str) -> None:
         if bool(values.sum(dtype=torch.float32).isfinite()) or bool(values.isfinite().all()):
             continue
         raise BadInput(
-            f"{name} holds weights that are not numbers (in {place}): training has failed or the "
+            f"{name} holds weights that are not numbers (in {where}): training has failed or the "
             "file is damaged; load an earlier checkpoint."
         )

@@ -15,7 +15,7 @@ from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, first_line
 from headscope.models.limits import embedded_tokens
-from headscope.models.placement import BITS, dtype_of, keep_unpacked, place, quantised_options
+from headscope.models.placement import BITS, dtype_of, keep_unpacked, on_device, quantised_options
 from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
 
 
@@ -39,8 +39,8 @@ def open_model(
 ) -> Opened:
     """`tokenizer` takes the place of the one that was saved with the model.
 
-    `pretrained` is what else from_pretrained takes; with a device map there accelerate places the
-    weights, which for a device called "auto" is as many devices as they need.
+    `pretrained` is what else from_pretrained takes; with a device map there accelerate puts the
+    weights on devices, which for a device called "auto" is as many devices as they need.
     """
     source = BUNDLED if name is None else shipped(name) or name
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -66,7 +66,7 @@ def open_model(
         model, own = open_pretrained(model_source(source), tokenizer, options, trust_remote_code)
     keep_unpacked(model)
     if "device_map" not in options:
-        model = place(model, where, None)
+        model = on_device(model, where, None)
     shown = NAME if name is None else _shown(name)
     own = tokenizer if tokenizer is not None else own
     return Opened(model.eval(), own, shown)
@@ -182,6 +182,6 @@ def open_bundled(dtype: torch.dtype) -> tuple[nn.Module, Any]:
     model.tie_weights()  # the output words are the input words: the file holds them once
     model.name_or_path = str(BUNDLED)
     embeddings: Any = model.bert.embeddings
-    places = torch.arange(config.max_position_embeddings)[None]  # in no file: made as BERT does
-    embeddings.position_ids, embeddings.token_type_ids = places, torch.zeros_like(places)
+    positions = torch.arange(config.max_position_embeddings)[None]  # in no file: made as BERT does
+    embeddings.position_ids, embeddings.token_type_ids = positions, torch.zeros_like(positions)
     return model.eval(), BertTokenizer.from_pretrained(BUNDLED)

@@ -48,7 +48,7 @@ def _is_fetched(model: nn.Module, parameter: str) -> bool:
     return any(hasattr(model.get_submodule(name), "_hf_hook") for name in holders)
 
 
-def place(
+def on_device(
     model: nn.Module, device: str | torch.device | None, dtype: torch.dtype | str | None
 ) -> nn.Module:
     """The model on a device and in a dtype, each left alone when None."""

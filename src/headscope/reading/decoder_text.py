@@ -75,7 +75,7 @@ def _first(model: Any, tokenizer: Any) -> Tokens:
 
 
 def _shifted(model: Any, tokenizer: Any, read: Tokens) -> Tokens:
-    """Moved one place to the right, with what the model puts first (mBART: the language)."""
+    """Moved one position to the right, with what the model puts first (mBART: the language)."""
     shift = getattr(model, "prepare_decoder_input_ids_from_labels", None)
     if shift is None:
         return _joined(_first(model, tokenizer), read)

@@ -180,7 +180,7 @@ def _blank_picture(configuration: Any) -> Tensor:
 
 
 def image_token(configuration: Any) -> int | None:
-    """The id that marks a place for a piece of a picture, or None for models without."""
+    """The id that marks a position for a piece of a picture, or None for models without."""
     for name in IMAGE_TOKENS:
         number = getattr(configuration, name, None)
         if isinstance(number, int):

@@ -39,7 +39,7 @@ def inputs_reading(
     if scope.encoder_decoder and "decoder" in collector.sizes:
         of_queries = _tokens(scope, moved.get("decoder_input_ids"), None, queries)
     elif queries != keys:
-        of_queries = Tokens.plain([str(place) for place in range(queries)])
+        of_queries = Tokens.plain([str(position) for position in range(queries)])
     reading = collector.readings([of_queries], [of_keys], scope.name)[0]
     note_warnings(scope, reading, of_keys, moved)
     return reading

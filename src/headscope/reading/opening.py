@@ -12,7 +12,7 @@ from torch import nn
 
 from headscope.errors import BadInput
 from headscope.models.open import check_fit, check_transformers, open_model, open_own_tokenizer
-from headscope.models.placement import BITS, check_loaded, place
+from headscope.models.placement import BITS, check_loaded, on_device
 from headscope.models.unwrap import PlainModel, is_plain, tokenizer_of, unwrap
 from headscope.reading.scope import Scope
 
@@ -131,7 +131,7 @@ def _of_object(
             f"{type(tokenizer).__name__} is no tokenizer of transformers; give one, or its folder."
         )
     check_loaded(model)
-    model = place(model, device, dtype)
+    model = on_device(model, device, dtype)
     shown = name or getattr(model.config, "_name_or_path", "") or type(model).__name__
     return Scope(model, tokenizer, Path(shown).name if Path(shown).is_absolute() else shown)
 
@@ -147,5 +147,5 @@ def _of_plain(
     listed = isinstance(tokens, (list, tuple, Mapping))
     tokenizer = tokenizer_of(tokens) if listed else tokens
     check_loaded(module)
-    model = PlainModel(place(module, device, dtype))
+    model = PlainModel(on_device(module, device, dtype))
     return Scope(model, tokenizer, name or type(module).__name__)

@@ -70,7 +70,7 @@ class Part:
         return sum(one.nbytes for one in self.layers)
 
     def layer(self, number: int) -> LayerAttention:
-        """The layer with that number (not its place among those kept)."""
+        """The layer with that number (not its rank among those kept)."""
         if number not in self.numbers:
             kept = ", ".join(map(str, self.numbers))
             raise BadInput(f"Layer {number} is not in this reading; it holds layers {kept}.")

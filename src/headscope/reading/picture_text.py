@@ -134,7 +134,7 @@ def inputs_with_text(scope: Scope, text: str, pictures: list[Picture]) -> dict[s
 
 
 def _prompt(processor: Any, text: str, pictures: int) -> str:
-    """The text with a place for each picture, as the processor's own template puts it."""
+    """The text with a position for each picture, as the processor's own template puts it."""
     if getattr(processor, "chat_template", None):
         content: list[dict[str, str]] = [{"type": "image"}] * pictures
         content.append({"type": "text", "text": text})

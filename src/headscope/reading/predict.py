@@ -38,7 +38,7 @@ def fill(scope: Scope, text: Text, text_pair: Text | None, n: int) -> list[list[
     if not masked:
         raise BadInput(f"Put {scope.tokenizer.mask_token} where a word is to be filled in.")
     probabilities = word_logits(scope, scope.forward(batch))[0].softmax(-1)
-    return [likeliest(scope, probabilities[place], n) for place in masked]
+    return [likeliest(scope, probabilities[position], n) for position in masked]
 
 
 def next_token(scope: Scope, text: Text, n: int) -> list[Prediction]:
@@ -65,23 +65,23 @@ def next_sentence(scope: Scope, text: Text, text_pair: Text) -> float:
 
 def last_word_alone(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Any]:
     """Options of a pass of which nobody looks at more than the next word: of a long text, a score
-    for every word of the vocabulary at every place is gigabytes and a good part of the pass."""
+    for every word of the vocabulary at every position is gigabytes and a good part of the pass."""
     if "input_ids" not in inputs or scope.encoder_decoder:
         return {}
     asked = {"logits_to_keep": 1, "use_cache": False}
     return {name: value for name, value in asked.items() if scope.accepts(name)}
 
 
-def word_logits(scope: Scope, output: Any, places: Sequence[int] | None = None) -> Tensor:
+def word_logits(scope: Scope, output: Any, positions: Sequence[int] | None = None) -> Tensor:
     """b t vocabulary float32: the scores of words in a model's output, whatever it calls them.
 
-    `places`: at these places of the text alone; all of a long text are gigabytes.
+    `positions`: at these positions of the text alone; all of a long text are gigabytes.
     """
     check_output_layer(scope.model, scope.name)
     logits = logits_in(output)
     rows = embedded_tokens(scope.model)
     if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
-        return (logits if places is None else logits[:, list(places)]).float()
+        return (logits if positions is None else logits[:, list(positions)]).float()
     raise BadInput(
         f"{scope.name} has no output layer of words; load the model it was pretrained as."
     )

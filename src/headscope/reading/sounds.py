@@ -104,12 +104,12 @@ def _spectrogram_patches(configuration: Any, count: int) -> Positions:
     if extra < 0:
         raise BadInput(f"There are {count} positions, fewer than the patches of the spectrogram.")
     starts = np.tile(np.arange(columns) * step, rows) * HOP
-    placed = Positions.frames(np.stack([starts, starts + patch * HOP], axis=1).astype(np.float32))
+    patches = Positions.frames(np.stack([starts, starts + patch * HOP], axis=1).astype(np.float32))
     grid = np.stack([np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows)], 1)
-    placed.grid[:] = grid
+    patches.grid[:] = grid
     kinds = np.full(extra, PositionKind.SPECIAL, np.int8)
     kinds[:1] = PositionKind.CLASS
-    return Positions.joined(Positions.nowhere(kinds), placed)
+    return Positions.joined(Positions.nowhere(kinds), patches)
 
 
 # What the decoder of a speech model reads: the caller's text, or what the model hears.

@@ -91,7 +91,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     )
     strongest = [
         [heads[head], int(seen.query.starts[query]), int(seen.key.starts[key]), float(weight)]
-        for (head, query, key), weight in zip(lines.places, lines.weights, strict=True)
+        for (head, query, key), weight in zip(lines.positions, lines.weights, strict=True)
     ][: -1 - MOST_DESCRIBED : -1]
     return describe(
         figure,

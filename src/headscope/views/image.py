@@ -95,7 +95,7 @@ def outlines(tokens: Tokens, hand: Sequence[int]) -> list[tuple[int, list[float]
     if positions is None:
         return []
     return [
-        (int(positions.pictures[place]), positions.rectangles[place].tolist())
-        for place in hand
-        if positions.kinds[place] == PositionKind.PATCH
+        (int(positions.pictures[position]), positions.rectangles[position].tolist())
+        for position in hand
+        if positions.kinds[position] == PositionKind.PATCH
     ]

@@ -41,7 +41,7 @@ class Drawing(NamedTuple):
     """Numbers of the heads that are on, where they lie, and what is in hand."""
 
     positions: Positions
-    heads: list[tuple[str, NDArray[np.float64]]]  # a name, and a number for each place
+    heads: list[tuple[str, NDArray[np.float64]]]  # a name, and a number for each position
     own: Tokens  # the side of what is in hand
     in_hand: list[int]
     title: str
@@ -77,7 +77,7 @@ def drawing(
 def sentence(tokens: Tokens, hand: Sequence[int], side: str) -> str:
     if not hand:
         return "Shaded: what all positions look at, on average"
-    names = [f"“{tokens.labels[place]}”" for place in hand]
+    names = [f"“{tokens.labels[position]}”" for position in hand]
     who = f"{len(names)} positions" if len(names) > 3 else " and ".join(names)
     several = len(names) > 1
     if side == "query":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.circuits.logits.attribution import Attribution, Flow, PartOfLogit, flow_of, place
+from headscope.circuits.logits.attribution import Attribution, Flow, PartOfLogit, flow_of, head_name
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.caption import caption, shortened
@@ -100,7 +100,9 @@ def _aligned(length: int) -> int:
 def prediction_header(source: Attribution, buffers: Buffers) -> dict[str, Any]:
     """What the page needs: tokens, parts, the words behind the strongest heads, the flow."""
     listed = source.strongest(BARS)
-    known = [p for p in listed if p.part == "head" and place(p.kind, p.layer or 0) in source.edges]
+    known = [
+        p for p in listed if p.part == "head" and head_name(p.kind, p.layer or 0) in source.edges
+    ]
     longest = max(len(source.query), len(source.key))
     by_key = np.zeros((max(1, len(known)), longest), dtype=np.float32)
     for row, one in enumerate(known):
@@ -118,7 +120,7 @@ def prediction_header(source: Attribution, buffers: Buffers) -> dict[str, Any]:
         "rest": source.value - sum(one.value for one in listed),
         "unexplained": source.unexplained,
         "note": source.note,
-        "words": [place(p.kind, p.layer or 0, p.head) for p in known],
+        "words": [head_name(p.kind, p.layer or 0, p.head) for p in known],
         "by_key": buffers.add("predicted", pack_numbers(by_key)),
         "promotes": {
             name: [list(up.tokens), list(down.tokens)]
@@ -143,7 +145,9 @@ def _part(one: PartOfLogit) -> dict[str, Any]:
 def _flow(flow: Flow) -> dict[str, Any]:
     return {
         "parts": [_part(one) for one in flow.parts],
-        "edges": [[place(e.kind, e.layer, e.head), e.key, round(e.value, 5)] for e in flow.edges],
+        "edges": [
+            [head_name(e.kind, e.layer, e.head), e.key, round(e.value, 5)] for e in flow.edges
+        ],
         "shown": round(flow.shown, 4),
         "rest": round(flow.rest, 5),
     }
@@ -189,12 +193,12 @@ def draw(
         return prediction_flow([], [], [], "No prediction", caption=f"{caption(source)}\n{NONE}")
     flow = flow_of(source)
     words, first = _words(source, flow)
-    names = [place(p.kind, p.layer or 0, p.head) if p.part == "head" else p.label
+    names = [head_name(p.kind, p.layer or 0, p.head) if p.part == "head" else p.label
              for p in flow.parts]  # fmt: skip
     figure = prediction_flow(
         words,
         [(name, one.label, one.value) for name, one in zip(names, flow.parts, strict=True)],
-        [(first[e.kind] + e.key, place(e.kind, e.layer, e.head), e.value) for e in flow.edges],
+        [(first[e.kind] + e.key, head_name(e.kind, e.layer, e.head), e.value) for e in flow.edges],
         source.title,
         answer=source.target[0],
         caption=(

@@ -83,7 +83,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         drawn.positions,
         [Strip(name, values) for name, values in drawn.heads],
         words=[(time.word, time.start, time.end) for time in timed_words(reading)],
-        in_hand=[] if own is None else [own.seconds[place].tolist() for place in frames],
+        in_hand=[] if own is None else [own.seconds[position].tolist() for position in frames],
         title=drawn.title,
         caption=caption(reading),
         opacity=float(state.get("opacity", 0.8)),

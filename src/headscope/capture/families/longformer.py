@@ -43,7 +43,7 @@ class _Translate(Watch):
             scores = self._scores(given["hidden_states"], is_global, real, reach)
         replaced = self.show(weights, real, scores, values)
         result = output[0]
-        # with gradients the dense weights take the band's place, so that gradients reach them
+        # with gradients the dense weights take the band's position, so that gradients reach them
         if replaced is not weights or weights.requires_grad:
             result = self._mix(given["hidden_states"], replaced, is_global)
         return (result, *output[1:]) if self._asked else (result,)
@@ -58,8 +58,8 @@ class _Translate(Watch):
             own = is_global[:, None, :, None]
             q = torch.cat([q * ~own, self._heads(hidden, "query_global") * own], dim=-1)
             k = torch.cat([k, self._heads(hidden, "key_global")], dim=-1)
-        place = torch.arange(queries, device=hidden.device)
-        near = (place[:, None] - place).abs() <= reach
+        position = torch.arange(queries, device=hidden.device)
+        near = (position[:, None] - position).abs() <= reach
         seen = (near | is_global[:, None, :] | is_global[:, :, None]) & real[:, None, :]
         return Scores(q, k, dim**-0.5, None, seen[:, None])
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from headscope.arguments import need_scope
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
-from headscope.circuits.logits.attribution import Attribution, Floats, PartOfLogit, place
+from headscope.circuits.logits.attribution import Attribution, Floats, PartOfLogit, head_name
 from headscope.circuits.logits.lens import logit_lens, promoted
 from headscope.circuits.logits.target import (
     Question,
@@ -215,7 +215,7 @@ def _parts(found: Wiring, solved: Solved) -> tuple[list[PartOfLogit], dict[str, 
             ]
             bias += whole - sum(values)
             if edge is not None:
-                edges[place(kind, layer)] = edge
+                edges[head_name(kind, layer)] = edge
     parts += [PartOfLogit("mlp", None, layer, None, value) for layer, value in mlps.items()]
     parts.append(PartOfLogit("bias", None, None, None, bias))
     return parts, edges

@@ -47,7 +47,7 @@ class Tokenwise:
     values: tuple[float, ...]
 
 
-def place(kind: str, layer: int, head: int | None = None) -> str:
+def head_name(kind: str, layer: int, head: int | None = None) -> str:
     """The name under which a layer or a head is kept: "decoder.3.1"."""
     return f"{kind}.{layer}" if head is None else f"{kind}.{layer}.{head}"
 
@@ -111,7 +111,7 @@ class Attribution(HeadResult):
         """s: from which tokens a head took what it added."""
         if kind is None and self.edges:
             kind = next((one for one in self.edges if "cross" not in one), "").split(".")[0]
-        found = self.edges.get(place(kind or "", layer))
+        found = self.edges.get(head_name(kind or "", layer))
         if found is None or not 0 <= head < len(found):
             raise BadInput(
                 f"It is not known from where head {layer}-{head} of {self.model} took what it "
@@ -165,7 +165,7 @@ def flow_of(attribution: Attribution) -> Flow:
     heads = [one for one in parts if one.part == "head"]
     every: list[Edge] = []
     for one in heads:
-        if place(one.kind, one.layer or 0) not in attribution.edges:
+        if head_name(one.kind, one.layer or 0) not in attribution.edges:
             continue
         by_key = attribution.by_key(one.layer or 0, one.head or 0, one.kind)
         every += [

@@ -12,7 +12,7 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
 from headscope.capture.stack import standing_in
-from headscope.circuits.logits.attribution import PartOfLogit, Tokenwise, place
+from headscope.circuits.logits.attribution import PartOfLogit, Tokenwise, head_name
 from headscope.circuits.logits.target import difference, logits_of
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
@@ -111,7 +111,7 @@ def promoted(
         assert kind is not None and layer is not None and head is not None
         written = _written(leaves[kind, layer], head, wiring)
         (added,) = torch.autograd.grad((slope * written).sum(), pulled, retain_graph=True)
-        found[place(kind, layer, head)] = _extremes(scope, added, count)
+        found[head_name(kind, layer, head)] = _extremes(scope, added, count)
     return found
 
 

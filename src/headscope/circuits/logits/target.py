@@ -158,7 +158,7 @@ def answer_labels(scope: Scope, asked: Question, ids: list[int]) -> tuple[str, .
 
 
 def logits_of(scope: Scope, output: Any, words: bool, at: int | None) -> Tensor:
-    """v: the scores of the answers at the asked place, part of the autograd graph."""
+    """v: the scores of the answers at the asked position, part of the autograd graph."""
     for name in ("prediction_logits", "logits"):
         found = getattr(output, name, None)
         if not isinstance(found, Tensor):

@@ -65,8 +65,8 @@ def where_heads_look(scope: Scope, texts: Sequence[str], seed: int = 0) -> Looks
                 return
             seen = call.weights[0][:, content][:, :, content].argmax(-1).cpu().numpy()  # h q
             offsets[call.layer] += _by_offset(content[seen] - content[None, :])
-            for head, places in enumerate(content[seen]):
-                rare[call.layer, head] += np.bincount(places).argmax() == rarest
+            for head, positions in enumerate(content[seen]):
+                rare[call.layer, head] += np.bincount(positions).argmax() == rarest
 
         scope.forward(batch, look)
         lengths.append(len(content))
@@ -134,7 +134,7 @@ def gaussian_activations(scope: Scope, text: str, seed: int = 0) -> float:
 def name_mover(scope: Scope, n: int = 16, seed: int = 0) -> tuple[Floats, Floats]:
     """n × layers × heads: what each head adds to right − wrong name, taken from the right name.
 
-    Wang et al. 2022: on the names task, the edge from the answer's place to the name to be given.
+    Wang et al. 2022: on the names task, the edge from the answer's position to the right name.
     Positive: a name mover; negative: a negative name mover. And the same from a word that is no
     name, drawn for each text: what a head takes from any one word.
     """

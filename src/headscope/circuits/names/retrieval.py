@@ -32,7 +32,7 @@ FILLER = (
 
 
 def needles(n: int, sentences: int, seed: int) -> Iterator[tuple[str, str, str]]:
-    """Text before the needle's word, text between it and the place that asks for it, the word."""
+    """Text before the needle's word, text from there to the position that asks, the word."""
     luck = random.Random(seed)
     for _ in range(n):
         city, thing = luck.choice(CITIES), luck.choice(THINGS)
@@ -52,7 +52,7 @@ def retrieval(scope: Scope, n: int = 16, sentences: int = 8, seed: int = 0) -> t
     _check(scope)
     hits: list[Floats] = []
     lengths: list[int] = []
-    for ids, place in _encoded(scope, n, sentences, seed):
+    for ids, position in _encoded(scope, n, sentences, seed):
         found: dict[int, Floats] = {}
         last = torch.tensor([ids.shape[1] - 1], device=ids.device)
 
@@ -63,7 +63,7 @@ def retrieval(scope: Scope, n: int = 16, sentences: int = 8, seed: int = 0) -> t
         scope.forward({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, look, lazy=True)
         right = np.full((scope.layers["decoder"], scope.heads["decoder"]), np.nan)
         for layer, strongest in found.items():
-            right[layer] = strongest == place
+            right[layer] = strongest == position
         hits.append(right)
         lengths.append(ids.shape[1])
     return np.mean(hits, axis=0), float(np.mean([1 / length for length in lengths]))
@@ -92,7 +92,7 @@ def _check(scope: Scope) -> None:
 
 
 def _encoded(scope: Scope, n: int, sentences: int, seed: int) -> Iterator[tuple[Tensor, int]]:
-    """1 t and the needle's place; each text ends where the needle's word is asked for."""
+    """1 t and the needle's position; each text ends where the needle's word is asked for."""
     for before, after, word in needles(n, sentences, seed):
         head, needle, tail = (
             scope.tokenizer(text, add_special_tokens=special)["input_ids"]
@@ -104,8 +104,8 @@ def _encoded(scope: Scope, n: int, sentences: int, seed: int) -> Iterator[tuple[
 
 def _log_probability(scope: Scope, n: int, seed: int) -> float:
     found: list[float] = []
-    for ids, place in _encoded(scope, n, 8, seed):
+    for ids, position in _encoded(scope, n, 8, seed):
         output = scope.forward({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         logits = word_logits(scope, output)[0, -1].log_softmax(-1)
-        found.append(float(logits[ids[0, place]]))
+        found.append(float(logits[ids[0, position]]))
     return float(np.mean(found))

@@ -34,7 +34,7 @@ class PairBatch:
     at: Tensor  # b, whose logits are read
     right: Tensor  # b
     wrong: Tensor  # b, −1 where the answer counts alone
-    places: tuple[int, ...]  # numbers of the pairs
+    numbers: tuple[int, ...]  # numbers of the pairs
 
     def read(self, output: Any, copies: int = 1) -> Tensor:
         """c·b 1: the answer's logit, less the wrong one's."""

@@ -23,7 +23,7 @@ from headscope.circuits.patching.result import (
     EXACT,
     Floats,
     Patching,
-    Place,
+    Site,
     intervals_of,
 )
 from headscope.circuits.patching.swept import PatchSweep, Queries, What
@@ -87,7 +87,7 @@ def patch(
             raise BadInput(f"A limit is at least 1, not {limit}.")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
     found, every = wiring(scope), list(batches(scope, pairs))
-    places = _common_places(scope, found, what, every, positions)
+    sites = _common_sites(scope, found, what, every, positions)
     identity = {
         **scope_identity(scope),
         "pairs": fingerprint(pairs.pairs),
@@ -96,17 +96,17 @@ def patch(
     title = f"Patching {what}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
         part = run.part("effects")
-        kept = Found(MEASURES[method], len(places), part.recall())
+        kept = Found(MEASURES[method], len(sites), part.recall())
         run.tell(kept.done, len(every))
         for batch in every[kept.done :]:
-            rows = _of_batch(scope, found, batch, what, method, places)
+            rows = _of_batch(scope, found, batch, what, method, sites)
             with part.step(kept.state):
-                kept.add(rows, batch.places)
+                kept.add(rows, batch.numbers)
             run.tell(kept.done, len(every))
         effects, right, wrong = kept.in_order()
         intervals = {name: intervals_of(one, right - wrong, seed) for name, one in effects.items()}
         made = Patching(
-            scope.name, pairs.name, what, found.stack.kind, tuple(places), effects, right, wrong,
+            scope.name, pairs.name, what, found.stack.kind, tuple(sites), effects, right, wrong,
             tuple(every[0].tokens[0].labels), intervals,
         )  # fmt: skip
         if output is not None:
@@ -120,7 +120,7 @@ def _of_batch(
     batch: PairBatch,
     what: What,
     method: Method,
-    places: list[Place],
+    sites: list[Site],
 ) -> dict[str, Floats]:
     """e b per measure, and 2 b: the metric on the clean and the corrupted prompts."""
     donor = record(scope, found, batch.clean, calls=what in ("weights", "values"))
@@ -128,9 +128,9 @@ def _of_batch(
     rows: dict[str, Floats] = {}
     base = np.zeros(0)
     if ESTIMATE in MEASURES[method]:
-        base, rows[ESTIMATE] = _estimated(scope, found, batch, donor, what, places)
+        base, rows[ESTIMATE] = _estimated(scope, found, batch, donor, what, sites)
     if EXACT in MEASURES[method]:
-        base, rows[EXACT] = _exact(scope, found, batch, donor, what, places)
+        base, rows[EXACT] = _exact(scope, found, batch, donor, what, sites)
     return {**rows, ENDS: np.stack([answered, base])}
 
 
@@ -148,9 +148,9 @@ def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
         )
 
 
-def _common_places(
+def _common_sites(
     scope: Scope, found: Wiring, what: What, every: list[PairBatch], positions: bool
-) -> list[Place]:
+) -> list[Site]:
     lengths = {len(batch.tokens[0]) for batch in every}
     if positions and len(lengths) > 1:
         raise BadInput(
@@ -159,13 +159,13 @@ def _common_places(
     return _places(scope, found, what, max(lengths), positions)
 
 
-def _places(scope: Scope, found: Wiring, what: What, length: int, positions: bool) -> list[Place]:
+def _places(scope: Scope, found: Wiring, what: What, length: int, positions: bool) -> list[Site]:
     layers = len(found.stack.layers)
     heads: list[int | None] = [None]
     if what in ("heads", "weights", "values"):
         heads = list(range(scope.heads[found.stack.kind]))
     queries: list[int | None] = list(range(length)) if positions else [None]
-    return [Place(layer, head, q) for layer in range(layers) for head in heads for q in queries]
+    return [Site(layer, head, q) for layer in range(layers) for head in heads for q in queries]
 
 
 def _exact(
@@ -174,9 +174,9 @@ def _exact(
     batch: PairBatch,
     donor: Donor,
     what: What,
-    places: list[Place],
+    sites: list[Site],
 ) -> tuple[Floats, Floats]:
-    """The metric on the corrupted prompts (b), and its change for every place (e b)."""
+    """The metric on the corrupted prompts (b), and its change for every site (e b)."""
     tokens = next(iter(batch.corrupted.values())).numel()
     copies = max(1, TOKENS_AT_ONCE.get(scope.device.type, 8_192) // tokens)
     changes: list[Tensor] = []
@@ -184,7 +184,7 @@ def _exact(
     with sweep:
         base = sweep.baseline[:, 0]
         for layer in range(len(found.stack.layers)):
-            here = [place for place in places if place.layer == layer]
+            here = [site for site in sites if site.layer == layer]
             queries: list[Queries] = [None if p.query is None else (p.query,) for p in here]
             if what == "layers":
                 answers = sweep.layer_answers(layer, queries, copies)
@@ -194,14 +194,14 @@ def _exact(
                 placed = [(p.head or 0, q) for p, q in zip(here, queries, strict=True)]
                 answers = sweep.head_answers(layer, placed, copies)
             else:
-                answers = sweep.answers(layer, [_edit(place) for place in here], copies)
+                answers = sweep.answers(layer, [_edit(site) for site in here], copies)
             changes.append(answers[:, :, 0] - base)
     return base.double().cpu().numpy(), torch.cat(changes).double().cpu().numpy()
 
 
-def _edit(place: Place) -> tuple[int, ...] | Replaced:
-    assert place.head is not None
-    return (place.head,) if place.query is None else Replaced((place.head,), (place.query,))
+def _edit(site: Site) -> tuple[int, ...] | Replaced:
+    assert site.head is not None
+    return (site.head,) if site.query is None else Replaced((site.head,), (site.query,))
 
 
 def _estimated(
@@ -210,7 +210,7 @@ def _estimated(
     batch: PairBatch,
     donor: Donor,
     what: What,
-    places: list[Place],
+    sites: list[Site],
 ) -> tuple[Floats, Floats]:
     """The same, from one pass forward and one back on the corrupted prompts."""
     name = RECORDED[what]
@@ -225,10 +225,10 @@ def _estimated(
         gained = getattr(donor, name)[layer] - getattr(own, name)[layer]
         along = (gained.double() * slope.double()).sum(-1)  # b t h, or b t
         along = along if along.dim() == 3 else along[:, :, None]
-        for place in places:
-            if place.layer == layer:
-                at = along[:, :, place.head or 0]
-                changes.append(at.sum(1) if place.query is None else at[:, place.query])
+        for site in sites:
+            if site.layer == layer:
+                at = along[:, :, site.head or 0]
+                changes.append(at.sum(1) if site.query is None else at[:, site.query])
     return answers.detach().double().cpu().numpy(), torch.stack(changes).cpu().numpy()
 
 

@@ -161,7 +161,7 @@ def _message(
 
 
 def _hearing(told: Call, through: Through) -> Callable[[Call], Tensor]:
-    """b t h d: a layer's head outputs with the told queries, keys or values in place of its own."""
+    """b t h d: a layer's head outputs with the told queries, keys or values in site of its own."""
 
     def heard(call: Call) -> Tensor:
         assert call.q is not None and call.k is not None and call.v is not None

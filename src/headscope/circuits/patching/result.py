@@ -24,7 +24,7 @@ MOST_NUMBERS = 20_000_000  # drawn at once: parts × draws
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """What was patched: a head, or with `head` None a layer's MLP or hidden state."""
 
     layer: int
@@ -40,14 +40,14 @@ class Patching(HeadResult):
     task: str
     what: str
     kind: str
-    places: tuple[Place, ...]
+    sites: tuple[Site, ...]
     effects: dict[str, Floats]  # "patch", "patch_estimate": e n, change of the metric
     clean: Floats  # n, the metric on the clean prompts
     corrupted: Floats  # n
     tokens: tuple[str, ...]  # of the first clean prompt
     intervals: dict[str, Differences] = field(repr=False)
 
-    holds: ClassVar[tuple[type, ...]] = (Place, Differences)
+    holds: ClassVar[tuple[type, ...]] = (Site, Differences)
 
     @property
     def title(self) -> str:
@@ -71,11 +71,11 @@ class Patching(HeadResult):
             frames.append(
                 pd.DataFrame(
                     {
-                        "layer": [one.layer for one in self.places],
-                        "head": pd.array([one.head for one in self.places], dtype="Int64"),
+                        "layer": [one.layer for one in self.sites],
+                        "head": pd.array([one.head for one in self.sites], dtype="Int64"),
                         "measure": [
                             name if one.query is None else f"{name}:{one.query}"
-                            for one in self.places
+                            for one in self.sites
                         ],
                         "value": self.share(name),
                         "error": found.error,
@@ -99,11 +99,11 @@ class Patching(HeadResult):
 
     def by_position(self, name: str | None = None) -> Floats:
         """layers × positions, the sum over heads: where the answer travels."""
-        if any(one.query is None for one in self.places):
+        if any(one.query is None for one in self.sites):
             raise BadInput("Patch with positions=True to see effects position by position.")
-        layers = 1 + max(one.layer for one in self.places)
+        layers = 1 + max(one.layer for one in self.sites)
         found = np.zeros((layers, len(self.tokens)))
-        for one, value in zip(self.places, self.share(name), strict=True):
+        for one, value in zip(self.sites, self.share(name), strict=True):
             assert one.query is not None
             found[one.layer, one.query] += value
         return found
@@ -113,17 +113,17 @@ class Patching(HeadResult):
         from headscope.figures import layer_head_map
 
         label = "share of the clean answer brought back"
-        if any(one.query is not None for one in self.places):
+        if any(one.query is not None for one in self.sites):
             values = self.by_position(name)
             return layer_head_map(values, f"{self.title}, by position", label, diverging=True)
         chosen = name or next(iter(self.effects))
-        if self.places[0].head is None:
+        if self.sites[0].head is None:
             values = self.share(chosen)[:, None]
         else:
             values = self.map(chosen, kind)
         sure = [
             (one.layer, one.head or 0)
-            for one, p in zip(self.places, self.intervals[chosen].p_holm, strict=True)
+            for one, p in zip(self.sites, self.intervals[chosen].p_holm, strict=True)
             if p < SURE
         ]
         return layer_head_map(values, self.title, label, diverging=True, mark=sure)

@@ -57,7 +57,7 @@ class PatchSweep(Sweep):
         return apply(call.weights, there.v)
 
     def _donated(self, call: Call, weights: object) -> Tensor:
-        """b h t s: for families in which nothing but the weights can be put in place of others."""
+        """b h t s: for families in which nothing but the weights can be put in site of others."""
         if self.what != "weights" or self.other is not None:
             raise HeadscopeError(
                 f"{type(call.module).__name__} mixes its heads' outputs with something else, so "

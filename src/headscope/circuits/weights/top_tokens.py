@@ -62,22 +62,22 @@ def _strongest(
     only = None if token is None else token_id(scope, token)
     rows = torch.arange(len(left)) if only is None else torch.tensor([only])
     best = torch.full((0,), 0.0)
-    places = torch.zeros(0, 2, dtype=torch.long)
+    positions = torch.zeros(0, 2, dtype=torch.long)
     step = max(1, CHUNK * 64 // len(right))  # a few million products at a time
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         values = left[some] @ right.T
         top = torch.topk(values.flatten(), min(n, values.numel()))
         at = torch.stack([some[top.indices // len(right)], top.indices % len(right)], 1)
-        best, places = torch.cat([best, top.values.cpu()]), torch.cat([places, at.cpu()])
+        best, positions = torch.cat([best, top.values.cpu()]), torch.cat([positions, at.cpu()])
         kept = torch.topk(best, min(n, len(best)))
-        best, places = kept.values, places[kept.indices]
+        best, positions = kept.values, positions[kept.indices]
 
     def named(ids: Tensor) -> list[str]:
         return list(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids.tolist())))
 
     return pd.DataFrame(
-        {names[0]: named(places[:, 0]), names[1]: named(places[:, 1]), "value": best.tolist()}
+        {names[0]: named(positions[:, 0]), names[1]: named(positions[:, 1]), "value": best.tolist()}
     )
 
 

@@ -55,11 +55,11 @@ def visible_keys(call: Call) -> Tensor:
         return allowed(call.mask)
     queries, keys = call.weights.shape[2:]
     device = call.weights.device
-    place = torch.arange(keys - queries, keys, device=device)[:, None]
+    position = torch.arange(keys - queries, keys, device=device)[:, None]
     key = torch.arange(keys, device=device)[None, :]
     seen = torch.ones(queries, keys, dtype=torch.bool, device=device)
     if call.causal and call.kind != "cross":
-        seen &= key <= place
+        seen &= key <= position
     if call.window is not None:
-        seen &= (place - key).abs() < call.window
+        seen &= (position - key).abs() < call.window
     return seen[None, None] & call.valid_keys[:, None, None, :]

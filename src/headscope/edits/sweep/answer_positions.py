@@ -80,7 +80,7 @@ def _query_rows(tensor: Tensor, look: Tensor) -> Tensor:
 
 
 class OutputRows:
-    """Stands in for the output layer: the looked-at rows, whose places the others only fill."""
+    """Stands in for the output layer: the looked-at rows, whose positions the others only fill."""
 
     def __init__(self, layer: nn.Module, look: Tensor, length: int) -> None:
         self.layer = layer
@@ -92,7 +92,7 @@ class OutputRows:
             return self._whole(hidden, *args, **kwargs)
         look = self._look.repeat(len(hidden) // len(self._look), 1)
         short: Tensor = self._whole(rows(hidden, look), *args, **kwargs)
-        if look.shape[1] == 1:  # no memory is needed for the places that nobody reads
+        if look.shape[1] == 1:  # no memory is needed for the positions that nobody reads
             return short.expand(-1, self._length, -1)
         full = short.new_zeros(len(hidden), self._length, short.shape[-1])
         return full.scatter_(1, look[:, :, None].expand_as(short), short)

@@ -124,15 +124,15 @@ class Sweep:
 
     def _sink(self, call: Call) -> Answer:
         """The scope's own edits first, then whatever the pass now running wants."""
-        place = self.stack.place(call)
-        if place is not None:
-            call = dataclasses.replace(call, layer=place)
+        layer = self.stack.layer_of(call)
+        if layer is not None:
+            call = dataclasses.replace(call, layer=layer)
         replaced: Tensor | Queries | None = None
         for edit in self.scope.edits:
             answer = edit(call)
             if answer is not None:
                 replaced, call = answer, call.after(answer)
-        if place is None or self.on_call is None or call.kind != self.stack.kind:
+        if layer is None or self.on_call is None or call.kind != self.stack.kind:
             return replaced
         wanted = self.on_call(call, replaced is not None)
         return replaced if wanted is None else wanted

@@ -57,8 +57,8 @@ def layer_head_map(
             _write_numbers(axes, values, image)
         ink = colour.of_shade(colour.INK)
         for layer, head in mark or ():
-            place = (head - 0.5, layer - 0.5)
-            axes.add_patch(Rectangle(place, 1, 1, fill=False, edgecolor=ink, linewidth=1.2))
+            position = (head - 0.5, layer - 0.5)
+            axes.add_patch(Rectangle(position, 1, 1, fill=False, edgecolor=ink, linewidth=1.2))
         _draw_scale(figure, axes, image, label)
     return figure
 
@@ -77,8 +77,8 @@ def _laid_out(rows: int, columns: int, cell: float) -> tuple[Figure, Axes]:
     """A figure with room for the cells, their numbers at the sides, and the colour scale."""
     figure = style.new_figure(cell * columns + 1.5, cell * rows + 0.9)
     width, height = figure.get_figwidth(), figure.get_figheight()
-    place = (0.55 / width, 0.5 / height, cell * columns / width, cell * rows / height)
-    return figure, figure.add_axes(place)
+    position = (0.55 / width, 0.5 / height, cell * columns / width, cell * rows / height)
+    return figure, figure.add_axes(position)
 
 
 def _draw_borders(axes: Axes, rows: int, columns: int, width: float) -> None:
@@ -94,8 +94,8 @@ def _draw_borders(axes: Axes, rows: int, columns: int, width: float) -> None:
 def _draw_scale(figure: Figure, axes: Axes, image: AxesImage, label: str) -> None:
     """The colour scale to the right of the map, as high as the map."""
     width, beside = figure.get_figwidth(), axes.get_position()
-    place = figure.add_axes((1 - 0.78 / width, beside.y0, 0.09 / width, beside.height))
-    bar = figure.colorbar(image, cax=place)
+    position = figure.add_axes((1 - 0.78 / width, beside.y0, 0.09 / width, beside.height))
+    bar = figure.colorbar(image, cax=position)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     bar.set_label(drawable(label))
     bar.ax.tick_params(length=2)
@@ -168,7 +168,7 @@ def layer_head_maps(
         figure = style.new_figure(width, cell * rows + BELOW + 0.4)
         height = figure.get_figheight()
         left, image = LEFT, None
-        for place, (title, one) in enumerate(values.items()):
+        for position, (title, one) in enumerate(values.items()):
             size = (cell * one.shape[1] / width, cell * one.shape[0] / height)
             bottom = (BELOW + cell * (rows - one.shape[0])) / height
             axes = figure.add_axes((left / width, bottom, *size))
@@ -182,7 +182,7 @@ def layer_head_maps(
             )
             label_ticks(axes.xaxis, one.shape[1], range(one.shape[1]), cell)
             label_ticks(axes.yaxis, one.shape[0], range(one.shape[0]), cell)
-            if place:
+            if position:
                 axes.set_yticklabels([])
             else:
                 axes.set_ylabel("layer")

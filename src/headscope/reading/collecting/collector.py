@@ -155,7 +155,7 @@ class Collector:
     def _tested_rows(self, t: int, device: torch.device) -> Tensor:
         """Spread over the text; made once, since a GPU must not be waited for at every layer."""
         if (t, device) not in self._rows:
-            rows = sorted({round(place * (t - 1) / (TESTED - 1)) for place in range(TESTED)})
+            rows = sorted({round(at * (t - 1) / (TESTED - 1)) for at in range(TESTED)})
             self._rows[t, device] = torch.tensor(rows).to(device)
         return self._rows[t, device]
 
@@ -242,7 +242,7 @@ class Positional:
         if mask is None and call.bias is None:
             return None, Mask((t, s)) if call.implied_causal and t > 1 else None
         sources = [one for one in (mask, call.bias) if one is not None]
-        # the tensors are kept, so that no other can take their place in memory meanwhile
+        # the tensors are kept, so that no other can take their at in memory meanwhile
         at = (*(id(one) for one in sources), call.bias is None, row, t, s)
         if at not in self._known:
             self._known[at] = (sources, _find(call, mask, row, t, s))

@@ -189,9 +189,9 @@ class LayerAttention:
             some = rows[start : start + at_once]
             mask = self.mask_held
             seen = None if mask is None else mask.rows(some.to(device), device)[..., :keys]
-            for place, of in self._blocks(chosen, some.numel() * keys):
+            for position, of in self._blocks(chosen, some.numel() * keys):
                 made = self._made(of, some, seen, keys, device)
-                result[place : place + made.shape[0], start : start + at_once] = made
+                result[position : position + made.shape[0], start : start + at_once] = made
         return result
 
     def scores_on(self, device: torch.device | str, queries: slice, keys: int) -> Tensor:
@@ -235,9 +235,9 @@ class LayerAttention:
         together = max(1, BLOCK // max(1, each * per_group)) * per_group
         whole = chosen.step == 1 and chosen.start % per_group == 0 == len(chosen) % per_group
         step = together if whole and each * per_group <= BLOCK else 1
-        for place in range(0, len(chosen), step):
-            first = chosen[place]
-            yield place, slice(first, min(first + step, chosen[-1] + 1))
+        for position in range(0, len(chosen), step):
+            first = chosen[position]
+            yield position, slice(first, min(first + step, chosen[-1] + 1))
 
     def _made(
         self,

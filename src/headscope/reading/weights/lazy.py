@@ -74,24 +74,24 @@ class _Maps(BackendArray):
         columns = key[3] if isinstance(key[3], slice) else keys
         _check(layers.size * heads.size * queries.size * keys.size * 4)
         result = np.full((layers.size, heads.size, queries.size, keys.size), np.nan, np.float32)
-        for place, at in enumerate(layers):
+        for position, at in enumerate(layers):
             layer = self._part.layers[at]
             for number, some in _runs(heads, layer.shape[0] or self.shape[1]):
                 made = layer.head_weights(some, rows)
-                result[place, number : number + made.shape[0]] = made[:, :, columns]
+                result[position, number : number + made.shape[0]] = made[:, :, columns]
         return result.reshape(kept)
 
 
 def _runs(heads: Any, count: int) -> list[tuple[int, slice]]:
     """Neighbouring heads together, those a layer does not have left out."""
     runs: list[tuple[int, slice]] = []
-    for place, head in enumerate(int(one) for one in heads):
+    for position, head in enumerate(int(one) for one in heads):
         if head >= count:
             continue
-        if runs and runs[-1][1].stop == head and runs[-1][0] + _length(runs[-1][1]) == place:
+        if runs and runs[-1][1].stop == head and runs[-1][0] + _length(runs[-1][1]) == position:
             runs[-1] = (runs[-1][0], slice(runs[-1][1].start, head + 1))
         else:
-            runs.append((place, slice(head, head + 1)))
+            runs.append((position, slice(head, head + 1)))
     return runs
 
 
@@ -113,7 +113,7 @@ def _check(size: int) -> None:
 
 
 class TokenIndex(PandasIndex):
-    """The places of tokens, as they stand in the text, and what they are called."""
+    """The positions of tokens, as they stand in the text, and what they are called."""
 
     names: tuple[Sequence[str], ...] = ()  # labels, and as the vocabulary spells them
 
@@ -142,10 +142,10 @@ class TokenIndex(PandasIndex):
         return super().sel({name: wanted}, method=method, tolerance=tolerance)
 
     def _one(self, token: str) -> Any:
-        """A token that stands in one place gives its row, one in several all of them."""
-        places = np.asarray(self.index)
+        """A token that stands in one position gives its row, one in several all of them."""
+        positions = np.asarray(self.index)
         for names in self.names:
-            found = np.flatnonzero([names[place] == token for place in places])
+            found = np.flatnonzero([names[position] == token for position in positions])
             if len(found):
                 return int(found[0]) if len(found) == 1 else found
         raise BadInput(f"There is no token {token!r} along {self.dim}; the tokens are its labels.")

@@ -44,8 +44,8 @@ def predictions(scope: Scope, off: Sequence[OffHead], kept: KeptReading) -> dict
 
 def _titles(found: Effect) -> list[tuple[str, int | None]]:
     if found.asked == "masked words":
-        return [(f"token {position}", position) for position in found.places]
-    return [(found.asked, at) for at in found.places or (None,) * len(found.before)]
+        return [(f"token {position}", position) for position in found.positions]
+    return [(found.asked, position) for position in found.positions or (None,) * len(found.before)]
 
 
 def importance(scope: Scope, kept: KeptReading) -> dict[str, Any]:
