@@ -78,6 +78,10 @@ class PatternMeasure(Statistic):
     def applies(self, kind: Kind, causal: bool) -> bool:
         return kind in self.kinds and self.pattern.applies(causal)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Another process makes the class anew: it has no module to be found in."""
+        return part_of_pattern, (self.pattern, self.part)
+
 
 def of_pattern(pattern: Pattern) -> list[type[PatternMeasure]]:
     """The five statistics of a pattern."""
@@ -97,6 +101,11 @@ def of_pattern(pattern: Pattern) -> list[type[PatternMeasure]]:
         title = f"{pattern.name.title().replace('_', '')}{part.title()}"
         made.append(type(title, (PatternMeasure,), content))
     return made
+
+
+def part_of_pattern(pattern: Pattern, part: str) -> PatternMeasure:
+    """One of the five statistics of a pattern."""
+    return of_pattern(pattern)[PARTS.index(part)]()
 
 
 def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic]:

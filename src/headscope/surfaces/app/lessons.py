@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.patterns.as_statistics import of_pattern
+from headscope.patterns.as_statistics import part_of_pattern
 from headscope.patterns.known import pattern_named
 from headscope.reading import Part
 from headscope.statistics.of_reading import measure_part
@@ -48,5 +48,5 @@ def _taught(
 
 def induction(part: Part) -> NDArray[np.float64] | None:
     """Layers × heads: the pattern's score on this very text, not on repeated random tokens."""
-    score = of_pattern(pattern_named("induction"))[0]()
+    score = part_of_pattern(pattern_named("induction"), "score")
     return measure_part(part, [score]).get(score.name)
