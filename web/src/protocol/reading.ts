@@ -213,7 +213,7 @@ export class Reading {
       const here = this.header.prediction && (target === null || !this.source.fetchPrediction);
       const source = here || !this.source.fetchPrediction ? this.source : openContainer(await this.source.fetchPrediction(target));
       const header = source.header.prediction;
-      if (!header) throw new Error("There is no prediction to explain here.");
+      if (!header) throw new Error(source.header.why_no_prediction ?? "There is no prediction to explain here.");
       const entry = source.header.buffers[header.by_key.buffer];
       const numbers = await decode(entry, await source.buffer(header.by_key.buffer), header.by_key.buffer);
       return { header, byKey: toFloats(numbers, entry.scale ?? 1) };

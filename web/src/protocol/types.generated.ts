@@ -421,6 +421,8 @@ export interface Header {
   labels?: Label[];
   atlas?: AtlasHeader | null;
   prediction?: PredictionHeader | null;
+  /** A sentence for the prediction view when the model predicts nothing of this text. */
+  why_no_prediction?: string;
   /** What may be drawn in place of the weight, by name. */
   weightings?: Record<string, Weighting>;
   /** A sentence about what a page with a budget leaves out. */

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.excerpt import surrounded
+from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
 from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.request import NearestRequest
 from headscope.views import Sending, ViewData, discover
 
-LARGEST = 2**26  # bytes of a file that is handed to the app
+LARGEST = 2**26  # bytes of a file that is handed to the app, packed or not
+MOST_VALUES = 8_000_000  # in all tables; the bundled atlas has 1.6 million
 NEAREST, AROUND = 6, 6  # examples most alike, and tokens shown on each side of one
 
 
@@ -64,6 +68,7 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
     """An atlas file that the page was given; one of another model is refused."""
     if len(data) > LARGEST:
         raise BadInput("The file is larger than the app takes; start it with --atlas FILE.")
+    _check_unpacked(data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "given.atlas"
         path.write_bytes(data)
@@ -75,3 +80,25 @@ def opened_bytes(data: bytes, models: Models) -> OpenedAtlas:
     atlas = Atlas(stored.description, tables)
     atlas.check(models.scope(models.default))
     return OpenedAtlas(atlas, models)
+
+
+def _check_unpacked(data: bytes) -> None:
+    """Before anything is unpacked: a small file may hold a table of a billion equal rows."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        return  # opening it says so
+    values = 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            size = sum(member.file_size for member in file.infolist())
+            names = [name for name in file.namelist() if name.endswith(".parquet")]
+            for name in names if size <= LARGEST else ():
+                about = ParquetFile(io.BytesIO(file.read(name))).metadata
+                for group in map(about.row_group, range(about.num_row_groups)):
+                    values += sum(group.column(at).num_values for at in range(about.num_columns))
+    except (ArrowException, *UNREADABLE) as error:
+        raise BadInput("The file is not an atlas that can be read here.") from error
+    if size > LARGEST or values > MOST_VALUES:
+        raise BadInput("The atlas is too large once unpacked; start the app with --atlas FILE.")

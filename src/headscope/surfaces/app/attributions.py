@@ -9,6 +9,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.surfaces.app.kept import KeptReading
 from headscope.views import ViewData
 from headscope.views.prediction import build
+from headscope.views.wire.container import Buffers, view_data
 
 if TYPE_CHECKING:
     from headscope.circuits import Attribution
@@ -22,11 +23,14 @@ def attribution(kept: KeptReading, target: str | None) -> Attribution:
 
 
 def attributed(kept: KeptReading, target: str | None) -> ViewData:
-    """The prediction view's own data."""
+    """The prediction view's own data; a text without a prediction is answered with the reason."""
     try:
         return build(attribution(kept, target))
     except HeadscopeError as error:
-        raise BadInput(str(error)) from error
+        if target is not None:
+            raise BadInput(str(error)) from error
+        header = {"view": "prediction", "model": kept.reading.model, "parts": []}
+        return view_data({**header, "why_no_prediction": str(error)}, Buffers())
 
 
 def weighed(kept: KeptReading, by: Literal["norm", "logit"], target: str | None) -> KeptReading:

@@ -380,6 +380,8 @@ class Header(Wire, kw_only=True):
     """Names of heads of a table that comes without a reading."""
     atlas: AtlasHeader | None = None
     prediction: PredictionHeader | None = None
+    why_no_prediction: str | msgspec.UnsetType = msgspec.UNSET
+    """A sentence for the prediction view when the model predicts nothing of this text."""
     weightings: dict[str, Weighting] = {}
     """What may be drawn in place of the weight, by name."""
     left_out: str | msgspec.UnsetType = msgspec.UNSET

@@ -52,8 +52,10 @@ export class Session extends Known {
     } catch (error) {
       return this.fail(error);
     }
-    const known = this.models.models.some((each) => each.id === this.model);
+    const asked = this.model;
+    const known = this.models.models.some((each) => each.id === asked);
     if (!known) this.model = this.models.default;
+    if (!known && asked) return this.fail(new Error(`This app has no model ${asked}; choose another, or start it with: headscope app --model ${asked}`));
     const first = this.examples()[0];
     if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
     if (this.senses) await this.useMedia(this.media ?? this.mediaExamples()[0] ?? null);
