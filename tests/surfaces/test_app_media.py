@@ -59,12 +59,12 @@ def test_a_picture_is_read_and_opens_in_the_image_view(client: TestClient, more:
     [
         ({"data": base64.b64encode(b"%PDF-1.7").decode()}, "not a picture"),
         ({"data": "no base64!"}, "base64"),
-        ({"data": 3}, "base64"),
-        ({"media": "video"}, "image, audio or example"),
+        ({"data": 3}, "at `data`"),
+        ({"media": "video"}, "at `media`"),
         ({"media": "example", "name": "../../front.py"}, "no such example"),
         ({"media": "example", "name": "tones.wav"}, "hears no sound"),
         ({"model": "bundled"}, "sees no pictures"),
-        ({"name": None}, "name"),
+        ({"name": None}, "at `name`"),
     ],
 )
 def test_what_cannot_be_read_gets_a_sentence(client: TestClient, more: Any, said: str) -> None:

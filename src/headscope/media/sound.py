@@ -111,16 +111,16 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
 
 def _check(frames: int, channels: int, rate: int, told: str, most_seconds: float) -> None:
     """Before anything is decoded: a small file may claim a great deal."""
-    if not RATES[0] <= rate <= RATES[1]:
-        raise BadInput(
-            f"{told} has {rate:,} samples a second; resample it to {RATES[0]:,} to {RATES[1]:,}."
-        )
-    seconds = frames / rate
+    seconds = frames / max(rate, 1)
     if seconds > most_seconds:
         lasts = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
         raise BadInput(
             f"{told} lasts {lasts}; cut it to at most {most_seconds:.0f} s, "
             "models read far less at once."
+        )
+    if not RATES[0] <= rate <= RATES[1]:
+        raise BadInput(
+            f"{told} has {rate:,} samples a second; resample it to {RATES[0]:,} to {RATES[1]:,}."
         )
     if frames * channels > MOST_SAMPLES:
         raise BadInput(
