@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import secrets
+import stat
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,8 +36,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
     # named before it is made: an interrupt in between leaves no file that nobody knows of
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{target.suffix}")
     try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        made = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        mode = stat.S_IMODE(os.fstat(made).st_mode)
+        os.close(made)
         yield temporary
+        temporary.chmod(mode)  # safetensors writes files that nobody else may read
         temporary.replace(target)
     except OSError as error:
         raise HeadscopeError(_cannot_write(target, error)) from error

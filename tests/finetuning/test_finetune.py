@@ -57,6 +57,7 @@ def test_a_fine_tuned_model_beats_the_commonest_answer(source, tmp_path):
     assert about["classes"] == ["no", "yes"] and about["recipe"]["seed"] == 1
     assert scope.model.config.id2label == {0: "no", 1: "yes"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+    assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
 
 
 def test_a_scale_is_learnt_as_one_number(source, tmp_path):

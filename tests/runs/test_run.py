@@ -14,7 +14,7 @@ import torch
 
 from headscope.edits.disable import Disabled
 from headscope.errors import BadInput, HeadscopeError, Stopped
-from headscope.files import atomic_path
+from headscope.files import atomic_path, write_table, write_tensors
 from headscope.runs import Run, State, model_fingerprint, scope_identity
 from headscope.runs.progress import Progress, words
 from tests.tiny import tiny_model, tiny_scope
@@ -109,6 +109,35 @@ def test_an_error_keeps_what_was_done_too(tmp_path):
     with pytest.raises(HeadscopeError, match="a worker is gone"):
         count_to(output, progress=fails)
     assert count_to(output) == (21.0, 3)
+
+
+def test_a_refusal_leaves_nothing_but_what_was_there(tmp_path):
+    output = tmp_path / "sum.txt"
+
+    def refuses(progress: Progress) -> None:
+        if progress.done == 5:
+            raise BadInput("the fifth number is no number")
+
+    with pytest.raises(BadInput, match="fifth"):
+        count_to(output, progress=refuses)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(Stopped):
+        count_to(output, stop=4)
+    with pytest.raises(BadInput, match="fifth"):
+        count_to(output, progress=refuses)
+    assert count_to(output)[1] == 5  # what an earlier run kept stays
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o027])
+def test_every_output_has_the_mode_that_the_umask_says(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_tensors({"a": torch.zeros(3)}, tmp_path / "a.safetensors")
+        write_table(pd.DataFrame({"a": [1]}), tmp_path / "a.parquet")
+        write_table(pd.DataFrame({"a": [1]}), tmp_path / "a.csv")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o666 & ~mask}
 
 
 def test_an_output_has_one_writer(tmp_path):

@@ -196,6 +196,8 @@ def save(
             "recipe": dataclasses.asdict(recipe),
         }
         (made / "headscope_task.json").write_text(json.dumps(about, indent=2) + "\n")
+        for file in made.iterdir():  # safetensors writes files that nobody else may read
+            shutil.copymode(made / "headscope_task.json", file)
         shutil.rmtree(folder, ignore_errors=True)
         made.replace(folder)
     except OSError as error:

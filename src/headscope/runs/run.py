@@ -83,6 +83,7 @@ class Run:
         self._restart, self._progress, self._makes_folder = restart, progress, makes_folder
         self._folder = None if self.output is None else partial_folder(self.output)
         self._parts: list[RunPart] = []
+        self._resumed = False  # an earlier run kept something
         self._held = contextlib.ExitStack()
         self._show: ProgressCallback = lambda progress: None
 
@@ -118,7 +119,8 @@ class Run:
                 for part in self._parts:
                     part.keep()
             kept = self._is_kept()
-            if not kept:
+            # other input is another run, so what a refused run kept would serve nobody
+            if not kept or (isinstance(error, BadInput) and not self._resumed):
                 self._forget()
         if stopped:
             stop = Stopped(self._how_to_go_on(kept))
@@ -150,6 +152,7 @@ class Run:
             raise BadInput(
                 f"{folder} was begun with another {_listed(other)}; go on with the same, {_ANEW}."
             )
+        self._resumed = True
 
     def _forget(self) -> None:
         if self._folder is not None and self._folder.is_dir():
