@@ -11,7 +11,7 @@ import pytest
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Document, Reader
-from headscope.corpus.text.sentences import split_sentences
+from headscope.corpus.text.segments import split_sentences
 from headscope.corpus.text.wikitext import ordinary
 from headscope.errors import BadInput
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.text.documents import Document
-from headscope.corpus.text.sentences import split_sentences
 from headscope.errors import BadInput
 from headscope.text.encodings import token_counts, token_spans
 
@@ -19,6 +19,18 @@ SEGMENTATIONS: tuple[Segmentation, ...] = ("windows", "documents", "pairs")
 
 
 PAIR_TOKENS = 128  # the length of the paper's sentence pairs
+_END = re.compile(
+    r"""(?<=[.!?…])["'”’)\]]*   # the mark and what closes with it
+        \s+
+        (?=["'“‘(\[]*[A-Z0-9À-ÖØ-Þ])   # what follows looks like a beginning
+    """,
+    re.VERBOSE,
+)
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\[\"“])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Sgt|Rev|Hon|vs|etc|cf|al|"
+    r"e\.g|i\.e|No|Nos|Vol|pp|Fig|Figs|Inc|Ltd|Co|Corp|approx|ca|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|"
+    r"Sept|Oct|Nov|Dec)\.$"
+)
 
 
 @dataclass(frozen=True)
@@ -140,3 +152,17 @@ def _word_spans(tokenizer: Any, text: str) -> list[tuple[int, int]]:
         # every token of a word stands for the whole of it, so that lengths still agree
         spans += [(start, place)] * max(1, int(token_counts(tokenizer, [word])[0]))
     return spans
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, blanks at their ends removed."""
+    found: list[str] = []
+    start = 0
+    for match in _END.finditer(text):
+        before = text[start : match.end()].strip()
+        if _ABBREVIATION.search(before[-12:]):
+            continue  # "J. S. Bach", "Dr. Who": the sentence goes on
+        found.append(before)
+        start = match.end()
+    found.append(text[start:].strip())
+    return [sentence for sentence in found if sentence]
