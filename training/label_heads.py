@@ -13,7 +13,7 @@ from importlib import resources
 
 import headscope as hs
 from headscope.files import atomic_path
-from headscope.patterns import labels, measures
+from headscope.patterns import labels, pattern_measures
 from headscope.patterns.bundled_labels import FILE
 
 
@@ -24,8 +24,13 @@ def main() -> None:
     chosen = parser.parse_args()
     scope = hs.load()
     found = hs.survey(
-        scope, chosen.corpus, measures(scope), segments="pairs", max_tokens=96, limit=chosen.limit
-    )
+        scope,
+        chosen.corpus,
+        pattern_measures(scope),
+        segments="pairs",
+        max_tokens=96,
+        limit=chosen.limit,
+    )  # fmt: skip
     frame = labels(found)
     text = json.dumps(
         {

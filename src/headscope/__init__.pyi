@@ -18,12 +18,15 @@ from headscope.errors import HeadscopeError as HeadscopeError
 from headscope.errors import Stopped as Stopped
 from headscope.finetuning.compare import compare as compare
 from headscope.finetuning.finetune import finetune as finetune
+from headscope.patterns.as_statistics import pattern_measures as pattern_measures
 from headscope.patterns.bundled_labels import bundled_labels as bundled_labels
 from headscope.patterns.explain.explanation import explain as explain
 from headscope.patterns.kinds.classify import map_kinds as map_kinds
 from headscope.patterns.labels import labels as labels
+from headscope.patterns.labels import pattern_table as pattern_table
 from headscope.patterns.labels import quick_labels as quick_labels
 from headscope.patterns.result import patterns as patterns
+from headscope.patterns.stability import label_stability as label_stability
 from headscope.reading import Reading as Reading
 from headscope.reading import Scope as Scope
 from headscope.reading import load as load

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.patterns import measures
+from headscope.patterns.as_statistics import pattern_measures
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.rank_correlation import LEAST, RankPattern
 from headscope.patterns.token_pairs import TokenPairs
@@ -73,7 +73,7 @@ def made(request, shared_data, monkeypatch):
 def test_an_atlas_of_a_real_model_is_that_of_a_direct_computation(made):
     scope, atlas, maps, tokens = made
     heads = scope.heads[scope.kinds[0]]
-    judged = {s.name: s.pattern for s in measures(scope) if s.part == "score"}
+    judged = {s.name: s.pattern for s in pattern_measures(scope) if s.part == "score"}
     rows = atlas.frame("examples").assign(at=lambda frame: frame["layer"] * heads + frame["head"])
     bounds = atlas.frame("deciles").assign(at=lambda frame: frame["layer"] * heads + frame["head"])
     of_document = np.repeat(np.arange(DOCUMENTS), [len(text) for text in tokens])

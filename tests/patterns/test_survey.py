@@ -68,7 +68,7 @@ def test_repeated_tokens_find_an_induction(smollm2) -> None:
 
 def test_a_survey_without_patterns_says_what_to_do(tiny_bert) -> None:
     survey = hs.survey(tiny_bert, ["the cat sat ."], ["entropy"], progress=False)
-    with pytest.raises(BadInput, match=r"patterns\.measures"):
+    with pytest.raises(BadInput, match=r"pattern_measures"):
         hs.labels(survey)
 
 

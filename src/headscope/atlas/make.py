@@ -10,7 +10,7 @@ from headscope.arguments import need_scope
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
-from headscope.patterns import measures as pattern_measures
+from headscope.patterns.as_statistics import pattern_measures
 from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
 from headscope.statistics.places.settings import PlaceSettings

@@ -108,10 +108,31 @@ def part_of_pattern(pattern: Pattern, part: str) -> PatternMeasure:
     return of_pattern(pattern)[PARTS.index(part)]()
 
 
-def measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic]:
-    """The statistics of the patterns of those names, or of all, that this model can show.
+def pattern_measures(scope: Scope, names: Iterable[str] | None = None) -> list[Statistic]:
+    """The statistics that a survey measures so that its heads can be labelled.
 
     Patterns of likeness need the model's own word embeddings; where it has none they are left out.
+
+    Parameters
+    ----------
+    scope
+        The model; patterns that it cannot show are left out.
+    names
+        The patterns to measure; by default all.
+
+    Returns
+    -------
+    list of Statistic
+        Five for each pattern: its score and its yardsticks.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load()
+    >>> texts = ["The cat sat on the mat.", "She sells sea shells."]
+    >>> survey = hs.survey(scope, texts, hs.pattern_measures(scope, ["next_word"]), progress=False)
+    >>> survey.statistics[0]
+    'next_word'
     """
     from headscope.patterns.likeness import likeness_of
 

@@ -20,8 +20,19 @@ if TYPE_CHECKING:
     from headscope.statistics import Survey
 
 
-def table(survey: Survey) -> pd.DataFrame:
-    """Every head on every pattern the survey measured, labelled or not."""
+def pattern_table(survey: Survey) -> pd.DataFrame:
+    """Every head on every pattern the survey measured, labelled or not.
+
+    Parameters
+    ----------
+    survey
+        A survey made with `statistics=hs.pattern_measures(scope)`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Score, uniform, lift, null, error, p, documents and labelled of each head and pattern.
+    """
     frame = evidence(survey.table, patterns())
     if frame.empty:
         raise BadInput(
@@ -31,15 +42,33 @@ def table(survey: Survey) -> pd.DataFrame:
 
 
 def labels(survey: Survey) -> pd.DataFrame:
-    """The labels that hold, each head's strongest first; heads without one are not listed."""
-    return in_order(table(survey))
+    """The labels that hold, each head's strongest first; heads without one are not listed.
+
+    Parameters
+    ----------
+    survey
+        A survey made with `statistics=hs.pattern_measures(scope)`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each head and label, with the label's evidence.
+    """
+    return in_order(pattern_table(survey))
 
 
 def quick_labels(reading: Reading) -> pd.DataFrame:
     """What the heads do on this text only: size is asked for, chance is not tested.
 
-    The frame is that of `labels`; `p` is missing and `documents` is 1, which is how a reader
-    of the frame knows that it speaks of one text.
+    Parameters
+    ----------
+    reading
+        What the model read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `labels`. `p` is NaN and `documents` is 1: one text is no test of chance.
     """
     return in_order(quick_table(reading))
 

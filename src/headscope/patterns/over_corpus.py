@@ -16,7 +16,7 @@ from headscope.corpus.text.segments import Segmentation, segments
 from headscope.files import check_table, write_table
 from headscope.models.loading_report import check_weights
 from headscope.patterns import evidence
-from headscope.patterns.as_statistics import measures
+from headscope.patterns.as_statistics import pattern_measures
 from headscope.patterns.known import patterns
 from headscope.patterns.leave_two_out import predictive as guess_words
 from headscope.runs import ProgressCallback, Run, scope_identity
@@ -67,7 +67,7 @@ def pattern_scores(
 
         def surveyed() -> pd.DataFrame:
             found = survey(
-                scope, corpus, measures(scope), segments=chosen, limit=limit,
+                scope, corpus, pattern_measures(scope), segments=chosen, limit=limit,
                 max_tokens=max_tokens, output=run.place("survey.parquet"), progress=run.show,
                 **reading,
             )  # fmt: skip

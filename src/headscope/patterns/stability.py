@@ -20,8 +20,19 @@ class LabelStability(NamedTuple):
     labels_kept: float  # share of them labelled again
 
 
-def stability(first: Survey, second: Survey) -> LabelStability:
-    """Compare two surveys of one model, such as those of two halves of a corpus."""
+def label_stability(first: Survey, second: Survey) -> LabelStability:
+    """Compare the labels of two surveys of one model, such as two halves of a corpus.
+
+    Parameters
+    ----------
+    first, second
+        Surveys made with `statistics=hs.pattern_measures(scope)`.
+
+    Returns
+    -------
+    LabelStability
+        How many heads and labels the first survey has, and the share that the second repeats.
+    """
     one, other = labels(first), labels(second)
     strongest, again = _strongest(one), _strongest(other)
     pairs, pairs_again = _pairs(one), _pairs(other)
