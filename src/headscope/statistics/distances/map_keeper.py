@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -62,43 +64,66 @@ class MapKeeper:
         self._count += 1
         return self._recorder(call, room)
 
+    def of(self, kind: Kind) -> KeptMaps:
+        """What was kept of one kind of attention."""
+        ready = self._recorder.kept_rows.pop(kind, [])
+        share, seed, drawn = self._share, self._seed, self._rows.get(kind)
+        return KeptMaps(self._grids[kind], self.kept[kind], share, seed, drawn, ready)
+
     def distances(self) -> Iterator[tuple[Kind, Heads, Fetched, int]]:
         """For each kind: its heads, the sums of divergences between them (float64, on their way
         here), the rows compared."""
-        for kind, kept in self.kept.items():
+        for kind in self.kept:
             if kind == "cross":
                 continue
-            grid = self._grids[kind]
-            counts = [(call.q if weights is None else weights).shape[1] for call, weights in kept]  # pyright: ignore[reportOptionalMemberAccess]
-            heads = tuple(
-                (call.layer, head)
-                for (call, _), count in zip(kept, counts, strict=True)
-                for head in range(count)
-            )
-            sums, compared = torch.zeros(len(heads), len(heads), dtype=torch.float64), 0
-            for part, lengths in self._maps(kind, kept, grid, len(heads)):
-                sums = sums.to(part.device) + divergence_sums(part, lengths)
-                compared += part.shape[1]
-            yield kind, heads, Fetched.of(sums), compared
+            kept = self.of(kind)
+            sums, compared = kept.divergences()
+            yield kind, kept.heads, Fetched.of(sums), compared
 
-    def _maps(
-        self, kind: Kind, kept: list[tuple[Call, Tensor | None]], grid: Grid, heads: int
-    ) -> Iterator[tuple[Tensor, int | Tensor]]:
-        """heads × some queries × keys, and how many keys they have."""
-        if grid.key.ids.is_cuda and self._share >= 1:
+
+@dataclass(frozen=True)
+class KeptMaps:
+    """What makes the maps of one kind of attention of a batch: all rows, or any of them."""
+
+    grid: Grid
+    calls: list[tuple[Call, Tensor | None]]  # each with its weights, or None: made of q and k
+    share: float = 1.0  # of the rows, drawn by the seed, that stand for all
+    seed: int = 0
+    drawn: tuple[Tensor, Tensor] | None = None  # documents and queries of those rows
+    ready: list[Tensor] = field(default_factory=list[Tensor])  # their weights, where a kernel kept
+
+    @cached_property
+    def heads(self) -> Heads:
+        counts = [(c.q if own is None else own).shape[1] for c, own in self.calls]  # pyright: ignore[reportOptionalMemberAccess]
+        pairs = zip(self.calls, counts, strict=True)
+        return tuple((call.layer, head) for (call, _), count in pairs for head in range(count))
+
+    def divergences(self) -> tuple[Tensor, int]:
+        """H H float64: the Jensen–Shannon divergences of any two heads, summed over the rows
+        compared; and how many rows those are."""
+        heads = len(self.heads)
+        sums, compared = torch.zeros(heads, heads, dtype=torch.float64), 0
+        for part, lengths in self.rows():
+            sums = sums.to(part.device) + divergence_sums(part, lengths)
+            compared += part.shape[1]
+        return sums, compared
+
+    def rows(self) -> Iterator[tuple[Tensor, int | Tensor]]:
+        """heads × some of the drawn queries × keys, and how many keys they have."""
+        kept, grid, heads = self.calls, self.grid, len(self.heads)
+        if grid.key.ids.is_cuda and self.share >= 1:
             yield from _all_maps_of_batch(kept, grid, heads)
             return
         if grid.key.ids.is_cuda:
-            rows = self._rows.get(kind) or drawn_rows(grid, self._share, self._seed)
-            ready = self._recorder.kept_rows.pop(kind, [])
-            if len(ready) == len(kept):
-                yield torch.cat(ready), grid.key.lengths[rows[0]]
+            drawn = self.drawn or drawn_rows(grid, self.share, self.seed)
+            if len(self.ready) == len(kept):
+                yield torch.cat(self.ready), grid.key.lengths[drawn[0]]
             else:
-                yield from _maps_of_batch(kept, grid, heads, *rows)
+                yield from _maps_of_batch(kept, grid, heads, *drawn)
             return
         for row, length in enumerate(grid.query.lengths.tolist()):
-            if self._share < 1:
-                maps = _drawn_maps(kept, grid, row, length, self._share, self._seed)
+            if self.share < 1:
+                maps = _drawn_maps(kept, grid, row, length, self.share, self.seed)
             else:
                 maps = _maps(kept, grid, row, length, heads)
             yield from ((part, length) for part in maps)
