@@ -1,1 +1,1 @@
-"""Surveys: one pass over a corpus, its forward passes reduced batch by batch to numbers per head."""
+"""Surveys: one pass over a corpus, reduced batch by batch to numbers per head."""
