@@ -27,7 +27,7 @@ from headscope.patterns.as_statistics import PatternMeasure, of_pattern
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.token_pairs import TokenPairs
-from headscope.statistics.survey.run import survey
+from headscope.surveys.run import survey
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:

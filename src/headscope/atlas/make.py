@@ -14,9 +14,9 @@ from headscope.patterns.as_statistics import pattern_measures
 from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
 from headscope.statistics.places.settings import PlaceSettings
-from headscope.statistics.survey.options import Options
-from headscope.statistics.survey.run import over_corpus
-from headscope.statistics.survey.selection import measurable
+from headscope.surveys.options import Options
+from headscope.surveys.run import over_corpus
+from headscope.statistics.selection import measurable
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headscope.atlas.words import Words
     from headscope.statistics.places.places import Places
     from headscope.statistics.places.texts import KeptText
-    from headscope.statistics.survey.tally import Heads
+    from headscope.surveys.reducer import Heads
 
 STRONGEST = -1  # the decile of a place that is among the strongest
 COLUMNS = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headscope.capture import Kind
     from headscope.reading import Scope
     from headscope.statistics.places.places import Places
-    from headscope.statistics.survey.tally import Heads
+    from headscope.surveys.reducer import Heads
 
 TOKENS = 60  # rows of a head in each profile of tokens: the most frequent and the highest lifts
 LEAST = 5  # times a token or pair must occur to be listed

@@ -24,7 +24,7 @@ from headscope.patterns.known import patterns
 from headscope.runs import uncollected
 from headscope.statistics.distances.clusters import group, scale
 from headscope.statistics.places.settings import PlaceSettings
-from headscope.statistics.survey.table import Survey, from_tally
+from headscope.surveys.table import Survey, from_tally
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

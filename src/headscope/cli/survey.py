@@ -95,7 +95,7 @@ def survey(
     check_data(corpus)
     chosen = "all" if statistic == ["all"] else statistic
     from headscope.statistics.discovery import choose
-    from headscope.statistics.survey.run import survey as measure
+    from headscope.surveys.run import survey as measure
 
     choose(chosen)  # a name that nobody knows is said at once
     scope = open_scope(model, device, dtype, trust_remote_code)
@@ -111,7 +111,7 @@ def survey(
 
 
 def _print_summary(found: Survey) -> None:
-    from headscope.statistics.survey.account import account
+    from headscope.surveys.table import account
 
     about = found.metadata
     for sentence in [*account(about), f"{len(found.statistics)} statistics."]:

@@ -27,8 +27,8 @@ from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
 from headscope.statistics import Survey
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.run import survey
-from headscope.statistics.survey.selection import measurable
+from headscope.surveys.run import survey
+from headscope.statistics.selection import measurable
 from headscope.tasks.fitting import room
 
 if TYPE_CHECKING:

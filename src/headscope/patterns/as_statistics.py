@@ -23,7 +23,7 @@ from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.selection import why_not
+from headscope.statistics.selection import why_not
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -20,9 +20,9 @@ from headscope.patterns.as_statistics import pattern_measures
 from headscope.patterns.known import patterns
 from headscope.patterns.leave_two_out import predictive as guess_words
 from headscope.runs import ProgressCallback, Run, scope_identity
-from headscope.statistics.survey.account import account
-from headscope.statistics.survey.options import Options
-from headscope.statistics.survey.run import survey
+from headscope.surveys.options import Options
+from headscope.surveys.run import survey
+from headscope.surveys.table import account
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from headscope.statistics.attention_rollout import rollout as rollout
     from headscope.statistics.discovery import discover as discover
     from headscope.statistics.statistic import Statistic as Statistic
-    from headscope.statistics.survey.table import Survey as Survey
+    from headscope.surveys.table import Survey as Survey
 
 _HOMES = {
     "Statistic": "statistic",

@@ -62,11 +62,12 @@ class Moments:
         part.deviations = (apart * apart).sum(axis=0)
         self.merge(part)
 
-    def add_known(self, count: NDArray[np.int64], mean: Array, deviations: Array) -> None:
-        """Take in documents of which these are known already."""
-        part = Moments(len(self.mean))
-        part.count, part.mean, part.deviations = count, mean, deviations
-        self.merge(part)
+    @staticmethod
+    def known(count: Array, mean: Array, deviations: Array) -> Moments:
+        """Of documents whose count, mean and squared deviations are known already."""
+        part = Moments(len(mean))
+        part.count, part.mean, part.deviations = count.astype(np.int64), mean, deviations
+        return part
 
     def merge(self, other: Accumulator) -> None:
         assert isinstance(other, Moments)

@@ -6,19 +6,11 @@ A copy from or to plain memory waits until the GPU has done all that it was give
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-
-def sent(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array on a device, in its turn after what the device was given before."""
-    tensor = torch.from_numpy(array)
-    if device.type != "cuda" or not array.size:
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)
+from headscope.corpus.text.batches import sent as sent
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ class Statistic(ABC):
     standard: ClassVar[bool] = True  # measured when the user names no statistics
     feature: ClassVar[str | Feature | None] = None
     queries: ClassVar[str] = "all"
+    reads_text: ClassVar[bool] = False  # `measure` looks at `grid.tokens`
     both_directions: ClassVar[bool] = False  # undefined where a query cannot see what follows it
 
     def described(self) -> Measure:

@@ -78,6 +78,11 @@ class Reducer(Protocol):
         """
         ...
 
+    @property
+    def texts(self) -> bool:
+        """Whether it looks at `grid.tokens`, the tokens as text, which are slow to send."""
+        ...
+
     def features(self, kind: Kind, causal: bool) -> Sequence[Feature]:
         """The row features that `add` looks up; none for attention it does not measure."""
         ...

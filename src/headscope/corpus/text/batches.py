@@ -1,54 +1,101 @@
-"""Batches of segments of like length, so that little of a batch is padding."""
+"""Batches of segments of like length, so that little of a batch is padding.
+
+They are arrays in main memory: any process can make them, and one that has no model can send them
+to one that has.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus.text.segments import Segment
+from headscope.corpus.text.sides import PADDING, side_arrays
 from headscope.errors import BadInput
 from headscope.text.batching import even_batches
-from headscope.text.tokenise import Batch
+from headscope.text.tokenise import tokenised
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import torch
 
+    from headscope.reading import Scope
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much some texts are, and how much of them is read."""
+
+    documents: int = 0
+    tokens: int = 0
+    truncated: int = 0
+    characters: int = 0
+    unread_characters: int = 0
+
+    @staticmethod
+    def of(every: Sequence[Tokens]) -> Amount:
+        cut = sum(tokens.is_truncated for tokens in every)
+        characters = sum(len(text) for tokens in every for text in tokens.texts)
+        unread = sum(_unread(tokens) for tokens in every if tokens.is_truncated)
+        return Amount(len(every), sum(map(len, every)), cut, characters, unread)
+
+    def __add__(self, other: Amount) -> Amount:
+        mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
+        return Amount(*(a + b for a, b in zip(mine, theirs, strict=True)))
+
+
+def _unread(tokens: Tokens) -> int:
+    """How many characters of a text come after its last token."""
+    unread = 0
+    for number, text in enumerate(tokens.texts):
+        ends = tokens.spans[(tokens.segments == number) & (tokens.word_ids >= 0), 1]
+        unread += len(text) - int(np.max(ends, initial=0))
+    return unread
+
 
 @dataclass(frozen=True)
 class TextBatch:
-    """Model inputs, and the tokens that the encoder (or only stack) and the decoder read."""
+    """Model inputs, and what is known of the tokens that each stack of the model reads."""
 
-    inputs: Batch
-    tokens: list[Tokens]
-    decoder_tokens: list[Tokens] | None
+    inputs: Arrays  # b n each, padded on the right
+    side: Arrays  # of the encoder, or the only stack: see `side_arrays`
+    decoder_side: Arrays | None
     documents: NDArray[np.int64]  # the numbers of the segments
+    amount: Amount
+    tokens: list[Tokens] | None = None  # the texts themselves, where they are not left behind
+    decoder_tokens: list[Tokens] | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """No text is padded."""
+        sides = (self.side, self.decoder_side or self.side)
+        return all(bool((side["classes"] != PADDING).all()) for side in sides)
+
+    def without_text(self) -> TextBatch:
+        """The same, quick to send to another process."""
+        return dataclasses.replace(self, tokens=None, decoder_tokens=None)
+
+    def on(self, device: torch.device) -> dict[str, torch.Tensor]:
+        """The inputs on a device."""
+        return {name: sent(array, device) for name, array in self.inputs.items()}
 
 
-class Encoder(Protocol):
-    """What of a scope is needed to make batches of text."""
+def sent(array: NDArray[Any], device: torch.device) -> torch.Tensor:
+    """An array on a device; from pinned memory the copy does not wait until a GPU is idle."""
+    import torch
 
-    @property
-    def tokenizer(self) -> Any: ...
-    @property
-    def model(self) -> Any: ...
-    @property
-    def device(self) -> torch.device: ...
-    @property
-    def encoder_decoder(self) -> bool: ...
-    def encode(
-        self,
-        texts: Sequence[str],
-        pairs: Sequence[str | None] | None = None,
-        *,
-        truncate: bool = False,
-        max_tokens: int | None = None,
-    ) -> Batch: ...
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda" or not array.size:
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
@@ -58,77 +105,97 @@ def chunks(segments: Iterable[Segment], size: int) -> Iterator[list[Segment]]:
         yield portion
 
 
-def batches(
-    scope: Encoder,
-    segments: Sequence[Segment],
-    *,
-    most_tokens: int,
-    longest: int | None,
-    token_types: str = "proper",
-) -> Iterator[TextBatch]:
-    """Encode segments and group those of like length, at most `most_tokens` with padding.
+@dataclass(frozen=True)
+class Encoder:
+    """All that is needed to make batches of text; without a model unless it has a decoder."""
 
-    The grouping depends on the segments alone, so that the same chunk always gives the same
-    batches, on any machine and after any restart.
-    """
-    segments, whole = _encode(scope, segments, longest)
-    if whole is None:
-        return
-    lengths = [len(tokens) for tokens in whole.tokens]
-    for rows in even_batches(lengths, most_tokens):
-        yield _rows(scope, whole, segments, rows, token_types, longest)
+    tokenizer: Any
+    most_tokens: int  # of a batch, padding included
+    longest: int | None = None  # tokens a text is cut to
+    token_types: str = "proper"
+    rows: int | None = None  # tokens that the model embeds
+    with_decoder: Any = None  # a model whose decoder reads a text of its own
 
+    @staticmethod
+    def of(
+        scope: Scope, most_tokens: int, longest: int | None = None, token_types: str = "proper"
+    ) -> Encoder:
+        from headscope.models.embeddings import embedded_tokens
 
-def _encode(
-    scope: Encoder, segments: Sequence[Segment], longest: int | None
-) -> tuple[Sequence[Segment], Batch | None]:
-    """The segments as one batch; those that a tokenizer makes nothing of are left out."""
-    if not segments:
-        return segments, None
-    try:
-        return segments, scope.encode(
-            [segment.text for segment in segments],
-            None if scope.encoder_decoder else [segment.pair for segment in segments],
-            truncate=True,
-            max_tokens=longest,
-        )
-    except BadInput:
-        sound = [segment for segment in segments if _has_tokens(scope, segment)]
-        if len(sound) == len(segments):
-            raise
-        return _encode(scope, sound, longest)
+        limits = [limit for limit in (longest, scope.max_tokens) if limit is not None]
+        return Encoder(
+            scope.tokenizer, most_tokens, min(limits, default=None), token_types,
+            embedded_tokens(scope.model), scope.model if scope.encoder_decoder else None,
+        )  # fmt: skip
 
+    def batches(self, segments: Sequence[Segment]) -> Iterator[TextBatch]:
+        """Encode segments and group those of like length.
 
-def _has_tokens(scope: Encoder, segment: Segment) -> bool:
-    text = f"{segment.text}{segment.pair or ''}"
-    return bool(text.strip()) and bool(scope.tokenizer(segment.text, segment.pair)["input_ids"])
+        The grouping depends on the segments alone, so that equal portions give equal batches.
+        """
+        segments, inputs, tokens = self._encode(segments)
+        for rows in even_batches([len(one) for one in tokens], self.most_tokens):
+            chosen = [segments[row] for row in rows]
+            yield self._batch(inputs, [tokens[row] for row in rows], chosen, rows)
 
+    def _encode(
+        self, segments: Sequence[Segment]
+    ) -> tuple[Sequence[Segment], Arrays, list[Tokens]]:
+        """The segments as one batch; those that a tokenizer makes nothing of are left out."""
+        if not segments:
+            return segments, {}, []
+        try:
+            inputs, tokens = tokenised(
+                self.tokenizer,
+                [segment.text for segment in segments],
+                None if self.with_decoder is not None else [segment.pair for segment in segments],
+                truncate=True,
+                max_tokens=self.longest,
+            )
+        except BadInput:
+            sound = [segment for segment in segments if self._has_tokens(segment)]
+            if len(sound) == len(segments):
+                raise
+            return self._encode(sound)
+        largest = int(inputs["input_ids"].max())
+        if self.rows is not None and largest >= self.rows:
+            raise BadInput(
+                f"The tokenizer gives token {largest} but the model embeds only {self.rows:,}; "
+                "load the tokenizer that was saved with this model."
+            )
+        return segments, {**inputs}, tokens
 
-def _rows(
-    scope: Encoder,
-    whole: Batch,
-    segments: Sequence[Segment],
-    rows: NDArray[np.intp],
-    token_types: str,
-    longest: int | None,
-) -> TextBatch:
-    tokens = [whole.tokens[row] for row in rows]
-    width = max(len(of_row) for of_row in tokens)
-    inputs = {name: tensor[rows.tolist(), :width] for name, tensor in whole.inputs.items()}
-    if token_types == "zeros" and "token_type_ids" in inputs:
-        inputs["token_type_ids"] = inputs["token_type_ids"] * 0
-    decoder_tokens = None
-    if scope.encoder_decoder:
+    def _has_tokens(self, segment: Segment) -> bool:
+        text = f"{segment.text}{segment.pair or ''}"
+        return bool(text.strip()) and bool(self.tokenizer(segment.text, segment.pair)["input_ids"])
+
+    def _batch(
+        self,
+        whole: Arrays,
+        tokens: list[Tokens],
+        segments: Sequence[Segment],
+        rows: NDArray[np.intp],
+    ) -> TextBatch:
+        width = max(map(len, tokens))
+        inputs = {name: array[rows, :width] for name, array in whole.items()}
+        if self.token_types == "zeros" and "token_type_ids" in inputs:
+            inputs["token_type_ids"] = inputs["token_type_ids"] * 0
+        decoder_side = decoder_tokens = None
+        if self.with_decoder is not None:
+            decoder_inputs, decoder_tokens = self._decoder(segments)
+            inputs |= decoder_inputs
+            decoder_side = side_arrays(decoder_tokens, inputs["decoder_input_ids"].shape[1])
+        numbers = np.array([segment.number for segment in segments], dtype=np.int64)
+        side = side_arrays(tokens, width)
+        amount = Amount.of(tokens)
+        return TextBatch(inputs, side, decoder_side, numbers, amount, tokens, decoder_tokens)
+
+    def _decoder(self, segments: Sequence[Segment]) -> tuple[Arrays, list[Tokens]]:
+        """What the decoder reads: the second sentence, or without one the text again."""
         from headscope.reading.decoder_text import decoder_batch
 
-        # without a second sentence the decoder reads the text again
-        spoken = [segments[row].pair or segments[row].text for row in rows]
-        decoder = decoder_batch(scope.model, scope.tokenizer, list(spoken)).to(scope.device)
-        decoder_tokens = decoder.tokens
-        inputs = {**inputs, **decoder.inputs}
-        if longest is not None:
-            decoder_tokens = [of_row.crop(longest) for of_row in decoder_tokens]
-            for name in ("decoder_input_ids", "decoder_attention_mask"):
-                inputs[name] = inputs[name][:, :longest]
-    numbers = np.array([segments[row].number for row in rows], dtype=np.int64)
-    return TextBatch(Batch(inputs, tokens), tokens, decoder_tokens, numbers)
+        spoken = [segment.pair or segment.text for segment in segments]
+        made = decoder_batch(self.with_decoder, self.tokenizer, list(spoken))
+        inputs = {name: values[:, : self.longest].numpy() for name, values in made.inputs.items()}
+        cut = [tokens.crop(self.longest or len(tokens)) for tokens in made.tokens]
+        return inputs, cut

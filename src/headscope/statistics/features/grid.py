@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headscope.capture import Kind
+from headscope.corpus.text.batches import TextBatch, sent
+from headscope.corpus.text.sides import PADDING, side_arrays
 from headscope.errors import BadInput
 from headscope.statistics.features.scrambled import scrambled
-from headscope.statistics.features.side_arrays import PADDING, side_arrays
 from headscope.text.token_class import TokenClass
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
-    from headscope.corpus.text.batches import TextBatch
     from headscope.reading import Scope
 
 CLS, SEP, SPECIAL, PUNCTUATION, WORD = (int(token_class) for token_class in TokenClass)
@@ -57,20 +57,10 @@ class Side:
         every = (self.ids, self.classes, self.segments, self.words, self.stops)
         return Side(*(tensor[chosen] for tensor in every))
 
-    def to(self, device: torch.device) -> Side:
-        def moved(tensor: Tensor) -> Tensor:
-            if device.type != "cuda":
-                return tensor.to(device)
-            # from pinned memory the copy does not wait until the GPU is done with its last batch
-            return tensor.pin_memory().to(device, non_blocking=True)
-
-        return Side(
-            moved(self.ids),
-            moved(self.classes),
-            moved(self.segments),
-            moved(self.words),
-            moved(self.stops),
-        )
+    @staticmethod
+    def on(device: torch.device, arrays: Mapping[str, NDArray[Any]]) -> Side:
+        """What `side_arrays` made, on a device."""
+        return Side(**{name: sent(array, device) for name, array in arrays.items()})
 
 
 @dataclass(frozen=True)
@@ -110,22 +100,13 @@ class Grid:
 
     @cached_property
     def real_queries(self) -> NDArray[np.bool_]:
-        """b t, in main memory: the queries that are tokens, told without waiting for a GPU where
-        the texts are at hand."""
-        if self.tokens is None or self.left_padded:
-            return self.query.valid.cpu().numpy()
-        lengths = np.array([len(text) for text in self.tokens])
-        return np.arange(self.query.ids.shape[1]) < lengths[:, None]
+        """b t, in main memory: the queries that are tokens."""
+        return self.query.valid.cpu().numpy()
 
     @cached_property
     def key_ids(self) -> NDArray[np.integer[Any]]:
-        """b s, in main memory: the keys' tokens, told without waiting for a GPU where the texts
-        are at hand."""
-        at_hand = self.tokens is not None and self.same and not self.left_padded
-        if not self.key.ids.is_cuda or not at_hand:
-            return self.key.ids.cpu().numpy()
-        assert self.tokens is not None
-        return side_arrays(self.tokens, self.key.ids.shape[1])["ids"]
+        """b s, in main memory: the keys' tokens."""
+        return self.key.ids.cpu().numpy()
 
     def scrambled(self, seed: int) -> NDArray[np.float64]:
         """b t, in main memory: the fixed number of every query's place in the corpus."""
@@ -134,18 +115,12 @@ class Grid:
             self.memo["scrambled", seed] = scrambled(self.documents[:, None], queries[None], seed)
         return self.memo["scrambled", seed]
 
-    def known_here(self, lengths: NDArray[Any], ids: NDArray[Any]) -> Grid:
-        """Of a grid whose texts begin at the first position: what of them is in main memory."""
-        self.__dict__["real_queries"] = np.arange(ids.shape[1]) < lengths[:, None]
-        self.__dict__["key_ids"] = ids
-        return self
-
-    def padded_right(self, full: bool) -> Grid:
-        """Of a grid whose texts begin at the first position: whether all are as long as it is wide.
-
-        Told by who knows, because asking the tensors means waiting for a GPU.
-        """
-        self.__dict__["all_keys_valid"] = full
+    def known(self, queries: Mapping[str, NDArray[Any]], keys: Mapping[str, NDArray[Any]]) -> Grid:
+        """The same grid, padded on the right, with what is in main memory already: asking its
+        tensors would mean waiting for a GPU."""
+        self.__dict__["real_queries"] = queries["classes"] != PADDING
+        self.__dict__["key_ids"] = keys["ids"]
+        self.__dict__["all_keys_valid"] = bool((keys["classes"] != PADDING).all())
         self.__dict__["left_padded"] = False
         return self
 
@@ -203,35 +178,31 @@ SELECTIONS = ("all", "cls", "sep", "not_sep", "content")
 
 def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     """The tokens of a batch, padded on the right to `width` positions."""
-    arrays = side_arrays(tokens, width)
-    return Side(**{name: torch.from_numpy(array) for name, array in arrays.items()}).to(device)
+    return Side.on(device, side_arrays(tokens, width))
+
+
+def sides_of(batch: TextBatch, kind: Kind) -> tuple[Mapping[str, NDArray[Any]], ...]:
+    """What is known of the queries and of the keys of one kind of attention, in main memory."""
+    written = batch.decoder_side or batch.side
+    read = batch.side if kind != "decoder" else written
+    return (batch.side if kind == "encoder" else written), read
 
 
 def grids(scope: Scope, batch: TextBatch) -> dict[Kind, Grid]:
     """A grid for every kind of attention the scope's model has."""
-    device = scope.device
-    read = side(batch.tokens, batch.inputs.inputs["input_ids"].shape[1], device)
-    written = read
-    if batch.decoder_tokens is not None:
-        width = batch.inputs.inputs["decoder_input_ids"].shape[1]
-        written = side(batch.decoder_tokens, width, device)
-
-    def grid(kind: Kind, query: Side, key: Side, tokens: Sequence[Tokens] | None) -> Grid:
-        causal = kind == "decoder"
-        made = Grid(
-            kind, causal, query, key, batch.documents, model=scope.model, tokens=tokens,
+    read = Side.on(scope.device, batch.side)
+    written = read if batch.decoder_side is None else Side.on(scope.device, batch.decoder_side)
+    said = batch.decoder_tokens or batch.tokens
+    found: dict[Kind, Grid] = {}
+    for kind in scope.kinds:
+        query, tokens = (read, batch.tokens) if kind == "encoder" else (written, said)
+        key = written if kind == "decoder" else read
+        grid = Grid(
+            kind, kind == "decoder", query, key, batch.documents, model=scope.model, tokens=tokens,
             key_tokens=batch.tokens if kind == "cross" else None,
         )  # fmt: skip
-        width = key.ids.shape[1]
-        keys = (batch.decoder_tokens if key is written else None) or batch.tokens
-        return made.padded_right(all(len(of_row) == width for of_row in keys))
-
-    every = {
-        "encoder": grid("encoder", read, read, batch.tokens),
-        "decoder": grid("decoder", written, written, batch.decoder_tokens or batch.tokens),
-        "cross": grid("cross", written, read, batch.decoder_tokens),
-    }
-    return {kind: every[kind] for kind in scope.kinds}
+        found[kind] = grid.known(*sides_of(batch, kind))
+    return found
 
 
 def grid_of(

@@ -39,11 +39,12 @@ def gradient_rows(
     queries = max(grid.query.ids.shape[1] for grid in on.values())
     heads = sum(scope.layers[kind] * scope.heads[kind] for kind in scope.kinds)
     at_once = max(1, MOST_WEIGHTS // (heads * queries * queries))
+    inputs = batch.on(scope.device)
     for start in range(0, len(batch.documents), at_once):
         part = slice(start, start + at_once)
         yield from _one_pass(
             scope,
-            {name: tensor[part] for name, tensor in batch.inputs.inputs.items()},
+            {name: tensor[part] for name, tensor in inputs.items()},
             {kind: grid.of_documents(part) for kind, grid in on.items()},
             features,
             seed,

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from headscope.capture import Call, Kind
-from headscope.corpus.text.batches import batches
+from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
 from headscope.reading import Scope
 from headscope.statistics.features.grid import grids
@@ -47,7 +47,7 @@ def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
     agreed: set[tuple[Kind, int]] = set()
     pairs = [Segment(number, number, text, text) for number, text in enumerate(TEXTS)]
     plain = Scope(scope.model, scope.tokenizer, scope.name)
-    batch = next(batches(plain, pairs, most_tokens=10**6, longest=None))
+    batch = next(Encoder.of(plain, most_tokens=10**6).batches(pairs))
     on = grids(plain, batch)
 
     def compare(call: Call) -> None:
@@ -63,7 +63,7 @@ def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
         if float(apart) < _tolerance(own=call.weights.dtype):
             agreed.add((call.kind, call.layer))
 
-    plain.forward(batch.inputs, compare, lazy=True)
+    plain.forward(batch.on(plain.device), compare, lazy=True)
     return frozenset(agreed)
 
 

@@ -28,7 +28,7 @@ def gradients(section: Section, inputs: ClarkInputs, run: Run, kind: str) -> Non
     """Curves over layers, each divided by its own mean: the paper states no unit."""
 
     def compute() -> pd.DataFrame:
-        from headscope.statistics.survey.run import survey
+        from headscope.surveys.run import survey
 
         found = survey(
             inputs.scope,

@@ -57,7 +57,7 @@ def measure(inputs: ClarkInputs, run: Run, kind: str) -> Maps:
     text = inputs.text()
 
     def compute() -> pd.DataFrame:
-        from headscope.statistics.survey.run import survey
+        from headscope.surveys.run import survey
 
         found = survey(inputs.scope, text, wanted(inputs.scope), segments="pairs", max_tokens=128,
                        limit=inputs.segments, output=run.place("survey.survey.parquet"),

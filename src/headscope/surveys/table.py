@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -17,13 +18,15 @@ from headscope.files import atomic_path
 from headscope.measures import find
 from headscope.results import HeadResult
 from headscope.statistics.distances.clusters import Clusters, cluster
-from headscope.statistics.survey.bootstrap import BootstrapAccumulator
-from headscope.statistics.survey.tally import Tally
+from headscope.surveys.reducer import Reducer
+from headscope.surveys.reducers import Distances, Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ["kind", "layer", "head", "measure", "value", "error", "count"]
+FEW_SEGMENTS = 3
+MUCH_TEXT = 20_000  # characters that few segments are surprising for
 KEY = b"headscope"  # where a Parquet file's own metadata holds ours
 
 
@@ -160,38 +163,40 @@ class Survey(HeadResult):
         return cls(frame, ours.get("metadata", {}), pairs)
 
 
-def from_tally(tally: Tally, metadata: dict[str, Any], level: float | None) -> Survey:
-    """The table of what has been counted; heads for which nothing is defined are left out."""
-    parts: dict[str, list[Any]] = {}  # by column: one table made at once, not of a hundred
-    for (kind, name), part in tally.parts.items():
-        value, error, count = part.result()
-        there = np.flatnonzero(count > 0)
-        heads = np.array(tally.heads[kind])[there]
-        columns: dict[str, Any] = {
-            "kind": [kind] * len(there),
-            "layer": heads[:, 0],
-            "head": heads[:, 1],
-            "measure": [name] * len(there),
-            "value": value[there],
-            "error": error[there],
-            "count": count[there],
-        }
-        if level is not None:
-            low, high = np.full((2, len(value)), np.nan)
-            if isinstance(part, BootstrapAccumulator):
-                low, high = part.interval(level)
-            columns["low"], columns["high"] = low[there], high[there]
-        for column, values in columns.items():
-            parts.setdefault(column, []).append(values)
-    found = {
-        column: [one for part in of for one in part]
-        if isinstance(of[0], list)
-        else np.concatenate(of)
-        for column, of in parts.items()
-    }
-    table = pd.DataFrame(found) if found and len(found["kind"]) else pd.DataFrame(columns=COLUMNS)
+def survey_of(reducers: Sequence[Reducer], metadata: dict[str, Any]) -> Survey:
+    """The table of what statistics and distances have taken in so far."""
+    columns = [one.finish() for one in reducers if isinstance(one, Statistics)]
+    frames = [pd.DataFrame(found) for found in columns if found]
+    table = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
     pairs: dict[Kind, HeadPairs] = {
-        kind: HeadPairs(tally.heads[kind], distances.sums / max(distances.rows, 1))
-        for kind, distances in tally.distances.items()
+        kind: HeadPairs(*found)
+        for one in reducers
+        if isinstance(one, Distances)
+        for kind, found in one.finish().items()
     }
     return Survey(table, metadata, pairs)
+
+
+def account(about: Mapping[str, Any]) -> list[str]:
+    """What a survey read, what was cut and what was left out: sentences, from its metadata."""
+    segments, documents = about["segments"], about.get("documents", about["segments"])
+    said = [f"{documents:,} documents gave {segments:,} segments of {about['tokens']:,} tokens."]
+    characters, unread = about.get("characters", 0), about.get("unread characters", 0)
+    if about["truncated"]:
+        longest = about["settings"]["max_tokens"]
+        whose = "the model reads" if about.get("cut by model", True) else "was asked for"
+        cut = about["truncated"]
+        said.append(
+            f"{cut:,} {'text was' if cut == 1 else 'texts were'} longer than {whose} ({longest} "
+            f"tokens) and cut: {unread / max(characters, 1):.0%} of the text was not read."
+        )
+    if about["left out"]:
+        said.append(about["left out"])
+    if segments <= FEW_SEGMENTS and characters > MUCH_TEXT:
+        said.append(
+            f"So much text in {segments} segments is more than was read: if the file holds several "
+            "texts, say so with --layout lines or paragraphs, or --segments pairs."
+        )
+    elif unread > characters / 2:
+        said.append("Most of the text was not read; --segments windows reads all of it.")
+    return said

@@ -13,7 +13,7 @@ from headscope.errors import BadInput, Stopped
 from headscope.media import Picture, Sound
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.statistics.of_media import media_values
-from headscope.statistics.survey.table import COLUMNS, Survey
+from headscope.surveys.table import COLUMNS, Survey
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -1,9 +1,12 @@
-"""What a survey may be told: how text is cut, what is added, where and how it runs."""
+"""What a pass over a corpus may be told: how text is cut, what is added, where and how it runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+import torch
+from torch import nn
 
 from headscope.corpus.bad_data import Choice
 from headscope.corpus.text.documents import Layout
@@ -11,10 +14,19 @@ from headscope.corpus.text.segments import PAIR_TOKENS, Segmentation
 from headscope.errors import BadInput
 from headscope.reading import Scope
 
+ON_CPU = 2_048  # tokens of a batch
+# Python gives a batch to the GPU in about ten milliseconds, whatever it holds: a small model is
+# done with the fewest in little more than that
+FEWEST, MOST = 32_768, 131_072
+SHARE = 8  # a batch's numbers may take this part of a GPU's memory
+COPIES = 4  # of the widest activation, alive at the same time
+MAPS = 16 * 4 * 2  # bytes for each token and key where maps are made: of 16 heads, and a copy
+LENGTH = 1_024  # of texts, where a model sets no limit
+
 
 @dataclass(frozen=True)
 class Options:
-    """Every option of `hs.survey` beside those that all long functions share."""
+    """The options of `hs.survey` beside those that all long functions share."""
 
     segments: Segmentation = "windows"  # or whole "documents", cut to fit, or "pairs" of sentences
     stride: int | None = None  # tokens from one window to the next; None: where the last one ends
@@ -25,7 +37,7 @@ class Options:
     seed: int = 0  # of pairs, masks and intervals
     engine: Literal["local", "ray"] = "local"
     address: str | None = None  # of a Ray cluster
-    workers: int | None = None  # processes; of Ray all there are unless told, else this one
+    workers: int | None = None  # processes; by default this one alone, or all that Ray has
     field: str = "text"  # the column or key that holds the text
     layout: Layout = "auto"  # how a text file is split into documents
     bad_data: Choice = "skip"  # or "refuse": what to do with data that cannot be read
@@ -46,15 +58,42 @@ class Options:
 
     @staticmethod
     def named(given: dict[str, Any]) -> Options:
-        """The options of those names; an unknown one is told."""
+        """The options of those names; an unknown name raises."""
         known = [field.name for field in fields(Options)]
         for name in given:
             if name not in known:
                 raise BadInput(f"A survey has no option {name!r}; it has {', '.join(known)}.")
         return Options(**given)
 
+    def changed(self) -> str | None:
+        """The first option that differs from its default."""
+        plain = Options()
+        differing = (f.name for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name))
+        return next(differing, None)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether other processes measure."""
+        return self.engine == "ray" or (self.workers or 1) > 1
+
     def longest(self, scope: Scope) -> int | None:
-        """Tokens a segment is cut to: what was asked for, and what the model reads."""
+        """Tokens a segment is cut to: at most what was asked for, and what the model reads."""
         pairs = PAIR_TOKENS if self.segments == "pairs" and self.max_tokens is None else None
         limits = (self.max_tokens, pairs, scope.max_tokens)
         return min((limit for limit in limits if limit is not None), default=None)
+
+    def tokens_of_a_batch(self, scope: Scope) -> int:
+        """By default decided by the model and the size of the GPU alone."""
+        if self.batch_tokens is not None:
+            return self.batch_tokens
+        if scope.device.type != "cuda":
+            return ON_CPU
+        wide = [m.out_features for m in scope.model.modules() if isinstance(m, nn.Linear)]
+        numbers = (p.element_size() for p in scope.model.parameters() if p.is_floating_point())
+        each = max(wide, default=4_096) * next(numbers, 4) * COPIES
+        each += MAPS * (self.longest(scope) or LENGTH)
+        room = torch.cuda.get_device_properties(scope.device).total_memory / SHARE
+        count = MOST
+        while count > FEWEST and count * each > room:
+            count //= 2
+        return count

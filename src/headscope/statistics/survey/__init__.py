@@ -1,1 +1,0 @@
-"""The survey: one streaming pass over a corpus, and the table it gives."""

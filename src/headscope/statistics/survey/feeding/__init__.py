@@ -1,1 +1,0 @@
-"""Text prepared for a GPU by processes beside it, which import neither torch nor transformers."""

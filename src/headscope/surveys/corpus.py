@@ -1,0 +1,213 @@
+"""A corpus in portions: what is measured, kept and resumed as one, in whichever process.
+
+A corpus is read shard by shard; one that cannot be divided is a single shard. A portion is known
+by its shard and its number there, so that portions may be measured in any order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.object_store import is_uri
+from headscope.corpus.sample import PARAGRAPHS, or_sample
+from headscope.corpus.text.batches import Encoder, TextBatch, chunks
+from headscope.corpus.text.documents import Document, Reader
+from headscope.corpus.text.segments import Segment, segments
+from headscope.corpus.text.sharding import shards_of
+from headscope.corpus.text.shards import Shard
+from headscope.errors import BadInput
+from headscope.runs import fingerprint
+from headscope.surveys.options import Options
+
+ON_CPU, ON_GPU = 64, 2_048  # segments of a portion
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The portions of a shard that were measured already, and the sum of their digests."""
+
+    portions: frozenset[int] = frozenset()
+    digest: int = 0
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some neighbouring segments of a shard; the last one of a shard may be empty."""
+
+    shard: int
+    number: int  # among the portions of its shard
+    segments: list[Segment]
+    documents: int  # of the shard, read by then
+    faults: Faults  # of the shard, found by then
+    is_last: bool
+
+    @cached_property
+    def digest(self) -> int:
+        """The sum of its segments' digests: sums do not depend on how a corpus is cut or read."""
+        return sum(_digest(segment) for segment in self.segments)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A portion as a model reads it."""
+
+    portion: Portion
+    batches: list[TextBatch]
+
+    def without_text(self) -> Prepared:
+        """The same, quick to send to another process."""
+        bare = dataclasses.replace(self.portion, segments=[])
+        bare.__dict__["digest"] = self.portion.digest
+        return Prepared(bare, [batch.without_text() for batch in self.batches])
+
+
+def _digest(segment: Segment) -> int:
+    told = repr((segment.number, segment.text, segment.pair)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(told, digest_size=12).digest(), "big")
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """How a corpus is read and cut; every process makes the same portions."""
+
+    encoder: Encoder
+    options: Options
+    limit: int | None
+    size: int  # segments of a portion
+    whole: Any = field(default=None, repr=False)  # a corpus that is not divided
+
+    def portions(self, shard: Shard, taken: Taken) -> Iterator[Portion]:
+        """The portions of a shard that are not taken yet.
+
+        Those before are read again; another text than the earlier run's raises.
+        """
+        read = _Read(self, shard)
+        stream = enumerate(chunks(read.segments(), self.size))
+        following, skipped, left = next(stream, None), 0, len(taken.portions)
+        if following is None:
+            yield Portion(shard.number, 0, [], read.documents, read.faults_so_far, True)
+        while following is not None:
+            (number, portion), documents, faults = following, read.documents, read.faults_so_far
+            following = next(stream, None)
+            if following is None:
+                documents, faults = read.documents, read.faults_so_far
+            made = Portion(shard.number, number, portion, documents, faults, following is None)
+            if number not in taken.portions:
+                yield made
+                continue
+            skipped, left = skipped + made.digest, left - 1
+            if not left and skipped != taken.digest:
+                raise BadInput(ANOTHER)
+        if left:
+            raise BadInput(ANOTHER)
+
+    def prepared(self, portion: Portion) -> Prepared:
+        return Prepared(portion, list(self.encoder.batches(portion.segments)))
+
+    def documents(self, shard: Shard, faults: Faults) -> Iterator[Document]:
+        reader = Reader(self.options.field, self.options.layout)
+        return reader.documents(self.whole, faults) if shard == WHOLE else reader.shard(shard, faults)
+
+
+WHOLE = Shard(0, "", "")
+ANOTHER = (
+    "The corpus is not the one the earlier run read; start anew with --restart (restart=True), or "
+    "choose another output."
+)
+
+
+class _Read:
+    """One shard as it is read: its segments, and what was counted on the way."""
+
+    def __init__(self, cutter: Cutter, shard: Shard) -> None:
+        self._cutter, self._shard = cutter, shard
+        self._faults = Faults(cutter.options.bad)
+        self.documents = 0
+
+    @property
+    def faults_so_far(self) -> Faults:
+        return Faults(self._faults.choice, Counter(self._faults.counts), list(self._faults.kept))
+
+    def segments(self) -> Iterator[Segment]:
+        cutter, options = self._cutter, self._cutter.options
+        cut = segments(
+            self._counted(cutter.documents(self._shard, self._faults)), options.segments,
+            cutter.encoder.tokenizer, longest=cutter.encoder.longest, seed=options.seed,
+            faults=self._faults, stride=options.stride,
+        )  # fmt: skip
+        first = self._shard.first
+        numbered = (
+            dataclasses.replace(one, number=first + one.number, document=first + one.document)
+            for one in cut
+        )
+        return numbered if cutter.limit is None else self._limited(numbered, cutter.limit)
+
+    def _counted(self, documents: Iterator[Document]) -> Iterator[Document]:
+        for number, document in enumerate(documents, 1):
+            self.documents = number
+            yield document
+
+    def _limited(self, cut: Iterator[Segment], limit: int) -> Iterator[Segment]:
+        """Documents are cut ahead of a limit: those that gave a segment within it are counted."""
+        count, last = 0, None
+        for segment in itertools.islice(cut, limit):
+            count += segment.document != last
+            self.documents, last = count, segment.document
+            yield segment
+
+
+class Corpus:
+    """A corpus with all that decides how it is read."""
+
+    def __init__(self, given: Any, cutter: Cutter, shards: list[Shard]) -> None:
+        self._given, self.cutter, self.shards = given, cutter, shards
+        self.name = str(given) if isinstance(given, (str, Path)) else type(given).__name__
+
+    @staticmethod
+    def of(given: Any, options: Options, encoder: Encoder, size: int, limit: int | None) -> Corpus:
+        corpus = or_sample(given, PARAGRAPHS)
+        reader = Reader(options.field, options.layout)
+        shards = None if limit is not None else shards_of(corpus, reader)
+        whole = corpus if shards is None else None
+        cutter = Cutter(encoder, options, limit, options.chunk or size, whole)
+        return Corpus(given, cutter, shards or [WHOLE])
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether several processes can read it, each a shard."""
+        return self.shards != [WHOLE]
+
+    def described(self) -> dict[str, Any]:
+        """What decides the portions, as JSON."""
+        options = self.cutter.options
+        said: dict[str, Any] = {
+            name: getattr(options, name) for name in ("segments", "stride", "field", "layout")
+        }
+        if self.is_divided:
+            sizes = [(one.name, one.group, one.span, one.size) for one in self.shards]
+            said["shards"] = fingerprint(sizes)
+        return said
+
+    def total(self) -> int | None:
+        """How many documents there are, where counting them is cheap and does not use them up."""
+        corpus, limit = or_sample(self._given, PARAGRAPHS), self.cutter.limit
+        if isinstance(corpus, (list, tuple)):
+            return min(len(corpus), limit or len(corpus))  # pyright: ignore[reportUnknownArgumentType]
+        if limit is not None:
+            return limit
+        if isinstance(corpus, (str, Path)) and not Path(corpus).is_fifo():
+            if self.is_divided or str(corpus) == "-" or is_uri(corpus):
+                return None
+            reader = Reader(self.cutter.options.field, self.cutter.options.layout)
+            return sum(1 for _ in reader.documents(corpus, Faults()))
+        size = getattr(corpus, "__len__", None)
+        return None if size is None else int(size())

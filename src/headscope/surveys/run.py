@@ -1,0 +1,302 @@
+"""`survey`: measure every head over a corpus, in one streaming pass that can be stopped.
+
+The path of a pass: options → corpus (portions) → feed → measure (the loop) → reducers → so far
+(what is kept) → table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from headscope._version import __version__
+from headscope.arguments import need_scope
+from headscope.corpus.bad_data import Choice
+from headscope.corpus.text.batches import Encoder
+from headscope.corpus.text.documents import Layout
+from headscope.corpus.text.segments import Segmentation
+from headscope.errors import BadInput, Stopped
+from headscope.files import check_table
+from headscope.models.finite import check_weights
+from headscope.reading import Scope
+from headscope.runs import ProgressCallback, Run, scope_identity
+from headscope.statistics.discovery import Wanted
+from headscope.statistics.selection import measurable
+from headscope.statistics.statistic import Statistic
+from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus
+from headscope.surveys.feeds import feed_for
+from headscope.surveys.measure import Measurer
+from headscope.surveys.media import media_files, survey_media
+from headscope.surveys.options import Options
+from headscope.surveys.reducer import Reducer
+from headscope.surveys.reducers import Distances, Statistics
+from headscope.surveys.so_far import SoFar
+from headscope.surveys.table import Survey, survey_of
+
+
+def survey(
+    scope: Scope,
+    corpus: Any,
+    statistics: str | Sequence[Wanted] | None = None,
+    *,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+    segments: Segmentation = "windows",
+    stride: int | None = None,
+    max_tokens: int | None = None,
+    distances: bool = False,
+    interval: float | None = None,
+    token_types: Literal["proper", "zeros"] = "proper",
+    seed: int = 0,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    field: str = "text",
+    layout: Layout = "auto",
+    bad: Choice = "skip",
+    batch_tokens: int | None = None,
+    chunk: int | None = None,
+) -> Survey:
+    """Measure every head of a scope over a corpus.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    corpus
+        A path (text, JSONL, Parquet, CoNLL-U, a folder, "-" for standard input), a data set, or an
+        iterable of texts or pairs. For a model that reads pictures or sounds: a folder or a list of
+        those.
+    statistics
+        Names, or "all". By default the standard statistics.
+    limit
+        Read the first so many segments only.
+    output
+        Write the table to this file (.parquet or .csv). The run keeps a checkpoint beside it, and
+        the same call resumes a run that was stopped.
+    restart
+        Discard the checkpoint.
+    progress
+        Show a progress bar, or call a function with the progress.
+    segments
+        "windows" reads a longer document window by window, "documents" its beginning only, "pairs"
+        makes sentence pairs of up to 128 tokens, as Clark et al. (2019) did.
+    stride
+        Tokens from the start of one window to the next. By default windows do not overlap.
+    max_tokens
+        Cut segments to so many tokens. By default what the model reads.
+    distances
+        Also measure how unlike any two heads attend.
+    interval
+        Level of a bootstrap confidence interval, such as 0.95.
+    token_types
+        "zeros" ignores which of two sentences a token belongs to.
+    seed
+        Of sentence pairs, masks and intervals.
+    engine
+        "ray" measures on a Ray cluster.
+    address
+        Of the Ray cluster. By default Ray runs on this machine.
+    workers
+        Number of processes that measure. By default this one only, or all that Ray has.
+    field
+        The column or key that holds the text.
+    layout
+        How a text file is split into documents: "auto", "lines", "paragraphs", "file", "wikitext".
+    bad
+        "skip" or "refuse" data that cannot be read.
+    batch_tokens
+        Tokens read at once, padding included.
+    chunk
+        Segments between two checkpoints.
+
+    Returns
+    -------
+    Survey
+        A table with a row per head and statistic: mean, standard error, number of segments.
+
+    Raises
+    ------
+    Stopped
+        On Ctrl-C. The table so far is written, marked as incomplete, and is its `partial`.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.survey(hs.load(), "sample", ["entropy"], limit=4, progress=False)
+    >>> found.statistics
+    ('entropy',)
+    """
+    need_scope(scope)
+    if output is not None:
+        check_table(output, "A survey")
+    options = Options(
+        segments, stride, max_tokens, distances, interval, token_types, seed, engine, address,
+        workers, field, layout, bad, batch_tokens, chunk,
+    )  # fmt: skip
+    if (files := media_files(corpus)) is not None:
+        if (unused := options.changed()) is not None:
+            raise BadInput(f"Pictures and sounds are read whole, without {unused}=.")
+        return survey_media(
+            scope, files, statistics,
+            limit=limit, output=output, restart=restart, progress=progress,
+        )  # fmt: skip
+    need_text(scope, limit)
+    measured, missing = measurable(scope, statistics)
+
+    def made(reducers: Sequence[Reducer], about: dict[str, Any]) -> Survey:
+        return survey_of(reducers, {**about, "not measured": missing, "interval": interval})
+
+    return over_corpus(
+        scope, corpus, survey_reducers(measured, options), made, options,
+        limit=limit, output=output, restart=restart, progress=progress,
+    )  # fmt: skip
+
+
+def survey_reducers(
+    statistics: Sequence[Statistic], options: Options, share: float = 1.0
+) -> list[Reducer]:
+    """Statistics by their source, and distances between heads over a share of all queries."""
+    sources = dict.fromkeys(statistic.source for statistic in statistics)
+    found: list[Reducer] = [
+        Statistics(statistics, source, interval=options.interval, seed=options.seed)
+        for source in sources
+    ]
+    return [*found, Distances(share, options.seed)] if options.distances else found
+
+
+class Saved(Protocol):
+    """A result that a run can write."""
+
+    def save(self, path: str | Path) -> None: ...
+
+
+Made = TypeVar("Made", bound=Saved)
+
+
+def over_corpus(
+    scope: Scope,
+    corpus: Any,
+    reducers: Sequence[Reducer],
+    make: Callable[[Sequence[Reducer], dict[str, Any]], Made],
+    options: Options,
+    *,
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+    title: str = "Surveying",
+) -> Made:
+    """One pass over a corpus as a run; `make` turns its reducers into the result.
+
+    It is given the reducers and a description of the run, and called once more for what there is
+    when the run is stopped.
+    """
+    need_text(scope, limit)
+    check_weights(scope.model, scope.name)
+    encoder = Encoder.of(
+        scope, options.tokens_of_a_batch(scope), options.longest(scope), options.token_types
+    )
+    size = ON_GPU if scope.device.type == "cuda" else ON_CPU
+    source = Corpus.of(corpus, options, encoder, size, limit)
+    # without an output nothing is kept, and large models are not read for a fingerprint
+    identity = {} if output is None else _identity(scope, source, reducers)
+    with contextlib.ExitStack() as held:
+        feed = held.enter_context(contextlib.closing(feed_for(scope, source, reducers, options)))
+        run = held.enter_context(
+            Run(output, identity, title=title, restart=restart, progress=progress)
+        )
+        part, so_far = run.part("counts"), SoFar(reducers, options.bad)
+
+        def found(complete: bool) -> Made:
+            result = make(so_far.reducers, {**_about(scope, source, so_far), "complete": complete})
+            if run.output is not None:
+                result.save(run.output)
+            return result
+
+        try:
+            if (state := part.recall()) is not None:
+                so_far.restore(state)
+            else:
+                so_far.merge(Measurer(scope, reducers, options.seed).repeats())
+            total = source.total()
+            for measured in feed.measured(so_far):
+                with part.step(so_far.state):
+                    so_far.take(measured)
+                del measured  # or it would be held while the next portion is measured
+                done = len(so_far.ended) if total is None else _done(so_far, limit)
+                amount = so_far.amount
+                run.tell(
+                    done, total or len(source.shards), segments=amount.documents,
+                    tokens=amount.tokens, note=feed.note,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            stopped = Stopped()
+            is_some = part.is_whole and so_far.amount.documents > 0
+            stopped.partial = found(complete=False) if is_some else None
+            raise stopped from None
+        if not so_far.amount.documents:
+            raise BadInput("The corpus holds no text that can be read; check the path and field.")
+        return found(complete=True)
+
+
+def _done(so_far: SoFar, limit: int | None) -> int:
+    return so_far.documents if limit is None else so_far.amount.documents
+
+
+def need_text(scope: Scope, limit: int | None) -> None:
+    """Whether the model reads text, and a limit is one."""
+    if scope.tokenizer is None:
+        raise BadInput(f"{scope.name} has no tokenizer, so it cannot read a corpus of text.")
+    first = getattr(scope.model, "main_input_name", "input_ids")
+    if first != "input_ids" and not scope.accepts("input_ids"):
+        raise BadInput(f"{scope.name} reads pictures or sounds, not a corpus of text.")
+    if limit is not None and limit < 1:
+        raise BadInput(f"A limit is at least 1, not {limit}.")
+
+
+def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict[str, Any]:
+    """What decides the result."""
+    encoder = source.cutter.encoder
+    return {
+        **scope_identity(scope),
+        "statistics": {one.name: one.described() for one in reducers},
+        "settings": {
+            **source.described(),
+            "longest": encoder.longest,
+            "token_types": encoder.token_types,
+            "seed": source.cutter.options.seed,
+            "bad": source.cutter.options.bad,
+            "limit": source.cutter.limit,
+            "chunk": source.cutter.size,
+        },
+    }
+
+
+def _about(scope: Scope, source: Corpus, so_far: SoFar) -> dict[str, Any]:
+    """What a table says of how it was made."""
+    amount, encoder = so_far.amount, source.cutter.encoder
+    return {
+        "model": scope.name,
+        "version": __version__,
+        "command": " ".join(sys.argv),
+        "corpus": {"corpus": source.name, **source.described(), "fingerprint": so_far.digest},
+        "segments": amount.documents,
+        "tokens": amount.tokens,
+        "documents": so_far.documents,
+        "truncated": amount.truncated,
+        "characters": amount.characters,
+        "unread characters": amount.unread_characters,
+        "cut by model": encoder.longest == scope.max_tokens,
+        "left out": so_far.faults.summary(),
+        "settings": {
+            "max_tokens": encoder.longest,
+            "token_types": encoder.token_types,
+            "seed": source.cutter.options.seed,
+        },
+    }
