@@ -32,9 +32,11 @@ from headscope.reading import Scope as Scope
 from headscope.reading import load as load
 from headscope.reading.word_times import word_times as word_times
 from headscope.statistics.pointing import pointing_game as pointing_game
-from headscope.statistics.survey.run import survey as survey
-from headscope.statistics.survey.table import Survey as Survey
+from headscope.surveys.run import survey as survey
+from headscope.surveys.table import Survey as Survey
 from headscope.surfaces.view import View as View
+from headscope.surveys.run import survey as survey
+from headscope.surveys.table import Survey as Survey
 from headscope.views.labels import Labels
 from headscope.views.of_heads.ablations import Ablations
 from headscope.views.text import Words

@@ -19,7 +19,7 @@ from headscope.cli.console import err, open_scope, out, say_written
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
-    from headscope.statistics import Survey
+    from headscope.surveys.table import Survey
 
 
 def register(app: typer.Typer) -> None:

@@ -25,10 +25,10 @@ from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
 from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
-from headscope.statistics import Survey
+from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Statistic
 from headscope.surveys.run import survey
-from headscope.statistics.selection import measurable
+from headscope.surveys.table import Survey
 from headscope.tasks.fitting import room
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from headscope.patterns.rank_correlation import RankPattern
 from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.statistic import Statistic
 from headscope.statistics.selection import why_not
+from headscope.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.reading import Part, Reading
-    from headscope.statistics import Survey
+    from headscope.surveys.table import Survey
 
 
 def pattern_table(survey: Survey) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headscope.patterns.labels import labels
 
 if TYPE_CHECKING:
-    from headscope.statistics import Survey
+    from headscope.surveys.table import Survey
 
 
 class LabelStability(NamedTuple):

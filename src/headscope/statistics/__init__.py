@@ -1,4 +1,4 @@
-"""Statistics: numbers per head, computed by streaming over calls, and surveys made of them."""
+"""Statistics: numbers per head, computed from the rows of attention maps."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ if TYPE_CHECKING:
     from headscope.statistics.attention_rollout import rollout as rollout
     from headscope.statistics.discovery import discover as discover
     from headscope.statistics.statistic import Statistic as Statistic
-    from headscope.surveys.table import Survey as Survey
 
 _HOMES = {
     "Statistic": "statistic",
-    "Survey": "survey.table",
     "discover": "discovery",
     "rollout": "attention_rollout",
 }
 
-__all__ = ["Statistic", "Survey", "discover", "rollout"]
+__all__ = ["Statistic", "discover", "rollout"]
 
 
 def __getattr__(name: str) -> object:

@@ -115,7 +115,9 @@ class Cutter:
 
     def documents(self, shard: Shard, faults: Faults) -> Iterator[Document]:
         reader = Reader(self.options.field, self.options.layout)
-        return reader.documents(self.whole, faults) if shard == WHOLE else reader.shard(shard, faults)
+        return (
+            reader.documents(self.whole, faults) if shard == WHOLE else reader.shard(shard, faults)
+        )
 
 
 WHOLE = Shard(0, "", "")
@@ -130,7 +132,7 @@ class _Read:
 
     def __init__(self, cutter: Cutter, shard: Shard) -> None:
         self._cutter, self._shard = cutter, shard
-        self._faults = Faults(cutter.options.bad)
+        self._faults = Faults(cutter.options.bad_data)
         self.documents = 0
 
     @property

@@ -126,11 +126,9 @@ class Measurer:
             _add(chosen, Batch(rows, rows.grid, *sides_of(batch, rows.grid.kind)))
 
 
-def features_for(
-    reducers: Sequence[Reducer], on: Mapping[Kind, Grid]
-) -> dict[Kind, list[Feature]]:
+def features_for(reducers: Sequence[Reducer], on: Mapping[Kind, Grid]) -> dict[Kind, list[Feature]]:
     """The features that the reducers look up, for each kind of attention they measure."""
-    wanted = {
+    wanted: dict[Kind, list[Feature]] = {
         kind: [feature for one in reducers for feature in one.features(kind, grid.causal)]
         for kind, grid in on.items()
     }

@@ -68,7 +68,9 @@ class Options:
     def changed(self) -> str | None:
         """The first option that differs from its default."""
         plain = Options()
-        differing = (f.name for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name))
+        differing = (
+            f.name for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name)
+        )
         return next(differing, None)
 
     @property

@@ -20,12 +20,12 @@ from headscope.corpus.text.documents import Layout
 from headscope.corpus.text.segments import Segmentation
 from headscope.errors import BadInput, Stopped
 from headscope.files import check_table
-from headscope.models.finite import check_weights
+from headscope.models.loading_report import check_weights
 from headscope.reading import Scope
 from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.discovery import Wanted
 from headscope.statistics.selection import measurable
-from headscope.statistics.statistic import Statistic
+from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus
 from headscope.surveys.feeds import feed_for
 from headscope.surveys.measure import Measurer
@@ -58,7 +58,7 @@ def survey(
     workers: int | None = None,
     field: str = "text",
     layout: Layout = "auto",
-    bad: Choice = "skip",
+    bad_data: Choice = "skip",
     batch_tokens: int | None = None,
     chunk: int | None = None,
 ) -> Survey:
@@ -108,7 +108,7 @@ def survey(
         The column or key that holds the text.
     layout
         How a text file is split into documents: "auto", "lines", "paragraphs", "file", "wikitext".
-    bad
+    bad_data
         "skip" or "refuse" data that cannot be read.
     batch_tokens
         Tokens read at once, padding included.
@@ -137,7 +137,7 @@ def survey(
         check_table(output, "A survey")
     options = Options(
         segments, stride, max_tokens, distances, interval, token_types, seed, engine, address,
-        workers, field, layout, bad, batch_tokens, chunk,
+        workers, field, layout, bad_data, batch_tokens, chunk,
     )  # fmt: skip
     if (files := media_files(corpus)) is not None:
         if (unused := options.changed()) is not None:
@@ -162,7 +162,7 @@ def survey_reducers(
     statistics: Sequence[Statistic], options: Options, share: float = 1.0
 ) -> list[Reducer]:
     """Statistics by their source, and distances between heads over a share of all queries."""
-    sources = dict.fromkeys(statistic.source for statistic in statistics)
+    sources: dict[Source, None] = dict.fromkeys(one.source for one in statistics)
     found: list[Reducer] = [
         Statistics(statistics, source, interval=options.interval, seed=options.seed)
         for source in sources
@@ -211,7 +211,7 @@ def over_corpus(
         run = held.enter_context(
             Run(output, identity, title=title, restart=restart, progress=progress)
         )
-        part, so_far = run.part("counts"), SoFar(reducers, options.bad)
+        part, so_far = run.part("counts"), SoFar(reducers, options.bad_data)
 
         def found(complete: bool) -> Made:
             result = make(so_far.reducers, {**_about(scope, source, so_far), "complete": complete})
@@ -271,7 +271,7 @@ def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict
             "longest": encoder.longest,
             "token_types": encoder.token_types,
             "seed": source.cutter.options.seed,
-            "bad": source.cutter.options.bad,
+            "bad_data": source.cutter.options.bad_data,
             "limit": source.cutter.limit,
             "chunk": source.cutter.size,
         },

@@ -120,7 +120,7 @@ class Encoder:
     def of(
         scope: Scope, most_tokens: int, longest: int | None = None, token_types: str = "proper"
     ) -> Encoder:
-        from headscope.models.embeddings import embedded_tokens
+        from headscope.models.limits import embedded_tokens
 
         limits = [limit for limit in (longest, scope.max_tokens) if limit is not None]
         return Encoder(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headscope.capture import Kind
-from headscope.corpus.text.batches import TextBatch, sent
+from headscope.corpus.text.batches import Arrays, TextBatch, sent
 from headscope.corpus.text.sides import PADDING, side_arrays
 from headscope.errors import BadInput
 from headscope.statistics.features.scrambled import scrambled
@@ -181,7 +181,7 @@ def side(tokens: Sequence[Tokens], width: int, device: torch.device) -> Side:
     return Side.on(device, side_arrays(tokens, width))
 
 
-def sides_of(batch: TextBatch, kind: Kind) -> tuple[Mapping[str, NDArray[Any]], ...]:
+def sides_of(batch: TextBatch, kind: Kind) -> tuple[Arrays, Arrays]:
     """What is known of the queries and of the keys of one kind of attention, in main memory."""
     written = batch.decoder_side or batch.side
     read = batch.side if kind != "decoder" else written
