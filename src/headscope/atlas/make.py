@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.arguments import need_scope
 from headscope.atlas.atlas import Atlas
-from headscope.atlas.places_reducer import PlacesReducer
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
 from headscope.patterns.as_statistics import pattern_measures
 from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
 from headscope.statistics.places.settings import PlaceSettings
-from headscope.statistics.selection import measurable
 from headscope.surveys.options import Options
-from headscope.surveys.run import need_text, over_corpus, survey_reducers
-from headscope.surveys.table import survey_of
+from headscope.surveys.run import over_corpus
+from headscope.statistics.selection import measurable
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
     from headscope.statistics.statistic import Statistic
-    from headscope.surveys.reducer import Reducer
+    from headscope.statistics.survey.tally import Tally
 
 
 def atlas(
@@ -74,21 +72,14 @@ def atlas(
         text=text,
     )
 
-    need_text(scope, limit)
     weights = weights_of(scope)
-    vocabulary = scope.model.get_input_embeddings().num_embeddings
-    reducers = [
-        *survey_reducers(wanted, chosen, float(distances)), PlacesReducer(places, vocabulary)
-    ]  # fmt: skip
 
-    def made(reducers: Sequence[Reducer], about: dict[str, Any]) -> Atlas:
-        survey = survey_of(reducers, {**about, "not measured": missing})
-        kept = reducers[-1]
-        assert isinstance(kept, PlacesReducer)
-        return atlas_of(scope, survey, kept, weights=weights, corpus=corpus)
+    def made(tally: Tally, about: dict[str, Any]) -> Atlas:
+        told = {**about, "not measured": missing}
+        return atlas_of(scope, tally, told, places, weights=weights, text=text, corpus=corpus)
 
     return over_corpus(
-        scope, corpus, reducers, made, chosen,
+        scope, corpus, wanted, made, chosen, places=places,
         limit=limit, output=output, restart=restart, progress=progress, title="Making the atlas",
     )  # fmt: skip
 

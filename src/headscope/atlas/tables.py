@@ -23,11 +23,12 @@ from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
 from headscope.runs import uncollected
 from headscope.statistics.distances.clusters import group, scale
-from headscope.surveys.table import Survey
+from headscope.statistics.places.settings import PlaceSettings
+from headscope.surveys.table import Survey, from_tally
 
 if TYPE_CHECKING:
-    from headscope.atlas.places_reducer import PlacesReducer
     from headscope.reading import Scope
+    from headscope.statistics.survey.tally import Tally
 
 DIGITS = 12
 LARGEST_GROUP = 0.75  # share of the heads, where they can be divided more evenly
@@ -35,35 +36,39 @@ LARGEST_GROUP = 0.75  # share of the heads, where they can be divided more evenl
 
 def atlas_of(
     scope: Scope,
-    survey: Survey,
-    kept: PlacesReducer,
+    tally: Tally,
+    about: dict[str, Any],
+    settings: PlaceSettings,
     *,
     weights: Callable[[], str],
+    text: bool,
     corpus: Any = None,
 ) -> Atlas:
-    """The atlas of a pass; `weights` tells their fingerprint."""
+    """The atlas of a pass; `weights` tells their fingerprint, and without text no token of the
+    corpus is in it."""
     with uncollected():
-        tables = _tables(scope, survey, kept, corpus)
-        return Atlas({**_description(survey, kept), "weights": weights()}, tables)
+        tables, survey = _tables(scope, tally, about, text, corpus)
+        description = _description(survey, tally, about, settings, text)
+        return Atlas({**description, "weights": weights()}, tables)
 
 
 def _tables(
-    scope: Scope, survey: Survey, kept: PlacesReducer, corpus: Any
-) -> dict[str, pd.DataFrame]:
-    text, every = kept.settings.text, kept.finish()
+    scope: Scope, tally: Tally, about: dict[str, Any], text: bool, corpus: Any
+) -> tuple[dict[str, pd.DataFrame], Survey]:
     trees = trees_of(corpus) if text else None
+    survey = from_tally(tally, about, about.get("interval"))
     spelled = Spelled(scope.tokenizer) if text else None
     frames: dict[str, list[pd.DataFrame]] = {"examples": [], "deciles": [], "profiles": []}
     words: dict[Kind, dict[int, Words]] = {}
-    for kind, places in every.items():
-        heads = kept.heads[kind]
+    for kind, places in tally.places.items():
+        heads = tally.heads[kind]
         shown = examples(kind, heads, places, spelled)
         frames["examples"].append(shown)
         frames["deciles"].append(deciles(kind, heads, places))
         words[kind] = {} if kind == "cross" else words_behind(places, shown, spelled, trees)
         frames["profiles"].append(profile_table(scope, kind, heads, places, spelled, words[kind]))
     tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
-    tables["documents"] = documents(every, tables["examples"], spelled, words)
+    tables["documents"] = documents(tally.places, tables["examples"], spelled, words)
     tables["heads"] = _settled(survey.table)
     tables["labels"] = _settled(_labels(tables["heads"]))
     if survey.pairs:
@@ -72,7 +77,7 @@ def _tables(
         tables["groups"] = pd.concat(
             [_groups(survey, kind, frame) for kind, frame in each.items()], ignore_index=True
         )
-    return tables
+    return tables, survey
 
 
 def _settled(frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,39 +97,40 @@ def settled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isfinite(rounded), rounded, values)
 
 
-def _description(survey: Survey, kept: PlacesReducer) -> dict[str, Any]:
-    about, settings = survey.metadata, kept.settings
-    names = ("model", "segments", "tokens", "truncated", "complete")
+def _description(
+    survey: Survey, tally: Tally, about: dict[str, Any], settings: PlaceSettings, text: bool
+) -> dict[str, Any]:
+    kept = {name: about[name] for name in ("model", "segments", "tokens", "truncated", "complete")}
     shape = {
         kind: [1 + max(layer for layer, _ in heads), 1 + max(head for _, head in heads)]
-        for kind, heads in kept.heads.items()
+        for kind, heads in tally.heads.items()
     }
     return {
-        **{name: about[name] for name in names},
+        **kept,
         # its fingerprint tells runs apart by how they cut the corpus, which an atlas does not
         "corpus": {name: of for name, of in about["corpus"].items() if name != "fingerprint"},
         "headscope": about["version"],
         "not measured": about["not measured"],
-        "text": settings.text,
+        "text": text,
         "settings": {**about["settings"], **settings.described},
         "shape": shape,
         "measures": [described(name) for name in survey.measures if find(name) and ":" not in name],
-        "examples_of": {kind: list(places.names) for kind, places in kept.places.items()},
-        **({"lost": lost} if settings.text and (lost := _lost(kept)) else {}),
+        "examples_of": {kind: list(places.names) for kind, places in tally.places.items()},
+        **({"lost": lost} if text and (lost := _lost(tally)) else {}),
     }
 
 
-def _lost(kept: PlacesReducer) -> dict[str, dict[str, int]]:
+def _lost(tally: Tally) -> dict[str, dict[str, int]]:
     """By kind and head what the count of a pair of tokens may lack, where it may lack anything."""
     found = {
         kind: {
             f"{layer}-{head}": count
             for (layer, head), count in zip(
-                kept.heads[kind], places.counts.lost.tolist(), strict=True
+                tally.heads[kind], places.counts.lost.tolist(), strict=True
             )
             if count
         }
-        for kind, places in kept.places.items()
+        for kind, places in tally.places.items()
     }
     return {kind: of_kind for kind, of_kind in found.items() if of_kind}
 
