@@ -47,17 +47,17 @@ class Atlas(HeadResult):
         self._tables = dict(tables)
         self._store = store
         self._search: Any = None
-        self.indexes: dict[str, Any] = {}  # of nearest places, a head each
+        self.indexes: dict[str, Any] = {}  # of nearest examples, a head each
 
     def __repr__(self) -> str:
         about = self.description
         shapes = [f"{k}: {n} layers × {h} heads" for k, (n, h) in about.get("shape", {}).items()]
-        told = [
+        parts = [
             *shapes,
             f"{about.get('tokens', 0):,} tokens",
             *([] if self.has_text else ["no text"]),
         ]
-        return f"<{self.title}: {', '.join(told)}>"
+        return f"<{self.title}: {', '.join(parts)}>"
 
     # what it holds
 
@@ -134,11 +134,12 @@ class Atlas(HeadResult):
         kind: Kind | None = None,
         around: int = 12,
     ) -> pd.DataFrame:
-        """Places where a head does something, the strongest first.
+        """Examples of what a head does, the strongest first.
 
         Without a measure, what the head is labelled for; of a head without a label, its
-        confidence. `decile` (0 to 9) gives places of that decile of all places instead.
-        `text` is the place with `around` tokens on each side, the query in [[ ]] and the key it
+        confidence. `decile` (0 to 9) gives examples of that decile instead; where values tie,
+        some deciles are empty (see the table `deciles`).
+        `text` is the example with `around` tokens on each side, the query in [[ ]] and the key it
         attends to most in << >>; it is empty where an atlas keeps no text.
         """
         if decile is not None and decile not in range(-1, 10):
@@ -159,7 +160,7 @@ class Atlas(HeadResult):
         return found.assign(text=texts).reset_index(drop=True)
 
     def excerpt(self, kind: Any, number: int, query: int, keys: Any, around: int = 12) -> str:
-        """A place as one line; the key of cross attention stands in the text that was read."""
+        """An example as one line; the key of cross attention stands in the text that was read."""
         text = self.document(number, kind)
         if kind != "cross":
             return excerpt(text, query, keys, around)
@@ -198,13 +199,13 @@ class Atlas(HeadResult):
 
         Of a model with two stacks the text that was read, and as the second what was written.
         """
-        from headscope.atlas.place_texts import typed
+        from headscope.atlas.example_texts import typed
 
         return typed(scope.tokenizer, self._kept(number))
 
     def read(self, scope: Scope, number: int) -> Reading:
-        """The text that an example comes from, read again: from a place to its reading."""
-        from headscope.atlas.place_texts import read_again
+        """The text that an example comes from, read again: from an example to its reading."""
+        from headscope.atlas.example_texts import read_again
 
         need_scope(scope)
         self.check(scope)
@@ -264,7 +265,7 @@ class Atlas(HeadResult):
     # search and comparison
 
     def find(self, n: int | None = 50, **wanted: Any) -> pd.DataFrame:
-        """Kept places that fit everything asked for, the heaviest first, `n` of them (None: all).
+        """Kept examples that fit everything asked for, the heaviest first, `n` of them (None: all).
 
         What can be asked: `query`, `key` (a token, a word or "/expression/"), `query_pos`,
         `key_pos` (a part of speech), `head` as (layer, head), `layer`, `kind`, `offset` (a number
@@ -283,7 +284,7 @@ class Atlas(HeadResult):
     def nearest(
         self, scope: Scope, text: Text | Reading, query: int, layer: int, head: int, **options: Any
     ) -> pd.DataFrame:
-        """Places of the corpus where a head does most alike: see `headscope.atlas.nearest`."""
+        """Examples where a head does most alike: see `headscope.atlas.nearest`."""
         from headscope.atlas.nearest import nearest
 
         return nearest(self, scope, text, query, layer, head, **options)

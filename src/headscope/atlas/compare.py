@@ -1,4 +1,4 @@
-"""Two atlases compared: heads matched by likeness, what changed, and the places that show it."""
+"""Two atlases compared: heads matched by likeness, what changed, and the examples that show it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AtlasComparison(HeadResult):
     second: Atlas
     matches: pd.DataFrame
     """kind, layer, head, other_layer, other_head, likeness (of their measures a and b, each scaled
-    by its spread over heads: 2 a·b / (a² + b²), 1 if they are the same), same_place, label,
+    by its spread over heads: 2 a·b / (a² + b²), 1 if they are the same), same_head, label,
     other_label."""
 
     @property
@@ -72,7 +72,7 @@ class AtlasComparison(HeadResult):
         return finite.loc[order].head(n).reset_index(drop=True)
 
     def examples(self, layer: int, head: int, n: int = 5, kind: Kind | None = None) -> pd.DataFrame:
-        """The strongest places of a head and of its match, for what the first is labelled."""
+        """The strongest examples of a head and of its match, for what the first is labelled."""
         of = self.first.kinds[0] if kind is None else kind
         rows: Any = self.matches
         row = rows[(rows["kind"] == of) & (rows["layer"] == layer) & (rows["head"] == head)]
@@ -147,7 +147,7 @@ def _matched(first: Atlas, second: Atlas, kind: Kind) -> pd.DataFrame:
             "other_layer": other[:, 0],
             "other_head": other[:, 1],
             "likeness": likeness[np.arange(len(best)), best],
-            "same_place": (mine == other).all(1),
+            "same_head": (mine == other).all(1),
             "label": [first.label(int(layer), int(head), kind) for layer, head in mine],
             "other_label": [second.label(int(layer), int(head), kind) for layer, head in other],
         }

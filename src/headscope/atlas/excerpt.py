@@ -1,4 +1,4 @@
-"""A place in a text as one line, the query and the keys marked."""
+"""An example as one line, the query and the keys marked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def excerpt(
     around: int = 12,
     about: int | None = None,
 ) -> str:
-    """Tokens about the query, or about another place; a marked key that lies elsewhere is shown
+    """Tokens about the query, or about another position; a marked key that lies elsewhere is shown
     after an ellipsis."""
     if document is None:
         return ""
@@ -69,9 +69,9 @@ def _stretch(
 ) -> str:
     """The tokens of a stretch, words of which nothing is marked as the text spells them."""
     text, run = "", list[str]()  # the pieces of a word before this one, none of them marked
-    for place in range(low, high):
-        gap, shown = _spelled(document, place, first)
-        marked = place == query or place in keys
+    for at in range(low, high):
+        gap, shown = _spelled(document, at, first)
+        marked = at == query or at in keys
         if gap or marked:
             text += _said(run, cut=not gap)
             run = []
@@ -79,9 +79,9 @@ def _stretch(
         if not marked:
             run.append(shown)
             continue
-        if place == query:
+        if at == query:
             shown = f"{QUERY[0]}{shown}{QUERY[1]}"
-        text += f"{KEY[0]}{shown}{KEY[1]}" if place in keys else shown
+        text += f"{KEY[0]}{shown}{KEY[1]}" if at in keys else shown
     return text + _said(run, cut=high < len(document) and bool(document.continues[high]))
 
 
@@ -90,9 +90,9 @@ def _said(pieces: list[str], cut: bool) -> str:
     return "" if cut and len(pieces) == 1 and pieces[0] in SPACES else joined(pieces)
 
 
-def _spelled(document: DocumentTokens, place: int, first: int) -> tuple[str, str]:
+def _spelled(document: DocumentTokens, at: int, first: int) -> tuple[str, str]:
     """The space before a token of a stretch, if there is one, and the token."""
-    token = document.tokens[place]
-    if place == first:
+    token = document.tokens[at]
+    if at == first:
         return "", token
-    return ("", token.removeprefix("##")) if document.continues[place] else (" ", token)
+    return ("", token.removeprefix("##")) if document.continues[at] else (" ", token)

@@ -29,7 +29,7 @@ COLUMNS = {
     "heads": (*_HEAD, "measure", "value", "error", "count"),
     "labels": (*_HEAD, "pattern", "label", "score", "lift", "error", "p", "documents", "labelled"),
     "examples": (*_HEAD, "measure", "decile", "rank", "value", "document", "query", *_KEYS),
-    "deciles": (*_HEAD, "measure", "decile", "low", "high", "places"),
+    "deciles": (*_HEAD, "measure", "decile", "low", "high", "share", "positions"),
     "documents": ("kind", "document", "tokens", "ids", "segments", "classes", "continues"),
     "profiles": (*_HEAD, "profile", "name", "other", "count", "expected", "lift", "p", "weight"),
     "distances": (*_HEAD, "other_layer", "other_head", "distance"),

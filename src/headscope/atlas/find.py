@@ -1,7 +1,7 @@
 """Which heads attend from one thing to another, over a corpus: ranked with lift and error.
 
 What is asked becomes a pattern of its own, measured by a survey like every other: the attention of
-the queries that fit to the keys that fit, beside even attention and beside chance.
+the queries that fit to the keys that fit, beside uniform attention and beside chance.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from headscope.atlas.search import Text, matches
 from headscope.atlas.speech import governors, known_speech, parts_of_speech
 from headscope.atlas.treebank import trees_of
 from headscope.atlas.words import Grammar
-from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.patterns.as_statistics import PatternMeasure, of_pattern
 from headscope.patterns.attention_mass import MassPattern
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.token_pairs import TokenPairs
+from headscope.statistics.features.grid import Grid
 from headscope.surveys.run import survey
 from headscope.text.tokens import Tokens
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 SAME, GOVERNOR, SPEECH = "same", "governor", "pos:"
 _SAME_WORD = "the same word"
-KEPT = 4096  # documents whose marks are kept from one layer to the next
 Marks = NDArray[np.bool_]
 
 
@@ -57,12 +56,12 @@ def find_heads(
     """Every head with its attention from queries to keys, the clearest first.
 
     Both are a token or word as the text spells it, a regular expression ("/^un/"), or a part of
-    speech ("pos:NOUN"). `key` may also be "same" (other places of the query's word) or "governor"
-    (of the query's word). Grammar is the corpus's own where it is a treebank, else spaCy's.
-    Queries of cross attention stand in what is written, its keys in what was read. Columns: kind,
-    layer, head, score (mean over texts of the attention of the queries that have such a key),
-    uniform (of even attention), lift (their ratio), error, p, documents, and `clear`, which holds
-    at most by a chance of 1 % for any head of the model.
+    speech ("pos:NOUN"). `key` may also be "same" (other occurrences of the query's word) or
+    "governor" (of the query's word). Grammar is the corpus's own where it is a treebank, else
+    spaCy's. Queries of cross attention stand in what is written, its keys in what was read.
+    Columns: kind, layer, head, score (mean over texts of the attention of the queries that have such a key),
+    uniform (of uniform attention), lift (their ratio), error, p, documents, and `clear`, which
+    holds at most by a chance of 1 % for any head of the model.
     """
     need_scope(scope)
     asked = _Asked(_Side.of(query, "query"), _Side.of(key, "key"), _Grammar(corpus))
@@ -114,7 +113,7 @@ class _Side:
             return _Side(speech, speech=speech)
         if given in (SAME, GOVERNOR) and side == "key":
             return _Side(_SAME_WORD if given == SAME else "its governor")
-        matches([], given)  # a bad expression is told before a model is run
+        matches([], given)  # raises before a model runs
         return _Side(repr(given) if isinstance(given, str) else given.pattern, text=given)
 
     def marks(self, tokens: Tokens, grammar: _Grammar) -> Marks:
@@ -134,14 +133,14 @@ class _Grammar:
         self._trees = trees_of(corpus)
 
     def speech(self, words: Sequence[str]) -> Sequence[str]:
-        known = self._told(words)
+        known = self._known(words)
         return parts_of_speech([words])[0] if known is None else known.speech
 
     def governors(self, words: Sequence[str]) -> Sequence[int]:
-        known = self._told(words)
+        known = self._known(words)
         return governors([words])[0] if known is None else known.governor
 
-    def _told(self, words: Sequence[str]) -> Grammar | None:
+    def _known(self, words: Sequence[str]) -> Grammar | None:
         return None if self._trees is None else self._trees.grammar(list(words))
 
 
@@ -150,25 +149,24 @@ class _Asked:
 
     def __init__(self, query: _Side, key: _Side, grammar: _Grammar) -> None:
         self.query, self.key, self.grammar = query, key, grammar
-        self._kept: dict[tuple[Kind, int], Marks] = {}
 
     def targets(self, pairs: TokenPairs) -> Tensor:
         """b tq s bool."""
-        grid = pairs.grid
+        memo = pairs.grid.memo  # the same for every layer
+        if self not in memo:
+            memo[self] = self._aimed(pairs.grid)
+        return memo[self][:, pairs.queries]
+
+    def _aimed(self, grid: Grid) -> Tensor:
+        """b t s bool."""
         assert grid.tokens is not None
         keys = grid.tokens if grid.same else grid.key_tokens
         assert keys is not None
-        shape = (len(keys), grid.query.ids.shape[1], grid.key.ids.shape[1])
-        aimed = torch.zeros(shape, dtype=torch.bool)
-        for row, (number, *texts) in enumerate(zip(grid.documents, grid.tokens, keys, strict=True)):
-            at = (grid.kind, int(number))
-            found = self._kept.get(at)
-            if found is None:
-                if len(self._kept) >= KEPT:
-                    self._kept.clear()
-                found = self._kept[at] = self._pairs(*texts)
+        aimed = torch.zeros(len(keys), grid.query.ids.shape[1], grid.key.ids.shape[1]).bool()
+        for row, texts in enumerate(zip(grid.tokens, keys, strict=True)):
+            found = self._pairs(*texts)
             aimed[row, : found.shape[0], : found.shape[1]] = torch.from_numpy(found)
-        return aimed[:, pairs.queries].to(grid.key.ids.device)
+        return aimed.to(grid.key.ids.device)
 
     def _pairs(self, tokens: Tokens, keys: Tokens) -> Marks:
         """t s bool: the pairs that fit in one text, or from one text to another."""

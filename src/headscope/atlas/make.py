@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.arguments import need_scope
 from headscope.atlas.atlas import Atlas
+from headscope.atlas.collecting.reducer import AtlasReducer
+from headscope.atlas.collecting.settings import ExampleSettings
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
 from headscope.patterns.as_statistics import pattern_measures
 from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
-from headscope.statistics.places.settings import PlaceSettings
-from headscope.surveys.options import Options
-from headscope.surveys.run import over_corpus
 from headscope.statistics.selection import measurable
+from headscope.surveys.options import Options
+from headscope.surveys.reducer import Reducer
+from headscope.surveys.run import need_text, over_corpus, survey_reducers
+from headscope.surveys.table import survey_of
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
     from headscope.statistics.statistic import Statistic
-    from headscope.statistics.survey.tally import Tally
 
 
 def atlas(
@@ -42,10 +44,10 @@ def atlas(
     progress: bool | ProgressCallback = True,
     **options: Any,
 ) -> Atlas:
-    """Measure every head of a scope over a corpus, and keep the places behind the numbers.
+    """Measure every head of a scope over a corpus, and keep the examples behind the numbers.
 
     `statistics` are those of `hs.survey`, the standard ones when left out; patterns are always
-    measured. Of every head and measure the `top` strongest places are kept, at most
+    measured. Of every head and measure the `top` strongest examples are kept, at most
     `per_document` of one document (each window of a longer text is one), and `per_decile` of every
     decile of the measure over the corpus, each with its `keys` heaviest keys. Heads are compared
     with each other over a share of all queries, `distances` (True: all; False: not at all). An
@@ -56,12 +58,13 @@ def atlas(
     _check(top=top, per_decile=per_decile, per_document=per_document, keys=keys)
     if not 0 <= distances <= 1:
         raise BadInput(f"distances is a share of all queries, 0 to 1, not {distances}.")
+    need_text(scope, limit)
     chosen = Options.named({**options, "distances": distances > 0})
     patterns = pattern_measures(scope)
     measured, missing = measurable(scope, statistics)
     wanted = _together(measured, [*patterns, discover()["focus"]])
     judged = [s for s in patterns if s.name == s.pattern.name and s.source == "corpus"]  # pyright: ignore
-    places = PlaceSettings(
+    settings = ExampleSettings(
         (*judged, discover()["confidence"], discover()["focus"]),
         top=top,
         per_decile=per_decile,
@@ -71,16 +74,19 @@ def atlas(
         seed=chosen.seed,
         text=text,
     )
-
+    collecting = AtlasReducer(settings, scope.model.get_input_embeddings().num_embeddings)
     weights = weights_of(scope)
 
-    def made(tally: Tally, about: dict[str, Any]) -> Atlas:
-        told = {**about, "not measured": missing}
-        return atlas_of(scope, tally, told, places, weights=weights, text=text, corpus=corpus)
+    def made(reducers: Sequence[Reducer], about: dict[str, Any]) -> Atlas:
+        survey = survey_of(reducers, {**about, "not measured": missing})
+        return atlas_of(
+            scope, survey, collecting.finish(), settings, weights=weights, corpus=corpus
+        )
 
     return over_corpus(
-        scope, corpus, wanted, made, chosen, places=places,
-        limit=limit, output=output, restart=restart, progress=progress, title="Making the atlas",
+        scope, corpus, [*survey_reducers(wanted, chosen, float(distances)), collecting], made,
+        chosen, limit=limit, output=output, restart=restart, progress=progress,
+        title="Making the atlas",
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Nearest places: where in the corpus a head's output is most like that of a query in hand.
+"""Nearest examples: where in the corpus a head's output is most like that at a given query.
 
 The texts of an atlas are read again, once for a head, and their vectors kept beside the file,
-where `place_index` looks a query up.
+where `example_index` looks a query up.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from torch import Tensor
 
 from headscope.arguments import need_scope
 from headscope.atlas.bundled import FILE as BUNDLED_FILE
-from headscope.atlas.excerpt import excerpt
-from headscope.atlas.place_index import PlaceIndex, Vectors
-from headscope.atlas.place_texts import (
-    PlaceText,
+from headscope.atlas.example_index import ExampleIndex, Vectors
+from headscope.atlas.example_texts import (
+    InputText,
     batched,
     inputs_of,
     kept_texts,
+    new_text,
     stamp_of,
-    text_in_hand,
 )
+from headscope.atlas.excerpt import excerpt
 from headscope.capture import Call, Kind
 from headscope.errors import BadInput
 
@@ -57,13 +57,13 @@ def nearest(
     exact: bool = False,
     around: int = 12,
 ) -> pd.DataFrame:
-    """Places of the atlas's texts most like one query of a text: document, query, likeness, text.
+    """Examples in the atlas's texts most like one query of a text: document, query, likeness, text.
 
-    `text` may be a reading that is in hand. Of a model with two stacks `text_pair` is what the
+    `text` may be a reading. Of a model with two stacks `text_pair` is what the
     decoder reads, and a query of `kind` "decoder" or "cross" is one of its tokens.
     `of="output"` compares what the head takes (Σ_j α_ij v_j), `of="query"` what it looks for (q).
-    Large atlases are looked up in an index where faiss is installed, which may miss a place;
-    `by` says whether it was ("index") or every place was compared, as `exact=True` asks for.
+    Large atlases are looked up in an index where faiss is installed, which may miss an example;
+    `by` says whether it was ("index") or every position was compared, as `exact=True` asks for.
     """
     import pandas as pd
 
@@ -71,15 +71,15 @@ def nearest(
     chosen: Kind = kind or atlas.kinds[0]
     _check(atlas, scope, chosen, layer, head, of)
     if n < 1:
-        raise BadInput(f"n is how many places to give, at least 1, not {n}.")
+        raise BadInput(f"n is how many examples to give, at least 1, not {n}.")
     index = _index(atlas, scope, chosen, layer, head, of)
-    in_hand = text_in_hand(scope, text, text_pair, chosen)
-    if not 0 <= query < in_hand.queries:
-        raise BadInput(f"There is no token {query}; the text has 0 to {in_hand.queries - 1}.")
-    inputs = inputs_of(scope, [in_hand])
+    given = new_text(scope, text, text_pair, chosen)
+    if not 0 <= query < given.queries:
+        raise BadInput(f"There is no token {query}; the text has 0 to {given.queries - 1}.")
+    inputs = inputs_of(scope, [given])
     own = _unit(_vectors(scope, inputs, chosen, layer, head, of)[0, [query]])
     best, likeness, by = index.nearest(own[0].numpy(), n, exact)
-    rows = index.places[best]
+    rows = index.positions[best]
     return pd.DataFrame(
         {
             "document": rows[:, 0],
@@ -94,23 +94,23 @@ def nearest(
 def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: str) -> None:
     atlas.profiles(layer, head, kind=kind)  # says so if there is no such head
     if of not in ("output", "query"):
-        raise BadInput(f"Places are alike by a head's 'output' or 'query', not by {of!r}.")
+        raise BadInput(f"Examples are alike by a head's 'output' or 'query', not by {of!r}.")
     if not atlas.has_text:
-        raise BadInput("This atlas was made without text, so it has no places to compare with.")
+        raise BadInput("This atlas was made without text, so it has no examples to compare with.")
     atlas.check(scope)
 
 
-def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of) -> PlaceIndex:
-    """All tokens of all texts: in hand, kept beside the atlas, or read now."""
+def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of) -> ExampleIndex:
+    """All tokens of all texts: already open, kept beside the atlas, or read now."""
     name = f"{kind}-{layer}-{head}-{of}"
     if name in atlas.indexes:
         return atlas.indexes[name]
     beside = _beside(atlas, name)
     texts = kept_texts(atlas, scope, kind)
     stamp = stamp_of(atlas, texts)
-    found = PlaceIndex.kept(beside, stamp)
+    found = ExampleIndex.kept(beside, stamp)
     if found is None:
-        found = PlaceIndex.made(*_made(scope, texts, kind, layer, head, of), beside, stamp)
+        found = ExampleIndex.made(*_made(scope, texts, kind, layer, head, of), beside, stamp)
     atlas.indexes[name] = found
     return found
 
@@ -125,17 +125,17 @@ def _beside(atlas: Atlas, name: str) -> Path | None:
 
 
 def _made(
-    scope: Scope, texts: Sequence[PlaceText], kind: Kind, layer: int, head: int, of: Of
+    scope: Scope, texts: Sequence[InputText], kind: Kind, layer: int, head: int, of: Of
 ) -> tuple[Vectors, NDArray[np.int64]]:
     vectors: list[Vectors] = []
-    places: list[NDArray[np.int64]] = []
+    positions: list[NDArray[np.int64]] = []
     for some, inputs in batched(scope, texts):
         made = _vectors(scope, inputs, kind, layer, head, of)
         for row, text in enumerate(some):
             length = text.queries
             vectors.append(_unit(made[row, :length]).numpy())
-            places.append(np.stack([np.full(length, text.document), np.arange(length)], axis=1))
-    return np.concatenate(vectors), np.concatenate(places).astype(np.int64)
+            positions.append(np.stack([np.full(length, text.document), np.arange(length)], axis=1))
+    return np.concatenate(vectors), np.concatenate(positions).astype(np.int64)
 
 
 def _vectors(

@@ -1,4 +1,4 @@
-"""Search over the kept places of an atlas: which head attends from what to what, and where."""
+"""Search over the kept examples of an atlas: which head attends from what to what, and where."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN = ("[UNK]", "<unk>")  # two words that a model does not know need not be
 
 
 class Search:
-    """The kept places as one row for every key, with tokens and words as numbers."""
+    """The kept examples as one row for every key, with tokens and words as numbers."""
 
     def __init__(self, atlas: Atlas) -> None:
         if not atlas.has_text:
@@ -37,11 +37,11 @@ class Search:
         self._atlas = atlas
         self._speech: tuple[Any, Any] | None = None
         examples: Any = atlas.frame("examples")
-        # a place may be kept for several measures; once is enough
+        # an example may be kept for several measures; once is enough
         first: Any = examples.drop_duplicates([*HEAD, "document", "query"])
         counts = first["keys"].map(len).to_numpy()
         at = np.repeat(np.arange(len(first)), counts)
-        self._places = first.reset_index(drop=True)
+        self._examples = first.reset_index(drop=True)
         self._at = at
         self._kind = first["kind"].to_numpy()[at]
         self._layer = first["layer"].to_numpy()[at]
@@ -62,25 +62,25 @@ class Search:
         start = dict(zip(keys, np.cumsum(lengths) - lengths, strict=True))
         tokens = np.concatenate(rows["tokens"].to_list()) if len(rows) else np.array([], object)
         words = [w for row in rows.itertuples() for w in words_of(row.tokens, row.continues)]
-        # pieces of one word are one place of it
+        # pieces of one word are one occurrence of it
         starts = [
-            not (place and goes_on)
+            not (at and goes_on)
             for row in rows.itertuples()
-            for place, goes_on in enumerate(row.continues)
+            for at, goes_on in enumerate(row.continues)
         ]
         self._occurrence = np.cumsum(starts)
         self._tokens, self._token_names = pd.factorize(tokens)
         self._words, self._word_names = pd.factorize(np.array(words, dtype=object))
         self._alike = self._same_words(rows)
-        places: Any = self._places
+        examples: Any = self._examples
         for side, of_cross in (("query", "decoder"), ("key", "encoder")):
-            stands = np.where(places["kind"] == "cross", of_cross, places["kind"])
-            numbers = zip(stands, places["document"], strict=True)
+            stands = np.where(examples["kind"] == "cross", of_cross, examples["kind"])
+            numbers = zip(stands, examples["document"], strict=True)
             own = np.array([start[kind, int(n)] for kind, n in numbers], dtype=np.int64)[self._at]
             setattr(self, f"_{side}_at", own + getattr(self, f"_{side}"))
 
     def _same_words(self, rows: Any) -> NDArray[np.intp]:
-        """The same number for all places of a word, however it is capitalised; -1 for tokens that
+        """One number for all occurrences of a word, however it is capitalised; -1 for tokens that
         are no word of the text."""
         numbers, names = pd.factorize(np.array([str(w).lower() for w in self._word_names], object))
         unknown = [any(mark.lower() in name for mark in UNKNOWN) for name in names]
@@ -104,14 +104,14 @@ class Search:
         same_word: bool = False,
         around: int = 12,
     ) -> pd.DataFrame:
-        """Kept places that fit everything asked for, the heaviest first.
+        """Kept examples that fit everything asked for, the heaviest first.
 
         `query` and `key` are a token or word as the text spells it, or a regular expression
         ("/^un/", or a compiled one). `query_pos` and `key_pos` are parts of speech such as NOUN,
-        as the atlas keeps them, or as spaCy tells where it keeps none. `offset` is key place −
-        query place, one number or (least, most).
-        `weight` is the least weight, `head` is (layer, head), `same_word` asks for another place
-        where the query's word stands, capitalised or not.
+        as the atlas keeps them, or as spaCy tells where it keeps none. `offset` is key position −
+        query position, one number or (least, most).
+        `weight` is the least weight, `head` is (layer, head), `same_word` asks for another
+        occurrence of the query's word, capitalised or not.
         """
         _check(n, weight, query=query, key=key)
         fits = self._weight >= weight
@@ -165,8 +165,8 @@ class Search:
             fits = fits[self._weight[fits] >= least]
         order = np.lexsort((self._at[fits], -self._weight[fits]))[: len(fits) if n is None else n]
         chosen = fits[order]
-        places: Any = self._places.iloc[self._at[chosen]]
-        frame = places[[*HEAD, "document", "query"]].reset_index(drop=True)
+        examples: Any = self._examples.iloc[self._at[chosen]]
+        frame = examples[[*HEAD, "document", "query"]].reset_index(drop=True)
         frame = frame.assign(
             key=self._key[chosen],
             weight=self._weight[chosen],
@@ -185,10 +185,10 @@ class Search:
 
 
 def _check(n: Any, weight: Any, **texts: Any) -> None:
-    """What cannot be looked for is told: an empty answer would say that no head does it."""
+    """Refuse what cannot be looked for: an empty answer would say that no head does it."""
     if n is not None and not (isinstance(n, (int, np.integer)) and n >= 1):
         instead = f"; name what to look for, as query={n!r}" if isinstance(n, str) else ""
-        raise BadInput(f"n is how many places to give, at least 1, not {n!r}{instead}.")
+        raise BadInput(f"n is how many examples to give, at least 1, not {n!r}{instead}.")
     if not (isinstance(weight, (int, float, np.number)) and 0 <= weight <= 1):
         raise BadInput(f"weight is the least weight, 0 to 1, not {weight!r}.")
     for side, text in texts.items():
@@ -201,7 +201,9 @@ def _check(n: Any, weight: Any, **texts: Any) -> None:
 def _range(offset: Any) -> tuple[int, int]:
     if isinstance(offset, (int, np.integer)):
         return int(offset), int(offset)
-    low, high = _pair(offset, "offset is key place − query place, one number or (least, most)")
+    low, high = _pair(
+        offset, "offset is key position − query position, one number or (least, most)"
+    )
     if low > high:
         raise BadInput(f"offset is (least, most), and {low} is more than {high}.")
     return low, high
@@ -224,7 +226,7 @@ def speech_of_texts(atlas: Atlas) -> list[str]:
     texts = list(zip(rows["tokens"], rows["continues"], kept, strict=True))
     asked = [list(words_once(tokens, goes_on)) for tokens, goes_on, tags in texts if not len(tags)]
     try:
-        told = iter(parts_of_speech(asked) if asked else ())
+        parsed = iter(parts_of_speech(asked) if asked else ())
     except HeadscopeError as error:
         raise BadInput(
             f"The atlas holds the parts of speech of {len(texts) - len(asked)} of its {len(texts)} "
@@ -233,7 +235,7 @@ def speech_of_texts(atlas: Atlas) -> list[str]:
         ) from error
     found: list[str] = []
     for _, goes_on, tags in texts:
-        found += list(tags) if len(tags) else spread(next(told), goes_on)
+        found += list(tags) if len(tags) else spread(next(parsed), goes_on)
     return found
 
 
@@ -256,8 +258,8 @@ def words_of(tokens: Iterable[str], continues: Iterable[bool]) -> list[str]:
 
 def words_once(tokens: Iterable[str], continues: Iterable[bool]) -> Iterable[str]:
     pieces: list[str] = []
-    for place, (token, goes_on) in enumerate(zip(tokens, continues, strict=True)):
-        if place and not goes_on:
+    for at, (token, goes_on) in enumerate(zip(tokens, continues, strict=True)):
+        if at and not goes_on:
             yield joined(pieces)
             pieces = []
         pieces.append(token)
@@ -266,8 +268,8 @@ def words_once(tokens: Iterable[str], continues: Iterable[bool]) -> Iterable[str
 
 def spread(of_words: list[str], continues: Iterable[bool]) -> list[str]:
     """What is known of words, for every token of them."""
-    at, found = -1, []
-    for place, goes_on in enumerate(continues):
-        at += not (place and goes_on)
-        found.append(of_words[at])
+    word, found = -1, []
+    for at, goes_on in enumerate(continues):
+        word += not (at and goes_on)
+        found.append(of_words[word])
     return found

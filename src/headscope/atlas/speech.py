@@ -43,7 +43,7 @@ def parsed(documents: Sequence[Sequence[str]]) -> Iterator[Any]:
 
 
 def grammar_of(document: Any) -> tuple[list[str], list[int], list[str]]:
-    """Of every word its part of speech, its governor's place and its relation to it; read at once,
+    """Of every word its part of speech, its governor's number and its relation to it; read at once,
     since a parser makes an object of every word that is looked at alone."""
     speech, step, relation = np.asarray(document.to_array(["POS", "HEAD", "DEP"])).reshape(-1, 3).T
     named: Any = document.vocab.strings
@@ -62,5 +62,5 @@ def parts_of_speech(documents: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def governors(documents: Sequence[Sequence[str]]) -> list[list[int]]:
-    """The place of every word's governor; a root's is its own."""
+    """The number of every word's governor; a root's is its own."""
     return [grammar_of(document)[1] for document in parsed(documents)]

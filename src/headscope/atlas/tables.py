@@ -1,136 +1,117 @@
-"""From what was counted to the tables of an atlas."""
+"""From what was collected to the tables of an atlas."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from headscope.atlas.atlas import Atlas
-from headscope.atlas.place_tables import deciles, documents, examples
+from headscope.atlas.collecting.reducer import Collected
+from headscope.atlas.collecting.settings import ExampleSettings
+from headscope.atlas.example_tables import deciles, documents, examples
 from headscope.atlas.profiles import profile_table
-from headscope.atlas.spelled import Spelled
 from headscope.atlas.treebank import trees_of
-from headscope.atlas.words import Words, words_behind
+from headscope.atlas.words import Spelled, Words, words_behind
 from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
-from headscope.runs import uncollected
 from headscope.statistics.distances.clusters import group, scale
-from headscope.statistics.places.settings import PlaceSettings
-from headscope.surveys.table import Survey, from_tally
+from headscope.surveys.table import Survey
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
-    from headscope.statistics.survey.tally import Tally
 
-DIGITS = 12
-LARGEST_GROUP = 0.75  # share of the heads, where they can be divided more evenly
+LARGEST_GROUP = 0.75  # share of the heads, where a cut with smaller groups exists
 
 
 def atlas_of(
     scope: Scope,
-    tally: Tally,
-    about: dict[str, Any],
-    settings: PlaceSettings,
+    survey: Survey,
+    collected: Mapping[Kind, Collected],
+    settings: ExampleSettings,
     *,
     weights: Callable[[], str],
-    text: bool,
     corpus: Any = None,
 ) -> Atlas:
-    """The atlas of a pass; `weights` tells their fingerprint, and without text no token of the
-    corpus is in it."""
-    with uncollected():
-        tables, survey = _tables(scope, tally, about, text, corpus)
-        description = _description(survey, tally, about, settings, text)
-        return Atlas({**description, "weights": weights()}, tables)
+    """The atlas of a pass: its survey, and the examples and counts collected beside it.
+
+    `weights` gives the fingerprint of the model's weights.
+    """
+    tables = _tables(scope, survey, collected, settings, corpus)
+    description = _description(survey, collected, settings)
+    return Atlas({**description, "weights": weights()}, tables)
 
 
 def _tables(
-    scope: Scope, tally: Tally, about: dict[str, Any], text: bool, corpus: Any
-) -> tuple[dict[str, pd.DataFrame], Survey]:
-    trees = trees_of(corpus) if text else None
-    survey = from_tally(tally, about, about.get("interval"))
-    spelled = Spelled(scope.tokenizer) if text else None
+    scope: Scope,
+    survey: Survey,
+    collected: Mapping[Kind, Collected],
+    settings: ExampleSettings,
+    corpus: Any,
+) -> dict[str, pd.DataFrame]:
+    trees = trees_of(corpus) if settings.text else None
+    spelled = Spelled(scope.tokenizer) if settings.text else None
     frames: dict[str, list[pd.DataFrame]] = {"examples": [], "deciles": [], "profiles": []}
     words: dict[Kind, dict[int, Words]] = {}
-    for kind, places in tally.places.items():
-        heads = tally.heads[kind]
-        shown = examples(kind, heads, places, spelled)
+    for kind, of_kind in collected.items():
+        shown = examples(kind, of_kind, settings.per_decile, spelled)
         frames["examples"].append(shown)
-        frames["deciles"].append(deciles(kind, heads, places))
-        words[kind] = {} if kind == "cross" else words_behind(places, shown, spelled, trees)
-        frames["profiles"].append(profile_table(scope, kind, heads, places, spelled, words[kind]))
+        frames["deciles"].append(deciles(kind, of_kind))
+        behind = {} if kind == "cross" else words_behind(of_kind.examples, shown, spelled, trees)
+        words[kind] = behind
+        frames["profiles"].append(profile_table(scope, kind, of_kind, spelled, behind))
     tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
-    tables["documents"] = documents(tally.places, tables["examples"], spelled, words)
-    tables["heads"] = _settled(survey.table)
-    tables["labels"] = _settled(_labels(tables["heads"]))
+    tables["documents"] = documents(collected, tables["examples"], spelled, words)
+    tables["heads"] = survey.table
+    tables["labels"] = _labels(survey.table)
     if survey.pairs:
         each: dict[Kind, pd.DataFrame] = {kind: _distances(survey, kind) for kind in survey.pairs}
         tables["distances"] = pd.concat(each.values(), ignore_index=True)
-        tables["groups"] = pd.concat(
-            [_groups(survey, kind, frame) for kind, frame in each.items()], ignore_index=True
-        )
-    return tables, survey
-
-
-def _settled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers to twelve significant digits: what lies below depends on the order of sums."""
-    columns = {
-        name: settled(frame[name].to_numpy(dtype=np.float64))
-        for name in frame.select_dtypes("float")
-    }
-    return frame.assign(**columns)
-
-
-def settled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        size = np.floor(np.log10(np.abs(values)))
-        scale = 10.0 ** (DIGITS - 1 - np.where(np.isfinite(size), size, 0))
-        rounded = np.rint(values * scale) / scale
-    return np.where(np.isfinite(rounded), rounded, values)
+        groups = [_groups(survey, kind) for kind in each]
+        tables["groups"] = pd.concat(groups, ignore_index=True)
+    return tables
 
 
 def _description(
-    survey: Survey, tally: Tally, about: dict[str, Any], settings: PlaceSettings, text: bool
+    survey: Survey, collected: Mapping[Kind, Collected], settings: ExampleSettings
 ) -> dict[str, Any]:
+    about = survey.metadata
     kept = {name: about[name] for name in ("model", "segments", "tokens", "truncated", "complete")}
     shape = {
-        kind: [1 + max(layer for layer, _ in heads), 1 + max(head for _, head in heads)]
-        for kind, heads in tally.heads.items()
+        kind: [1 + max(layer for layer, _ in of.heads), 1 + max(head for _, head in of.heads)]
+        for kind, of in collected.items()
     }
+    lost = _lost(collected) if settings.text else {}
     return {
         **kept,
         # its fingerprint tells runs apart by how they cut the corpus, which an atlas does not
         "corpus": {name: of for name, of in about["corpus"].items() if name != "fingerprint"},
         "headscope": about["version"],
         "not measured": about["not measured"],
-        "text": text,
+        "text": settings.text,
         "settings": {**about["settings"], **settings.described},
         "shape": shape,
         "measures": [described(name) for name in survey.measures if find(name) and ":" not in name],
-        "examples_of": {kind: list(places.names) for kind, places in tally.places.items()},
-        **({"lost": lost} if text and (lost := _lost(tally)) else {}),
+        "examples_of": {kind: list(of.examples.names) for kind, of in collected.items()},
+        **({"lost": lost} if lost else {}),
     }
 
 
-def _lost(tally: Tally) -> dict[str, dict[str, int]]:
+def _lost(collected: Mapping[Kind, Collected]) -> dict[str, dict[str, int]]:
     """By kind and head what the count of a pair of tokens may lack, where it may lack anything."""
     found = {
         kind: {
-            f"{layer}-{head}": count
-            for (layer, head), count in zip(
-                tally.heads[kind], places.counts.lost.tolist(), strict=True
-            )
+            f"{layer}-{head}": int(count)
+            for (layer, head), count in zip(of.heads, of.counts.lost.tolist(), strict=True)
             if count
         }
-        for kind, places in tally.places.items()
+        for kind, of in collected.items()
     }
     return {kind: of_kind for kind, of_kind in found.items() if of_kind}
 
@@ -166,17 +147,15 @@ def _distances(survey: Survey, kind: Kind) -> pd.DataFrame:
             "head": numbers[one, 1],
             "other_layer": numbers[other, 0],
             "other_head": numbers[other, 1],
-            "distance": settled(pairs.values)[one, other],
+            "distance": pairs.values[one, other],
         }
     )
 
 
-def _groups(survey: Survey, kind: Kind, distances: pd.DataFrame) -> pd.DataFrame:
-    heads = survey.pairs[kind].heads
+def _groups(survey: Survey, kind: Kind) -> pd.DataFrame:
+    heads, matrix = survey.pairs[kind].heads, survey.pairs[kind].values
     if len(heads) < 3:
         return pd.DataFrame(columns=["kind", "layer", "head", "x", "y", "group"])
-    matrix = np.zeros((len(heads), len(heads)))
-    matrix[~np.eye(len(heads), dtype=bool)] = distances["distance"].to_numpy()
     positions, _ = scale(matrix, seed=0, starts=0)
     numbers = np.array(heads)
     return pd.DataFrame(
@@ -184,8 +163,8 @@ def _groups(survey: Survey, kind: Kind, distances: pd.DataFrame) -> pd.DataFrame
             "kind": kind,
             "layer": numbers[:, 0],
             "head": numbers[:, 1],
-            "x": settled(positions[:, 0]),
-            "y": settled(positions[:, 1]),
+            "x": positions[:, 0],
+            "y": positions[:, 1],
             "group": group(matrix, None, most=LARGEST_GROUP),
         }
     )

@@ -52,13 +52,13 @@ class TreebankTags:
                 of_letter.append(-1)
                 continue
             first = len(self._speech)
-            for place, word in enumerate(spelled):
-                head = sentence.heads[place]
-                self._speech.append(sentence.upos[place])
-                self._relation.append(sentence.relations[place].lower())
-                self._governor.append(first + (place if head < 0 else head))
+            for number, word in enumerate(spelled):
+                head = sentence.heads[number]
+                self._speech.append(sentence.upos[number])
+                self._relation.append(sentence.relations[number].lower())
+                self._governor.append(first + (number if head < 0 else head))
                 letters.append(word)
-                of_letter += [first + place] * len(word)
+                of_letter += [first + number] * len(word)
         self._letters = "".join(letters)
         self._of_letter = np.array(of_letter, dtype=np.int64)
         # between letters, the ends of all included: 2 between sentences, 1 between words, else 0
@@ -74,19 +74,19 @@ class TreebankTags:
         starts = at + np.cumsum([0, *(len(word) for word in spelled)])[:-1]
         starts = np.minimum(starts, len(self._of_letter) - 1)  # a last word without letters
         mine = self._of_letter[starts].tolist()
-        place = {word: number for number, word in reversed(list(enumerate(mine)))}
+        number_of = {word: number for number, word in reversed(list(enumerate(mine)))}
         return Grammar(
             [self._speech[word] for word in mine],
             [
                 # a governor that the text does not hold cannot be attended to
-                own if self._governor[word] == word else place.get(self._governor[word], own)
+                own if self._governor[word] == word else number_of.get(self._governor[word], own)
                 for own, word in enumerate(mine)
             ],
             [self._relation[word] for word in mine],
         )
 
     def _where(self, text: str) -> int:
-        """Where the text stands, -1 if nowhere: the first place where it begins and ends with a
+        """Where the text stands, -1 if nowhere: the first position where it begins and ends with a
         sentence, else with a word; “go” is not looked up within “ago”."""
         best, at = (-1, -1, -1), self._letters.find(text) if text else -1
         while at >= 0 and best[:2] != (2, 2):

@@ -1,8 +1,8 @@
 """Profiles over words: which words, parts of speech and grammatical relations a head attends to.
 
-Counted over the places drawn from the corpus (see `places.drawn`), whose texts are looked up in
-the treebank that the corpus is, or parsed when the atlas is made: the cost does not grow with the
-corpus. Chance is even attention over the keys that a query sees.
+Counted over the positions drawn from the corpus, whose texts are looked up in the treebank that the
+corpus is, or parsed when the atlas is made: the cost does not grow with the corpus. Chance is
+uniform attention over the keys that a query sees.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from headscope.atlas.words import Words
 from headscope.errors import HeadscopeError
 
 if TYPE_CHECKING:
-    from headscope.atlas.spelled import Spelled
-    from headscope.statistics.places.places import Places
+    from headscope.atlas.collecting.counts import Counts
+    from headscope.atlas.collecting.ranked import Ranked
+    from headscope.atlas.words import Spelled
 
 LEAST = 5  # times something must be met to be listed
 SPECIAL = "special token"
@@ -45,7 +46,7 @@ class _Numbered:
 
 
 def word_profiles(
-    places: Places,
+    drawn: Ranked,
     causal: bool,
     texts: Mapping[int, Words],
     judged: Callable[..., pd.DataFrame],
@@ -56,36 +57,36 @@ def word_profiles(
     if all(words.grammar is not None for words in texts.values()):
         asked |= {"key_speech": _key_speech, "speech": _speech, "relation": _relations}
     return [
-        _judged(profile, *_counted(places, texts, causal, coded, numbered), numbered, judged)
+        _judged(profile, *_counted(drawn, texts, causal, coded, numbered), numbered, judged)
         for profile, coded in asked.items()
     ]
 
 
 def _counted(
-    places: Places,
+    drawn: Ranked,
     texts: Mapping[int, Words],
     causal: bool,
     coded: Callable[[Words, _Numbered], Callable[[int], Ints]],
     numbered: _Numbered,
 ) -> tuple[Ints, Ints, Ints, NDArray[np.float64]]:
-    """Heads and the codes they chose; all codes, and how often even attention chooses each."""
+    """Heads and the codes they chose; all codes, and how often uniform attention chooses each."""
     of_text: dict[int, Callable[[int], Ints]] = {}
     heads: list[Ints] = [np.zeros(0, dtype=np.int64)]
     chosen, seen_codes = heads.copy(), heads.copy()
     chances: list[NDArray[np.float64]] = [np.zeros(0)]
-    for place, words, query in _asked(places, texts):
+    for at, words, query in _asked(drawn, texts):
         if id(words) not in of_text:
             of_text[id(words)] = coded(words, numbered)
         codes = of_text[id(words)](query)
         codes = codes[: query + 1] if causal else codes
-        keys = places.drawn.keys[place, :, 0]
+        keys = drawn.keys[at, :, 0]
         head = np.flatnonzero((keys >= 0) & (keys < len(codes)))
         heads.append(head)
         chosen.append(codes[keys[head]])
         seen_codes.append(codes)
         chances.append(np.full(len(codes), 1 / len(codes)))
-    every, at = np.unique(np.concatenate(seen_codes), return_inverse=True)
-    expected = np.bincount(at, np.concatenate(chances), len(every)).astype(np.float64)
+    every, which = np.unique(np.concatenate(seen_codes), return_inverse=True)
+    expected = np.bincount(which, np.concatenate(chances), len(every)).astype(np.float64)
     return np.concatenate(heads), np.concatenate(chosen), every, expected
 
 
@@ -106,13 +107,12 @@ def _judged(
     return found.loc[found["count"] >= LEAST]
 
 
-def _asked(places: Places, texts: Mapping[int, Words]) -> Iterator[tuple[int, Words, int]]:
-    """The drawn places that stand in texts which are known, special queries left out."""
-    drawn = places.drawn
-    for place in range(len(drawn)):
-        words, query = texts.get(int(drawn.document[place])), int(drawn.query[place])
+def _asked(drawn: Ranked, texts: Mapping[int, Words]) -> Iterator[tuple[int, Words, int]]:
+    """The drawn positions in texts that are known, special queries left out."""
+    for at, (document, query) in enumerate(zip(drawn.document, drawn.query, strict=True)):
+        words = texts.get(int(document))
         if words is not None and words.of_token[query] >= 0:
-            yield place, words, query
+            yield at, words, int(query)
 
 
 def _of_tokens(words: Words, names: list[str], numbered: _Numbered) -> Ints:
@@ -158,7 +158,7 @@ def _relations(words: Words, numbered: _Numbered) -> Callable[[int], Ints]:
 
 
 def written(
-    scope: Any, places: Places, heads: Any, spelled: Spelled, most: int
+    scope: Any, counts: Counts, heads: Any, spelled: Spelled, most: int
 ) -> pd.DataFrame | None:
     """The tokens each head raises most when it looks at what it looks at most often; None where
     its weights cannot be read."""
@@ -170,8 +170,8 @@ def written(
         (into, out), weights = vocabulary(scope), head_weights(scope)
     except HeadscopeError:
         return None
-    keys = places.counts.keys
-    head, token = np.divmod(keys.codes, places.counts.vocabulary)
+    codes, count, *_ = counts.keys.fetched()
+    head, token = np.divmod(codes, counts.vocabulary)
     starts = np.searchsorted(head, np.arange(len(heads) + 1))
     rows: list[pd.DataFrame] = []
     for layer, of in enumerate(weights.layers):
@@ -179,7 +179,7 @@ def written(
         mixed: list[Any] = []
         for at in mine:
             some, number = slice(starts[at], starts[at + 1]), heads[at][1]
-            share = torch.from_numpy(keys.count[some] / keys.count[some].sum()).to(into)
+            share = torch.from_numpy(count[some] / count[some].sum()).to(into)
             seen = share @ into[torch.from_numpy(token[some]).to(into.device)]
             mixed.append(seen @ of.v[number].to(into) @ of.o[number].to(into))
         # all heads of a layer at once: the words are the most there is to read

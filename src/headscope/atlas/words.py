@@ -1,4 +1,4 @@
-"""The words of the texts that places are drawn from, and what is known of their grammar."""
+"""Tokens and words as people read them, and what is known of the words' grammar."""
 
 from __future__ import annotations
 
@@ -12,14 +12,30 @@ from numpy.typing import NDArray
 from headscope.atlas.speech import grammar_of, parsed
 from headscope.errors import HeadscopeError
 from headscope.text.spelling import joined
+from headscope.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from headscope.atlas.spelled import Spelled
+    from headscope.atlas.collecting.examples import Examples
+    from headscope.atlas.collecting.texts import KeptText
     from headscope.atlas.treebank import TreebankTags
-    from headscope.statistics.places.places import Places
-    from headscope.statistics.places.texts import KeptText
 
 MOST_WORDS = 20_000  # that a parser is given
+
+
+class Spelled:
+    """Tokens by their ids, as people read them; a tokenizer is asked once for each."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._labels: dict[int, str] = {}
+
+    def __call__(self, ids: Any) -> list[str]:
+        numbers = np.asarray(ids, dtype=np.int64)
+        new = np.array([n for n in np.unique(numbers).tolist() if n not in self._labels], np.int64)
+        if len(new):
+            labels = Vocabulary(self._tokenizer, new).labels(new)
+            self._labels |= dict(zip(new.tolist(), labels, strict=True))
+        return [self._labels[number] for number in numbers.tolist()]
 
 
 @dataclass(frozen=True)
@@ -27,7 +43,7 @@ class Grammar:
     """Of every word of a text."""
 
     speech: list[str]
-    governor: list[int]  # its place; a root's is its own
+    governor: list[int]  # its number; a root's is its own
     relation: list[str]  # to the governor
 
 
@@ -48,17 +64,16 @@ class Words:
 
 
 def words_behind(
-    places: Places, examples: Any, spelled: Spelled | None, trees: TreebankTags | None
+    collected: Examples, shown: Any, spelled: Spelled | None, trees: TreebankTags | None
 ) -> dict[int, Words]:
-    """The texts that places were drawn from, then those that examples stand in; none without text.
+    """The texts of drawn positions, then those of the examples shown; none without text.
 
     The drawn ones come first: profiles are counted over them.
     """
     if spelled is None:
         return {}
-    drawn = places.drawn.document[: len(places.drawn)].tolist()
-    numbers = [*drawn, *sorted(set(examples["document"].tolist()))]
-    return words_of_texts(numbers, places.texts, spelled, trees)
+    numbers = [*collected.drawn.document.tolist(), *sorted(set(shown["document"].tolist()))]
+    return words_of_texts(numbers, collected.texts, spelled, trees)
 
 
 def words_of_texts(

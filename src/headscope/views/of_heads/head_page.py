@@ -121,12 +121,12 @@ def _preferred(group: list[Any]) -> list[list[Any]]:
     ]
 
 
-def _deciles(rows: list[Any]) -> dict[str, list[float | None]]:
-    """The eleven values between which the deciles of each measure lie."""
-    found: dict[str, list[float | None]] = {}
+def _deciles(rows: list[Any]) -> dict[str, list[list[float | None]]]:
+    """Each measure's deciles: number, least and largest value, share of the positions drawn."""
+    found: dict[str, list[list[float | None]]] = {}
     for row in rows:
-        bounds = found.setdefault(str(row.measure), [None] * 11)
-        bounds[int(row.decile)], bounds[int(row.decile) + 1] = _number(row.low), _number(row.high)
+        each = [int(row.decile), _number(row.low), _number(row.high), _number(row.share)]
+        found.setdefault(str(row.measure), []).append(each)
     return found
 
 

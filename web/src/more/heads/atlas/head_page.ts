@@ -56,13 +56,14 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   const select = make("select", { "data-control": "examples" });
   for (const { name, title } of data.header.measures) if (there.has(name)) select.append(make("option", { value: name, selected: name === asked.measure }, title));
   select.addEventListener("change", () => hooks.ask({ ...asked, measure: select.value, decile: -1 }));
-  const bounds = page.deciles[asked.measure] ?? [];
-  const low = Math.min(0, bounds[0]);
-  const deciles = [-1, ...bounds.slice(1).map((_, i) => bounds.length - 2 - i)].map((decile) => {
-    const [from, to] = [bounds[decile], bounds[decile + 1]];
-    const text = decile < 0 ? "strongest" : `${valueText(from)}–${valueText(to)}`;
-    const button = make("button", { "data-decile": decile, "data-control": `decile-${decile}`, "aria-pressed": String(decile === asked.decile), title: decile < 0 ? "The strongest places of the corpus" : `Decile ${decile + 1} of all places` }, text);
-    if (decile >= 0) button.style.setProperty("--share", String(((from + to) / 2 - low) / (bounds[10] - low || 1)));
+  const classes = page.deciles[asked.measure] ?? [];
+  const [low, high] = [Math.min(0, ...classes.map((each) => each[1])), Math.max(...classes.map((each) => each[2]))];
+  const deciles = [[-1, 0, 0, 0], ...[...classes].reverse()].map(([decile, from, to, share]) => {
+    const range = valueText(from) === valueText(to) ? valueText(from) : `${valueText(from)}–${valueText(to)}`;
+    const tied = share > 0.15 ? `, ${Math.round(100 * share)} % of the positions drawn: their values tie` : " of the positions drawn";
+    const title = decile < 0 ? "The strongest examples in the corpus" : `Decile ${decile + 1}${tied}`;
+    const button = make("button", { "data-decile": decile, "data-control": `decile-${decile}`, "aria-pressed": String(decile === asked.decile), title }, decile < 0 ? "strongest" : range);
+    if (decile >= 0) button.style.setProperty("--share", String(((from + to) / 2 - low) / (high - low || 1)));
     button.addEventListener("click", () => hooks.ask({ ...asked, decile }));
     return button;
   });

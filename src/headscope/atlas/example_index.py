@@ -1,8 +1,8 @@
-"""What nearest places are looked up in: the vectors of every place, and an index of them.
+"""What nearest examples are looked up in: the vectors of every position, and an index of them.
 
-Few places are compared one by one, exactly. From `INDEXED` on faiss, where it is installed, looks
-only into the cells nearest to the query (an inverted file, vectors in half precision). Both are
-kept beside the atlas with a stamp of what they were made of, and made again when it differs.
+Few positions are compared one by one, exactly. From `INDEXED` on faiss, where it is installed,
+looks only into the cells nearest to the query (an inverted file, vectors in half precision). Both
+are kept beside the atlas with a stamp of what they were made of, and made again when it differs.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 
-By = Literal["every place", "index"]
+By = Literal["every position", "index"]
 Vectors = NDArray[np.float32]
 Found = tuple[NDArray[np.intp], NDArray[np.float64], By]
 VECTORS, CELLS = ".npz", ".index.npz"  # endings of what is kept
 VERSION = 2  # of both files
-INDEXED = 500_000  # places; below, comparing with all of them takes a few milliseconds
+INDEXED = 500_000  # positions; below, comparing with all of them takes a few milliseconds
 LOOKED_INTO = 32  # cells of the index
 PER_CELL = 64  # vectors that the middle of a cell is learnt from
 
 
-class PlaceIndex:
-    """Unit vectors of places (n d), and which document and token each is (n 2).
+class ExampleIndex:
+    """Unit vectors of positions (n d), and which document and token each is (n 2).
 
     `beside` is where they are kept, without its endings: `.npz` the vectors, `.index.npz` the
     index; None keeps nothing.
@@ -39,30 +39,30 @@ class PlaceIndex:
 
     def __init__(
         self,
-        places: NDArray[np.int64],
+        positions: NDArray[np.int64],
         beside: Path | None,
         stamp: str,
         vectors: Vectors | None = None,
     ) -> None:
-        self.places = places
+        self.positions = positions
         self._beside, self._stamp = beside, stamp
         self._vectors = vectors
         self._cells: Any = None
 
     @classmethod
     def made(
-        cls, vectors: Vectors, places: NDArray[np.int64], beside: Path | None, stamp: str
-    ) -> PlaceIndex:
+        cls, vectors: Vectors, positions: NDArray[np.int64], beside: Path | None, stamp: str
+    ) -> ExampleIndex:
         """Of new vectors, which are kept from now on."""
         if beside is not None:
-            arrays = {"vectors": vectors.astype(np.float16), "places": places}
+            arrays = {"vectors": vectors.astype(np.float16), "positions": positions}
             _write(_ended(beside, VECTORS), stamp, arrays)
-        return cls(places, beside, stamp, vectors)
+        return cls(positions, beside, stamp, vectors)
 
     @classmethod
-    def kept(cls, beside: Path | None, stamp: str) -> PlaceIndex | None:
+    def kept(cls, beside: Path | None, stamp: str) -> ExampleIndex | None:
         """What was kept of the same weights and texts, if anything was."""
-        found = None if beside is None else _read(_ended(beside, VECTORS), stamp, "places")
+        found = None if beside is None else _read(_ended(beside, VECTORS), stamp, "positions")
         return None if found is None else cls(found, beside, stamp)
 
     @property
@@ -77,18 +77,18 @@ class PlaceIndex:
         return self._vectors
 
     def nearest(self, query: Vectors, n: int, exact: bool = False) -> Found:
-        """The numbers of the n places most like a unit vector, their cosines, and how found."""
-        if exact or len(self.places) < INDEXED or not installed():
-            return *_of_all(self.vectors, query, n), "every place"
+        """The numbers of the n positions most like a unit vector, their cosines, and how found."""
+        if exact or len(self.positions) < INDEXED or not installed():
+            return *_of_all(self.vectors, query, n), "every position"
         cells = self._opened()
-        cosines, numbers = cells.search(query[None], min(n, len(self.places)))
+        cosines, numbers = cells.search(query[None], min(n, len(self.positions)))
         there = numbers[0] >= 0  # fewer where the cells looked into hold fewer
         at, likeness = numbers[0][there], cosines[0][there].astype(np.float64)
         order = np.lexsort((at, -likeness))
         return at[order], likeness[order], "index"
 
     def _opened(self) -> Any:
-        """The cells: those in hand, those kept, or new ones."""
+        """The cells: those already open, those kept, or new ones."""
         if self._cells is None:
             faiss: Any = importlib.import_module("faiss")
             path = None if self._beside is None else _ended(self._beside, CELLS)

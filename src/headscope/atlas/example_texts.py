@@ -1,7 +1,7 @@
-"""Texts as a model's inputs: those an atlas keeps, which nearest places stand in, or one in hand.
+"""Texts as a model's inputs: those that an atlas keeps, or a new one.
 
 Of a model with two stacks a text is two: what the encoder read, and what the decoder wrote. The
-decoder's state depends on both, so its places are those of texts that were kept on both sides.
+decoder's state depends on both, so its examples are in texts that were kept on both sides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class PlaceText:
+class InputText:
     """What a model was given to read: token numbers, which sentence each is of, what it wrote."""
 
     document: int
@@ -50,7 +50,7 @@ class PlaceText:
         return max(len(self.ids), self.queries)
 
 
-def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[PlaceText]:
+def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[InputText]:
     """The atlas's texts that a kind's queries stand in, in the order of the corpus."""
     rows: Any = atlas.frame("documents")
     writes = scope.encoder_decoder and kind != "encoder"
@@ -69,7 +69,7 @@ def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[PlaceText]:
     return texts
 
 
-def stamp_of(atlas: Atlas, texts: Sequence[PlaceText]) -> str:
+def stamp_of(atlas: Atlas, texts: Sequence[InputText]) -> str:
     """What vectors depend on: the weights, and the texts."""
     made_of = hashlib.sha256(str(atlas.description.get("weights")).encode())
     for text in texts:
@@ -80,8 +80,8 @@ def stamp_of(atlas: Atlas, texts: Sequence[PlaceText]) -> str:
 
 
 def batched(
-    scope: Scope, texts: Sequence[PlaceText]
-) -> Iterator[tuple[Sequence[PlaceText], Inputs]]:
+    scope: Scope, texts: Sequence[InputText]
+) -> Iterator[tuple[Sequence[InputText], Inputs]]:
     """The longest first, in batches of like length."""
     left = sorted(texts, key=lambda text: (text.longest, text.document), reverse=True)
     while left:
@@ -90,7 +90,7 @@ def batched(
         yield some, inputs_of(scope, some)
 
 
-def inputs_of(scope: Scope, texts: Sequence[PlaceText]) -> Inputs:
+def inputs_of(scope: Scope, texts: Sequence[InputText]) -> Inputs:
     """One padded batch on the model's device."""
     ids, seen = _padded([text.ids for text in texts])
     inputs = {"input_ids": ids, "attention_mask": seen}
@@ -101,9 +101,7 @@ def inputs_of(scope: Scope, texts: Sequence[PlaceText]) -> Inputs:
     return {name: tensor.to(scope.device) for name, tensor in inputs.items()}
 
 
-def text_in_hand(
-    scope: Scope, text: Text | Reading, text_pair: Text | None, kind: Kind
-) -> PlaceText:
+def new_text(scope: Scope, text: Text | Reading, text_pair: Text | None, kind: Kind) -> InputText:
     """A text, or what was read already, token by token as it was."""
     if isinstance(text, Reading):
         if text_pair is not None:
@@ -111,11 +109,11 @@ def text_in_hand(
         return _of_reading(scope, text, kind)
     if not scope.encoder_decoder:
         tokens = scope.encode([text], [text_pair]).tokens[0]
-        return PlaceText(-1, _numbers(tokens.ids), _numbers(tokens.segments))
+        return InputText(-1, _numbers(tokens.ids), _numbers(tokens.segments))
     batch, written = encode_both(scope, [text], [text_pair])
     of_kind = None if kind == "encoder" else _numbers(written[0].ids)
     read = batch.tokens[0]
-    return PlaceText(-1, _numbers(read.ids), _numbers(read.segments), of_kind)
+    return InputText(-1, _numbers(read.ids), _numbers(read.segments), of_kind)
 
 
 def typed(tokenizer: Any, rows: Any) -> tuple[str, str | None]:
@@ -141,10 +139,10 @@ def read_again(scope: Scope, rows: Any) -> Reading:
     return scope.read_inputs(scope.accepted(inputs_of(scope, [_kept(row, written)])))
 
 
-def _kept(row: Any, written: Any) -> PlaceText:
+def _kept(row: Any, written: Any) -> InputText:
     """A row of the table `documents`, and the numbers of what was written to it, if any was."""
     of_decoder = None if written is None else _numbers(written)
-    return PlaceText(int(row.document), _numbers(row.ids), _numbers(row.segments), of_decoder)
+    return InputText(int(row.document), _numbers(row.ids), _numbers(row.segments), of_decoder)
 
 
 def _sentences(tokenizer: Any, row: Any) -> tuple[str, str]:
@@ -156,7 +154,7 @@ def _sentences(tokenizer: Any, row: Any) -> tuple[str, str]:
     return first, second
 
 
-def _of_reading(scope: Scope, reading: Reading, kind: Kind) -> PlaceText:
+def _of_reading(scope: Scope, reading: Reading, kind: Kind) -> InputText:
     if reading.pictures or reading.sound is not None:
         raise BadInput("Texts are compared with the texts of an atlas, nothing else.")
     asked = reading.part(kind)
@@ -165,10 +163,10 @@ def _of_reading(scope: Scope, reading: Reading, kind: Kind) -> PlaceText:
     if (read.ids < 0).any() or (asked.query.ids < 0).any():
         raise BadInput("The tokens of this reading are not the model's own; read its text instead.")
     written = _numbers(asked.query.ids) if writes else None
-    return PlaceText(-1, _numbers(read.ids), _numbers(read.segments), written)
+    return InputText(-1, _numbers(read.ids), _numbers(read.segments), written)
 
 
-def _of_decoder(scope: Scope, texts: Sequence[PlaceText]) -> Inputs:
+def _of_decoder(scope: Scope, texts: Sequence[InputText]) -> Inputs:
     """What was written; the start alone where only the encoder is looked at."""
     written = [text.written for text in texts if text.written is not None]
     if not written:
