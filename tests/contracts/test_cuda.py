@@ -24,9 +24,8 @@ from headscope.reading.collecting import to_host
 from headscope.statistics import of_reading
 from headscope.statistics.kernels import of_layers, usable
 from headscope.statistics.kernels.jensen_shannon import divergences
-from headscope.statistics.survey import run as survey_run
-from headscope.statistics.survey.feeding import fed
 from headscope.surfaces.app.heads import strongest_pairs
+from headscope.surveys import feeds
 from headscope.tasks.questions import make_questions
 from headscope.tasks.task import labelled_task, language_task
 from tests.edits.test_sweep import PAIRS, TEXTS
@@ -203,12 +202,12 @@ def test_atlases(family):
 def test_an_atlas_fed_by_processes(family, monkeypatch):
     """Of some texts as long as their batch and some shorter; and distances over all queries."""
     monkeypatch.setattr(sharding, "DOCUMENTS", 8)
-    monkeypatch.setattr(fed, "FEW", 1)
+    monkeypatch.setattr(feeds, "SHARDS_EACH", 1)
     scope = scope_of(family, "cuda")
     texts = [TEXTS[n % 5] + " the" * (n % 3) for n in range(30)]
     asked = {"top": 5, "chunk": 4, "batch_tokens": 64, "distances": 1.0, "progress": False}
     found = [hs.atlas(scope, texts, **asked)]
-    monkeypatch.setattr(survey_run, "_fed", lambda *given: None)
+    monkeypatch.setattr(feeds, "MOST_HELPERS", 0)
     found.append(hs.atlas(scope, texts, **asked))
     for name in ("heads", "distances", "examples", "documents", "profiles"):
         one, other = (atlas.frame(name) for atlas in found)

@@ -47,7 +47,7 @@ def results() -> dict[str, HeadResult]:
     return {type(result).__name__: result for result in made}
 
 
-FOLDERS = ("probes", "edits", "patterns", "statistics.survey", "finetuning")
+FOLDERS = ("probes", "edits", "patterns", "surveys", "finetuning")
 
 
 def classes() -> list[str]:

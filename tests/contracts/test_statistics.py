@@ -10,11 +10,15 @@ import pytest
 import headscope as hs
 from headscope.corpus.text.segments import Segment
 from headscope.statistics.discovery import discover, register_statistics
+from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.portion import Settings, measure_chunk, measure_repeats
-from headscope.statistics.survey.selection import measurable
-from headscope.statistics.survey.table import from_tally
+from headscope.surveys.measure import Measurer
+from headscope.surveys.options import Options
+from headscope.surveys.reducer import Reducer
+from headscope.surveys.run import survey_reducers
+from headscope.surveys.table import survey_of
 from tests.statistics.plain import ELSEWHERE, FORMULAS, eager_copy, maps_of
+from tests.surveys.measuring import measured
 
 FAMILIES = ["tiny_bert", "tiny_gpt2", "tiny_llama", "tiny_t5", "tiny_deberta"]
 TEXTS = [
@@ -33,21 +37,15 @@ def scope(request) -> hs.Scope:
     return request.getfixturevalue(request.param)
 
 
-def settings_for(scope, **options) -> Settings:
-    return Settings(tuple(measurable(scope, "all")[0]), **options)
+def reducers_for(scope: hs.Scope) -> list[Reducer]:
+    return survey_reducers(measurable(scope, "all")[0], Options())
 
 
-def table_of(scope, segments=SEGMENTS, parts=None, **options):
-    settings = settings_for(scope, **options)
-    tally = None
-    for part in parts or [segments]:
-        measured = measure_chunk(scope, part, settings)
-        if tally is None:
-            tally = measured
-        else:
-            tally.merge(measured)
-    assert tally is not None
-    table = from_tally(tally, {}, None).table
+def table_of(scope, parts=(SEGMENTS,), most_tokens=2048):
+    found = reducers_for(scope)
+    for part in parts:
+        merge(found, measured(scope, reducers_for(scope), part, most_tokens))
+    table = survey_of(found, {}).table
     return table.set_index(["kind", "measure", "layer", "head"]).sort_index()
 
 
@@ -127,15 +125,18 @@ def test_values_do_not_depend_on_the_size_of_blocks(scope, tables, monkeypatch):
 
 
 def test_a_statistic_survives_being_kept_and_recalled(scope):
-    settings = settings_for(scope)
-    tally = measure_chunk(scope, SEGMENTS, settings)
-    tally.merge(measure_repeats(scope, settings))
-    from headscope.statistics.survey.portion import new_tally
-
-    again = new_tally(settings)
-    again.restore(tally.arrays())
-    before, after = (from_tally(t, {}, None).table for t in (tally, again))
+    found = measured(scope, reducers_for(scope), SEGMENTS)
+    merge(found, Measurer(scope, reducers_for(scope), seed=0).repeats())
+    again = reducers_for(scope)
+    for reducer, kept in zip(again, found, strict=True):
+        reducer.restore(kept.state())
+    before, after = (survey_of(reducers, {}).table for reducers in (found, again))
     assert before.equals(after)
+
+
+def merge(into, others) -> None:
+    for reducer, other in zip(into, others, strict=True):
+        reducer.merge(other)
 
 
 def test_two_statistics_of_one_name_are_refused():

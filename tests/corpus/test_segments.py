@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headscope.corpus.text.batches import batches, chunks
+from headscope.corpus.text.batches import Encoder, chunks
 from headscope.corpus.text.documents import Document
 from headscope.corpus.text.segments import Segment, segments
 from tests.tiny import tiny_tokenizer
@@ -68,21 +68,21 @@ def test_chunks_hold_every_segment_once():
 def test_batches_group_like_lengths_and_respect_the_limit(tiny_bert):
     texts = ["the cat " * (1 + 7 * (n % 4)) for n in range(20)]
     given = [Segment(n, n, text) for n, text in enumerate(texts)]
-    found = list(batches(tiny_bert, given, most_tokens=100, longest=None))
+    found = list(Encoder.of(tiny_bert, most_tokens=100).batches(given))
     assert sorted(n for b in found for n in b.documents.tolist()) == list(range(20))
     for batch in found:
-        rows, width = batch.inputs.inputs["input_ids"].shape
+        rows, width = batch.inputs["input_ids"].shape
         assert rows * width <= 100
         assert min(len(tokens) for tokens in batch.tokens) >= width - 14
 
 
 def test_a_text_longer_than_the_model_is_cut(tiny_bert):
-    batch = next(batches(tiny_bert, [Segment(0, 0, "cat " * 500)], most_tokens=99, longest=None))
+    batch = next(Encoder.of(tiny_bert, most_tokens=99).batches([Segment(0, 0, "cat " * 500)]))
     assert len(batch.tokens[0]) == tiny_bert.max_tokens
 
 
 def test_a_text_that_makes_no_tokens_is_left_out(tiny_gpt2):
     given = [Segment(0, 0, "the cat"), Segment(1, 1, " "), Segment(2, 2, "a dog")]
-    found = list(batches(tiny_gpt2, given, most_tokens=99, longest=None))
+    found = list(Encoder.of(tiny_gpt2, most_tokens=99).batches(given))
     assert sorted(n for b in found for n in b.documents.tolist()) == [0, 2]
-    assert list(batches(tiny_gpt2, given[1:2], most_tokens=99, longest=None)) == []
+    assert list(Encoder.of(tiny_gpt2, most_tokens=99).batches(given[1:2])) == []

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.corpus.text.batches import batches
+from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
 from headscope.statistics import rollout
@@ -25,8 +25,8 @@ TEXT = "I went to the store. The cat sat on the mat, and the dog ran to the red 
 def test_gradients_are_those_of_the_maps_transformers_returns(family, request):
     scope = request.getfixturevalue(family)
     table = hs.survey(scope, [TEXT], ["gradient_all", "gradient_sep"], progress=False).table
-    batch = next(batches(scope, [Segment(0, 0, TEXT)], most_tokens=999, longest=None))
-    on, inputs = grids(scope, batch), batch.inputs.inputs
+    batch = next(Encoder.of(scope, most_tokens=999).batches([Segment(0, 0, TEXT)]))
+    on, inputs = grids(scope, batch), batch.on(scope.device)
     if "decoder" in on:
         labels = _next_tokens(on["decoder"])
     else:
@@ -54,9 +54,9 @@ def test_gradients_are_those_of_the_maps_transformers_returns(family, request):
 
 def test_masking_follows_berts_training_and_the_document(tiny_bert):
     segments = [Segment(n, n, TEXT) for n in range(200)]
-    batch = next(batches(tiny_bert, segments, most_tokens=10**6, longest=None))
+    batch = next(Encoder.of(tiny_bert, most_tokens=10**6).batches(segments))
     on = grids(tiny_bert, batch)
-    inputs, labels, masked = _masked(tiny_bert, batch.inputs.inputs, on, seed=1)
+    inputs, labels, masked = _masked(tiny_bert, batch.on(tiny_bert.device), on, seed=1)
     content = (on["encoder"].query.classes >= TokenClass.PUNCTUATION).sum()
     chosen = labels != -100
     assert abs(float(chosen.sum() / content) - 0.15) < 0.02

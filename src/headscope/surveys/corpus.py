@@ -171,7 +171,7 @@ class Corpus:
     """A corpus with all that decides how it is read."""
 
     def __init__(self, given: Any, cutter: Cutter, shards: list[Shard]) -> None:
-        self._given, self.cutter, self.shards = given, cutter, shards
+        self.given, self.cutter, self.shards = or_sample(given, PARAGRAPHS), cutter, shards
         self.name = str(given) if isinstance(given, (str, Path)) else type(given).__name__
 
     @staticmethod
@@ -201,7 +201,7 @@ class Corpus:
 
     def total(self) -> int | None:
         """How many documents there are, where counting them is cheap and does not use them up."""
-        corpus, limit = or_sample(self._given, PARAGRAPHS), self.cutter.limit
+        corpus, limit = self.given, self.cutter.limit
         if isinstance(corpus, (list, tuple)):
             return min(len(corpus), limit or len(corpus))  # pyright: ignore[reportUnknownArgumentType]
         if limit is not None:

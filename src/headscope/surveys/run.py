@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from headscope._version import __version__
 from headscope.arguments import need_scope
 from headscope.corpus.bad_data import Choice
+from headscope.corpus.identity import corpus_identity
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.documents import Layout
 from headscope.corpus.text.segments import Segmentation
@@ -123,7 +124,7 @@ def survey(
     Raises
     ------
     Stopped
-        On Ctrl-C. The table so far is written, marked as incomplete, and is its `partial`.
+        On Ctrl-C. Its `partial` is the table so far; only a complete run writes `output`.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def over_corpus(
 
         def found(complete: bool) -> Made:
             result = make(so_far.reducers, {**_about(scope, source, so_far), "complete": complete})
-            if run.output is not None:
+            if complete and run.output is not None:
                 result.save(run.output)
             return result
 
@@ -265,6 +266,7 @@ def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict
     encoder = source.cutter.encoder
     return {
         **scope_identity(scope),
+        "corpus": corpus_identity(source.given),
         "statistics": {one.name: one.described() for one in reducers},
         "settings": {
             **source.described(),

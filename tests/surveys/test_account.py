@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import headscope as hs
-from headscope.statistics.survey.account import account
+from headscope.surveys.table import account
 from tests.tiny import tiny_scope
 
 quiet = {"progress": False}

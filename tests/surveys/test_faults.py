@@ -12,19 +12,23 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import part as kept
 from headscope.runs.run import only_writer, partial_folder
-from headscope.statistics.survey import one_pass
+from headscope.statistics.selection import measurable
+from headscope.surveys.options import Options
+from headscope.surveys.run import survey_reducers
+from headscope.surveys.so_far import SoFar
+from tests.surveys.measuring import measured, same_numbers
 from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.usefixtures("one_thread")
-ROOT = HERE.parents[2]
+ROOT = HERE.parents[1]
 WORDS = "the cat sat on a mat and he ran to one red house . she said it was blue ,".split()
 
 
@@ -61,8 +65,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_table(corpus, tmp_path):
     seen = []
     resumed = survey(corpus, output, progress=seen.append)
     assert seen[0].segments > 4, "the run started anew"
-    pd.testing.assert_frame_equal(resumed.table, whole.table, check_exact=True)
-    assert (resumed.distances().values == whole.distances().values).all()
+    same_numbers(resumed, whole)
     assert resumed.metadata["corpus"]["fingerprint"] == whole.metadata["corpus"]["fingerprint"]
     assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "s.parquet"}
 
@@ -92,31 +95,31 @@ def test_stopping_gives_the_table_so_far_and_leaves_an_older_output_alone(corpus
     assert (part.table["count"] <= 12).all() and part.map("entropy").shape == (2, 4)
     whole = survey(corpus, output)
     assert whole.complete and not partial_folder(output).exists()
-    pd.testing.assert_frame_equal(whole.table, survey(corpus).table, check_exact=True)
+    same_numbers(whole, survey(corpus))
 
 
-@pytest.mark.parametrize("place", ["measure_repeats", "Tally.merge"])
+@pytest.mark.parametrize("place", ["measure.Measurer.repeats", "so_far.SoFar.merge"])
 def test_a_stop_amid_the_sums_loses_them_and_nothing_else(tmp_path, corpus, monkeypatch, place):
     """Ctrl-C may fall while a portion is being added up; half of one is never kept."""
     output, scope = tmp_path / "s.parquet", tiny_scope("GPT2LMHeadModel")
     whole = survey(corpus, scope=scope)
     calls = 0
-    merge = one_pass.Tally.merge
+    merge = SoFar.merge
 
     def stopped(*given):
         nonlocal calls
         calls += 1
-        if place == "Tally.merge":
+        if place == "so_far.SoFar.merge":
             merge(*given)
-        if place == "measure_repeats" or calls == 3:
+        if place == "measure.Measurer.repeats" or calls == 3:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as stopping:
-        stopping.setattr(f"headscope.statistics.survey.one_pass.{place}", stopped)
+        stopping.setattr(f"headscope.surveys.{place}", stopped)
         with pytest.raises(hs.Stopped):
             survey(corpus, output, scope=scope)
     resumed = survey(corpus, output, scope=scope)
-    pd.testing.assert_frame_equal(resumed.table, whole.table, check_exact=True)
+    same_numbers(resumed, whole)
 
 
 def test_going_on_with_another_corpus_or_model_is_refused(corpus, tmp_path):
@@ -213,17 +216,12 @@ def test_a_model_that_looks_both_ways_at_pairs_alone_is_measured_on_texts(corpus
 
 def test_memory_does_not_grow_with_the_corpus():
     """What a run holds after many documents is what it holds after few."""
-    from headscope.statistics.survey.portion import Settings, measure_chunk, new_tally
-    from headscope.statistics.survey.selection import measurable
-
-    scope = tiny_scope("BertForPreTraining")
-    settings = Settings(tuple(measurable(scope, "all")[0]), distances=True)
-    tally, sizes = new_tally(settings), []
-    from headscope.corpus.text.segments import Segment
-
+    scope, sizes = tiny_scope("BertForPreTraining"), []
+    reducers = survey_reducers(measurable(scope, "all")[0], Options(distances=True))
     text = "the cat sat on the mat and he ran to one red house"
     for start in range(0, 1200, 300):
         part = [Segment(n, n, text) for n in range(start, start + 300)]
-        tally.merge(measure_chunk(scope, part, settings))
-        sizes.append(sum(array.nbytes for array in tally.arrays().values()))
+        for reducer, more in zip(reducers, measured(scope, reducers, part), strict=True):
+            reducer.merge(more)
+        sizes.append(sum(a.nbytes for reducer in reducers for a in reducer.state().values()))
     assert sizes[0] == sizes[-1]

@@ -69,16 +69,16 @@ def test_misuse_is_told_before_a_model_is_opened(arguments, sentence):
 def test_stopping_says_how_to_go_on(folder, tmp_path, monkeypatch):
     corpus = tmp_path / "c.txt"
     corpus.write_text("the cat sat .\n" * 200)
-    from headscope.statistics.survey import engines
+    from headscope.surveys.corpus import Cutter
 
-    real, count = engines.measure_chunk, iter(range(9))
+    real, count = Cutter.prepared, iter(range(9))
 
     def stops(*arguments):
         if next(count) == 2:
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(engines, "measure_chunk", stops)
+    monkeypatch.setattr(Cutter, "prepared", stops)
     done = run(corpus, "-m", folder, "-o", tmp_path / "s.parquet", "-s", "entropy")
     assert done.exit_code == 130 and "Run the same command to go on" in done.output
     assert not (tmp_path / "s.parquet").exists()
