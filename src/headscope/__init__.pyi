@@ -32,8 +32,6 @@ from headscope.reading import Scope as Scope
 from headscope.reading import load as load
 from headscope.reading.word_times import word_times as word_times
 from headscope.statistics.pointing import pointing_game as pointing_game
-from headscope.surveys.run import survey as survey
-from headscope.surveys.table import Survey as Survey
 from headscope.surfaces.view import View as View
 from headscope.surveys.run import survey as survey
 from headscope.surveys.table import Survey as Survey

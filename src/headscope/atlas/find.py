@@ -59,9 +59,9 @@ def find_heads(
     speech ("pos:NOUN"). `key` may also be "same" (other occurrences of the query's word) or
     "governor" (of the query's word). Grammar is the corpus's own where it is a treebank, else
     spaCy's. Queries of cross attention stand in what is written, its keys in what was read.
-    Columns: kind, layer, head, score (mean over texts of the attention of the queries that have such a key),
-    uniform (of uniform attention), lift (their ratio), error, p, documents, and `clear`, which
-    holds at most by a chance of 1 % for any head of the model.
+    Columns: kind, layer, head, score (mean over texts of the attention of the queries that have
+    such a key), uniform (of uniform attention), lift (their ratio), error, p, documents, and
+    `clear`, which holds at most by a chance of 1 % for any head of the model.
     """
     need_scope(scope)
     asked = _Asked(_Side.of(query, "query"), _Side.of(key, "key"), _Grammar(corpus))
@@ -93,7 +93,6 @@ def find_heads(
 def _of_every_kind(measure: type[PatternMeasure]) -> PatternMeasure:
     """Strings and words are found across two texts too, which other patterns are not."""
     measure.kinds = ("encoder", "decoder", "cross")
-    measure.reads_text = True
     return measure()
 
 
