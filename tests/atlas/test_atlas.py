@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 import zipfile
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.atlas.collecting.reducer import AtlasReducer
 from headscope.atlas.compare import _likeness
 from headscope.cli import run
 from headscope.errors import BadInput
-from headscope.statistics.survey import engines, one_pass
-from headscope.statistics.survey import run as survey_run
-from headscope.statistics.survey.tally import Tally
+from tests.atlas.alike import check_alike
 from tests.tiny import tiny_model, tiny_tokenizer
-
-
-def same_bytes(one, two):
-    return one.read_bytes() == two.read_bytes()
 
 
 def test_an_atlas_opens_again_and_with_pandas_alone(atlas, tmp_path):
@@ -39,7 +33,7 @@ def test_an_atlas_opens_again_and_with_pandas_alone(atlas, tmp_path):
         pd.testing.assert_frame_equal(other.examples(1, 2), atlas.examples(1, 2), check_dtype=False)
     second = tmp_path / "again.atlas"
     again.save(second)
-    assert same_bytes(path, second)
+    assert path.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -76,10 +70,9 @@ def test_a_table_that_lacks_a_column_is_told(tiny_bert, tmp_path, table):
         hs.Atlas.load(folder).frame(table)
 
 
-def test_a_stopped_run_goes_on_to_the_same_bytes(tiny_bert, corpus, tmp_path):
-    whole, stopped = tmp_path / "whole.atlas", tmp_path / "stopped.atlas"
-    hs.atlas(tiny_bert, corpus, output=whole, chunk=7, progress=False)
-    calls = []
+def test_a_stopped_run_resumes_to_the_same_atlas(tiny_bert, corpus, tmp_path):
+    whole = hs.atlas(tiny_bert, corpus, chunk=7, progress=False)
+    calls, stopped = [], tmp_path / "stopped.atlas"
 
     def stop(progress):
         calls.append(progress)
@@ -89,94 +82,33 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(tiny_bert, corpus, tmp_path):
     with pytest.raises(hs.Stopped):
         hs.atlas(tiny_bert, corpus, output=stopped, chunk=7, progress=stop)
     assert not stopped.exists()
-    hs.atlas(tiny_bert, corpus, output=stopped, chunk=7, progress=False)
-    assert same_bytes(whole, stopped)
+    check_alike(whole, hs.atlas(tiny_bert, corpus, output=stopped, chunk=7, progress=False))
 
 
-class Backwards:
-    """Workers of this process that answer what was asked last first."""
-
-    count = 2
-
-    def __init__(self, worker, starts):
-        self._workers = [worker(*start) for start in starts]
-
-    def submit(self, worker, method, *arguments):
-        return _Task((worker, method, arguments))
-
-    def wait(self, tasks):
-        return [tasks[-1]]
-
-    def result(self, task):
-        worker, method, arguments = task
-        return getattr(self._workers[worker], method)(*arguments)
-
-    def close(self):
-        pass
+@pytest.mark.parametrize("asked", [{"chunk": 4}, {"batch_tokens": 1}, {"workers": 2, "chunk": 4}])
+def test_other_portions_batches_and_processes_give_the_same_atlas(tiny_bert, corpus, asked):
+    whole = hs.atlas(tiny_bert, corpus, progress=False)
+    check_alike(whole, hs.atlas(tiny_bert, corpus, progress=False, **asked))
 
 
-class _Task(tuple):
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
+def test_reducers_merge_in_any_order_and_through_their_states(tiny_bert, corpus):
+    """Ten portions, the last merged first, each sent as arrays as from another process."""
+    made = hs.atlas(tiny_bert, corpus, chunk=3, progress=False)
+    merge, waiting = AtlasReducer.merge, []
 
-
-@pytest.mark.usefixtures("one_thread")  # as many as a worker has: sums round alike
-def test_portions_in_any_order_give_the_same_bytes(tiny_bert, corpus, tmp_path, monkeypatch):
-    """Done backwards by two workers, merged backwards, and late as those of a GPU."""
-    whole, spread = tmp_path / "whole.atlas", tmp_path / "spread.atlas"
-    hs.atlas(tiny_bert, corpus, output=whole, chunk=4, progress=False)
-    monkeypatch.setattr(engines, "Processes", Backwards)
-    hs.atlas(tiny_bert, corpus, output=spread, chunk=4, workers=2, progress=False)
-    assert same_bytes(whole, spread)
-    merge, waiting = Tally.merge, []
-
-    def last_first(tally, other):
-        if not 0 < other.documents <= 4:  # not a portion
-            return merge(tally, other)
-        waiting.insert(0, other)
-        if sum(part.documents for part in waiting) == len(corpus):
+    def last_first(reducer, other):
+        sent = AtlasReducer(reducer.settings, reducer._vocabulary)
+        sent.restore({name: array.copy() for name, array in other.state().items()})
+        waiting.insert(0, sent)
+        if len(waiting) == 11:  # one of repeated tokens comes first, and is empty
             for part in waiting:
-                merge(tally, part)
-        return None
+                merge(reducer, part)
 
-    monkeypatch.setattr(Tally, "merge", last_first)
-    hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
-    assert waiting and same_bytes(whole, spread)
-    monkeypatch.setattr(Tally, "merge", merge)
-    monkeypatch.setattr(survey_run, "Local", partial(engines.Local, is_ahead=True))
-    hs.atlas(tiny_bert, corpus, output=spread, chunk=4, restart=True, progress=False)
-    assert same_bytes(whole, spread)
-
-
-def test_portions_added_up_beside_a_gpu_give_the_same_bytes_also_when_stopped(
-    tiny_bert, corpus, tmp_path, monkeypatch
-):
-    """Several portions a shard and several shards, taken as from a GPU."""
-    monkeypatch.setattr("headscope.corpus.text.sharding.DOCUMENTS", 6)
-    plain, beside = tmp_path / "plain.atlas", tmp_path / "beside.atlas"
-    hs.atlas(tiny_bert, corpus, output=plain, chunk=4, progress=False)
-    monkeypatch.setattr(one_pass, "adds_beside", lambda *_: True)
-    calls = []
-
-    def stop(progress):
-        calls.append(progress)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(hs.Stopped) as stopped:
-        hs.atlas(tiny_bert, corpus, output=beside, chunk=4, progress=stop)
-    assert 0 < stopped.value.partial.description["segments"] < len(corpus)
-    hs.atlas(tiny_bert, corpus, output=beside, chunk=4, progress=False)
-    assert same_bytes(plain, beside)
-
-
-def test_with_one_text_a_batch_portions_of_any_size_give_the_same_bytes(
-    tiny_bert, corpus, tmp_path
-):
-    paths = [tmp_path / "small.atlas", tmp_path / "large.atlas"]
-    for path, chunk in zip(paths, (4, 100), strict=True):
-        hs.atlas(tiny_bert, corpus, output=path, chunk=chunk, batch_tokens=1, progress=False)
-    assert same_bytes(*paths)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(AtlasReducer, "merge", last_first)
+        again = hs.atlas(tiny_bert, corpus, chunk=3, progress=False)
+    assert len(waiting) == 11
+    check_alike(made, again)
 
 
 def test_no_text_keeps_no_token_of_the_corpus(tiny_bert, corpus, tmp_path):
@@ -207,7 +139,7 @@ def test_one_document_never_fills_the_list(tiny_bert):
         assert rows["document"].value_counts().max() <= 2
 
 
-def test_find_names_places_by_token_word_offset_weight_and_head(atlas):
+def test_find_names_examples_by_token_word_offset_weight_and_head(atlas):
     found = atlas.find(None, query="cat")
     assert set(found["query_token"]) == {"cat"} and found["weight"].is_monotonic_decreasing
     assert all("[[cat]]" in text or "[[<<" in text or "cat" in text for text in found["text"])

@@ -55,7 +55,7 @@ def rows_of(maps, tokens, measure, causal):
 
 
 @pytest.mark.parametrize("measure", ["confidence", "focus", "previous_word", "same_word"])
-def test_the_strongest_places_are_those_of_a_direct_computation(made, measure):
+def test_the_strongest_examples_are_those_of_a_direct_computation(made, measure):
     scope, atlas, maps, tokens = made
     every = list(rows_of(maps, tokens, measure, scope.causal))
     heads = maps[0].shape[0] // scope.layers[scope.kinds[0]]
@@ -71,7 +71,7 @@ def test_the_strongest_places_are_those_of_a_direct_computation(made, measure):
         expected = sorted(candidates)[:TOP]
         rows = atlas.examples(at // heads, at % heads, None, measure=measure)
         np.testing.assert_allclose(rows["value"], [-value for value, _, _ in expected], atol=2e-5)
-        # where no other place is as strong, it is the very place
+        # where no other position is as strong, it is the very one
         values = np.array([-value for value, _, _ in sorted(candidates)])
         for place, (value, document, query) in enumerate(expected):
             if np.sum(np.abs(values + value) < 1e-4) == 1:
@@ -85,7 +85,7 @@ def test_the_strongest_places_are_those_of_a_direct_computation(made, measure):
 
 
 @pytest.mark.parametrize("measure", ["confidence", "previous_word"])
-def test_places_of_a_decile_lie_in_it_and_are_those_the_seed_draws_first(made, measure):
+def test_examples_of_a_decile_lie_in_it_and_are_those_the_seed_draws_first(made, measure):
     scope, atlas, maps, tokens = made
     every = list(rows_of(maps, tokens, measure, scope.causal))
     heads = maps[0].shape[0] // scope.layers[scope.kinds[0]]
@@ -95,20 +95,22 @@ def test_places_of_a_decile_lie_in_it_and_are_those_the_seed_draws_first(made, m
 
 
 def check_deciles(atlas, head, measure, values):
-    """Every example lies in its decile of all (sorted) values, and so do the decile's bounds."""
-    apart = 1 / 500 + 1e-5  # what a bin is wide, and what rounding may move
+    """Every example lies in its decile of all (sorted) values, all of which are drawn here."""
+    apart = 1e-5  # what rounding may move
     bounds = atlas.frame("deciles").query(f"measure == '{measure}'")
     bounds = bounds[(bounds["layer"] == head[0]) & (bounds["head"] == head[1])]
-    assert set(bounds["places"]) == {len(values)}
+    assert set(bounds["positions"]) == {len(values)}
 
     def ranks(value):
-        """Shares of all places below, and up to, a value that is known to a bin."""
+        """Shares of all positions below, and up to, a value."""
         below = np.searchsorted(values, value - apart, "left")
         return below / len(values), np.searchsorted(values, value + apart, "right") / len(values)
 
+    assert bounds["share"].sum() == pytest.approx(1)
     for row in bounds.itertuples():
-        below, upto = ranks(row.high)
-        assert below <= (row.decile + 1) / 10 <= upto, (head, row.decile, row.high)
+        below, upto = ranks(row.low)[0], ranks(row.high)[1]
+        assert below <= row.decile / 10 + 0.05 and upto >= row.decile / 10 + 0.05
+        assert upto - below >= row.share - 1e-9
     for decile in range(10):
         rows = atlas.examples(*head, None, measure=measure, decile=decile)
         assert len(rows) <= PER_DECILE and rows["document"].is_unique
@@ -140,8 +142,8 @@ def test_profiles_count_the_key_that_every_query_attends_to_most(made):
             assert pairs[name, other] == n
 
 
-def test_chance_is_even_attention(made):
-    """Expected counts of offsets and key tokens are those of drawing keys evenly."""
+def test_chance_is_uniform_attention(made):
+    """Expected counts of offsets and key tokens are those of drawing keys uniformly."""
     scope, atlas, _, tokens = made
     offsets, keys = Counter(), Counter()
     for text in tokens:
@@ -162,8 +164,8 @@ def test_measures_and_labels_are_those_of_a_survey(tiny_bert, corpus, atlas):
         np.testing.assert_allclose(atlas.map(name), survey.map(name), atol=1e-6)
 
 
-def test_words_speech_and_relations_are_counted_over_the_places_drawn(tiny_bert, corpus):
-    """Here every place is drawn: the heaviest key of every query that is a word."""
+def test_words_speech_and_relations_are_counted_over_the_positions_drawn(tiny_bert, corpus):
+    """Here every position is drawn: the heaviest key of every query that is a word."""
     pytest.importorskip("spacy")
     atlas = hs.atlas(tiny_bert, corpus, progress=False, batch_tokens=1, distances=False)
     words, relations, tags = Counter(), Counter(), Counter()

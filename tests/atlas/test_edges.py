@@ -14,13 +14,14 @@ from headscope.atlas import make
 from headscope.circuits.weights.matrices import head_weights, vocabulary
 from headscope.errors import BadInput
 from headscope.statistics.features.grid import Grid
+from tests.atlas.alike import check_alike
 from tests.tiny import tiny_scope
 
 TEXTS = ["the cat sat on the mat", "a dog ran to the house", "one"]
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_a_head_that_is_off_has_places_without_a_key_and_no_profile(tiny_bert, tmp_path):
+def test_a_head_that_is_off_has_examples_without_a_key_and_no_profile(tiny_bert, tmp_path):
     off = tiny_bert.without([(0, 1)], mode="zero")
     atlas = hs.atlas(off, TEXTS, top=3, output=tmp_path / "off.atlas", progress=False)
     rows = atlas.examples(0, 1)
@@ -55,7 +56,7 @@ def test_what_is_not_counted_of_a_pair_is_told(tiny_bert, corpus, monkeypatch):
     monkeypatch.setattr("headscope.atlas.profiles.LEAST", 1)
     monkeypatch.setattr("headscope.atlas.profiles.TOKENS", 10**4)
     whole = hs.atlas(tiny_bert, corpus, **asked)
-    monkeypatch.setattr(make, "PlaceSettings", partial(make.PlaceSettings, pairs=40))
+    monkeypatch.setattr(make, "ExampleSettings", partial(make.ExampleSettings, pairs=40))
     few = hs.atlas(tiny_bert, corpus, **asked)
     assert "lost" not in whole.description
     lacking = 0
@@ -91,11 +92,11 @@ def test_a_stopped_run_without_text_has_no_token_beside_it_either(
         hs.atlas(tiny_bert, corpus, output=output, **asked | {"progress": stop})
     (kept,) = tmp_path.rglob("counts.npz")
     with np.load(kept) as arrays:
-        places = [name for name in arrays.files if "places/" in name]
-        assert any(arrays[name].size for name in places if name.endswith("offsets"))
-        of_tokens = [n for n in places if "text" in n or n.endswith((".codes", ".count"))]
+        own = [name for name in arrays.files if name.startswith("atlas:")]
+        assert any(arrays[name].size for name in own if name.endswith("offsets"))
+        of_tokens = [n for n in own if "text" in n or n.endswith((".codes", ".sums"))]
         assert len(of_tokens) > 10 and not any(arrays[name].size for name in of_tokens)
     with pytest.raises(BadInput, match="begun with another settings"):
         hs.atlas(tiny_bert, corpus, output=output, **asked | {"text": True})
     hs.atlas(tiny_bert, corpus, output=output, **asked)
-    assert output.read_bytes() == (tmp_path / "whole.atlas").read_bytes()
+    check_alike(hs.Atlas.load(output), hs.Atlas.load(tmp_path / "whole.atlas"))

@@ -2,52 +2,124 @@
 
 from __future__ import annotations
 
-import gc
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
 import torch
 
-from headscope.runs import in_parts, uncollected
-from headscope.statistics.places.counts import CountTable, _most_frequent
+from headscope.atlas.collecting import counts
+from headscope.atlas.collecting.counts import Counts, CountTable
+from headscope.statistics.features.grid import grid_of
+from headscope.statistics.features.rows import Rows
 from headscope.statistics.significance import holm, holm_clear
 
+HEADS, VOCABULARY = 3, 200
 
-def table(codes, chance):
-    made = CountTable()
-    made.add(np.array(codes, dtype=np.int64), chance.random(len(codes)))
+
+@pytest.fixture
+def batches(tiny_bert, corpus):
+    """Rows of made-up attention over two batches: a key, its weight and an entropy each."""
+    chance = torch.Generator().manual_seed(0)
+    found = []
+    for start in (0, 5):
+        tokens = [tiny_bert.read(*pair).part().query for pair in corpus[start : start + 5]]
+        grid = grid_of(tokens)
+        size = (len(tokens), HEADS, grid.query.ids.shape[1])
+        key = (torch.rand(size, generator=chance) * grid.key.lengths[:, None, None]).floor()
+        values = torch.stack([key, *torch.rand(2, *size, generator=chance)], 2)
+        heads = [(0, head) for head in range(HEADS)]
+        names = ("strongest_key", "largest", "entropy")
+        found.append((Rows(grid, heads, names, values, {}), grid, tokens))
+    return found
+
+
+def counted(batches, **options):
+    made = Counts(HEADS, VOCABULARY, **{"pairs": 4096, **options})
+    for rows, grid, _ in batches:
+        made.add(rows, grid)
     return made
 
 
-def sums(*tables):
-    """Of every code what all tables hold."""
-    found = {}
-    for one in tables:
-        for code, *rest in zip(one.codes, one.count, one.weight, one.square, strict=True):
-            found[int(code)] = np.add(found.get(int(code), 0), rest).tolist()
-    return {code: found[code] for code in sorted(found)}
+def as_dict(table):
+    codes, *sums = table.fetched()
+    return {int(code): tuple(of) for code, *of in zip(codes, *sums, strict=True)}
 
 
-@pytest.mark.parametrize(
-    ("one", "two"),
-    [([5, 1, 5], [2, 9, 5]), ([], [3, 1]), ([3, 1], []), ([4, 2], [2, 4]), ([7], [1, 2])],
-)
-def test_merged_tables_hold_the_sums_of_both_and_leave_the_other_as_it_was(one, two):
+def by_hand(batches):
+    """Counts, sums of weights and of squares by pair, query, key and pair of one text."""
+    found = defaultdict(lambda: np.zeros(3))
+    offsets = Counter()
+    for rows, _, tokens in batches:
+        for row, text in enumerate(tokens):
+            for i in range(len(text)):
+                for key in text.ids:
+                    found["together", text.ids[i] * VOCABULARY + key] += (1, 1 / len(text), 0)
+                    found["chance", key] += (1, 1 / len(text), 0)
+                for head in range(HEADS):
+                    j = int(rows["strongest_key"][row, head, i])
+                    weight = float(rows["largest"][row, head, i])
+                    own = np.array([1, weight, weight**2])
+                    asked = head * VOCABULARY + text.ids[i]
+                    found["queries", asked] += own
+                    found["keys", head * VOCABULARY + text.ids[j]] += own
+                    found["pairs", asked * VOCABULARY + text.ids[j]] += own
+                    offsets[head, j - i] += 1
+    return found, offsets
+
+
+def test_tokens_pairs_and_offsets_are_counted_as_by_hand(batches, monkeypatch):
+    for waiting in (0, counts.PENDING):  # rows added at once, or many together
+        monkeypatch.setattr(counts, "PENDING", waiting)
+        made = counted(batches)
+        truth, offsets = by_hand(batches)
+        for name, columns in (
+            ("queries", 3), ("keys", 3), ("pairs", 3), ("chance", 2), ("together", 2),
+        ):  # fmt: skip
+            expected = {int(code): sums for (of, code), sums in truth.items() if of == name}
+            found = as_dict(getattr(made, name))
+            assert list(found) == sorted(expected)
+            for code, sums in found.items():
+                np.testing.assert_allclose(sums[:columns], expected[code][:columns], rtol=1e-12)
+        assert made.offsets.sum() == sum(offsets.values())
+        for (head, offset), count in offsets.items():
+            assert made.offsets[head, offset + counts.REACH] == count
+
+
+def test_counts_of_parts_add_up_to_those_of_the_whole_also_from_arrays(batches):
+    whole, (one, two) = counted(batches), (counted([batch]) for batch in batches)
+    restored = Counts(HEADS, VOCABULARY, 4096)
+    restored.restore(two.arrays())
+    restored.merge(one)
+    for name, array in whole.arrays().items():
+        np.testing.assert_allclose(restored.arrays()[name], array, rtol=1e-12, err_msg=name)
+
+
+def test_the_rarest_pairs_are_dropped_and_what_a_count_may_lack_is_known(batches):
+    whole, few = counted(batches), counted(batches, pairs=10)
+    few.prune(crowded=0)
+    truth, kept = as_dict(whole.pairs), as_dict(few.pairs)
+    heads = Counter(code // VOCABULARY**2 for code in kept)
+    assert set(heads.values()) == {10}
+    for code, (count, *_) in truth.items():
+        lost = float(few.lost[code // VOCABULARY**2])
+        assert lost > 0 and count - lost <= kept.get(code, (0,))[0] <= count
+
+
+@pytest.mark.parametrize("most", [1, 5, 40, 400])
+def test_the_most_frequent_of_each_group_are_kept_and_of_equal_ones_the_first(most):
     chance = np.random.default_rng(0)
-    mine, theirs = table(one, chance), table(two, chance)
-    wanted, other = sums(mine, theirs), sums(theirs)
-    mine.merge(theirs)
-    assert sums(mine) == wanted and mine.codes.tolist() == list(wanted)
-    assert sums(theirs) == other
-
-
-@pytest.mark.parametrize("largest", [3, 1000])  # counts below and above how many there are
-def test_the_most_frequent_are_kept_and_of_equal_ones_the_first(largest):
-    count = np.random.default_rng(1).integers(1, largest + 1, 40)
-    for most in (1, 13, 39):
-        order = sorted(range(40), key=lambda at: (-count[at], at))[:most]
-        assert np.flatnonzero(_most_frequent(count, most)).tolist() == sorted(order)
+    count, group = chance.geometric(0.3, 500), np.sort(chance.integers(0, 7, 500))
+    group[group == 3] = 4  # one group is empty
+    table = CountTable()
+    table.add(torch.arange(500), torch.from_numpy(np.stack([count] * 3)).double())
+    dropped, _ = table.keep_most_frequent(most, torch.from_numpy(group))
+    wanted = []
+    for number in range(7):
+        mine = np.flatnonzero(group == number)
+        wanted += mine[np.argsort(-count[mine], kind="stable")][:most].tolist()
+    assert table.codes.tolist() == sorted(wanted)
+    assert len(dropped) == 500 - len(wanted)
 
 
 def test_what_is_clear_is_what_the_whole_correction_says():
@@ -56,24 +128,3 @@ def test_what_is_clear_is_what_the_whole_correction_says():
         p = np.where(chance.random(500) < share, chance.random(500) ** 9, chance.random(500))
         p[::7] = p[0]  # ties
         np.testing.assert_array_equal(holm_clear(p, 0.05), holm(p) <= 0.05)
-
-
-def test_rows_in_parts_are_those_in_one_piece(monkeypatch):
-    monkeypatch.setattr(in_parts, "LEAST", 10)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    one, other = np.random.default_rng(3).random((2, 101))
-    seen = Counter()
-
-    def work(a, b):
-        seen[len(a)] += 1
-        return np.stack([a / b, a - b])
-
-    np.testing.assert_array_equal(in_parts.in_parts(work, one, other), [one / other, one - other])
-    assert seen == {34: 2, 33: 1}
-
-
-def test_garbage_is_looked_for_again_afterwards():
-    with pytest.raises(KeyError), uncollected():
-        assert not gc.isenabled()
-        raise KeyError
-    assert gc.isenabled()

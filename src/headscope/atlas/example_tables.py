@@ -83,7 +83,7 @@ def _strongest(of_kind: Examples) -> dict[str, Any]:
 
 def _of_deciles(of_kind: Examples, each: int) -> dict[str, Any]:
     """The first drawn positions of every decile, of different documents."""
-    drawn, parts = of_kind.drawn, list[pd.DataFrame]()
+    drawn, parts = of_kind.drawn, list[Any]()
     for measure in range(len(of_kind.names)):
         decile = decile_of(drawn.value[:, :, measure])
         at, head = np.nonzero(decile >= 0)  # in the order they were drawn
@@ -168,7 +168,7 @@ def deciles(kind: Kind, collected: Collected) -> pd.DataFrame:
         found = found.reset_index().rename(columns={"min": "low", "max": "high"})
         found["share"] = found["size"] / found.groupby("at")["size"].transform("sum")
         parts.append(found.assign(measure=name, positions=of_kind.positions[found["at"], measure]))
-    frame = pd.concat(parts, ignore_index=True)
+    frame: Any = pd.concat(parts, ignore_index=True)
     numbers = np.array(heads)[frame["at"]]
     frame = frame.assign(kind=kind, layer=numbers[:, 0], head=numbers[:, 1])
     columns = ["kind", "layer", "head", "measure", "decile", "low", "high", "share", "positions"]

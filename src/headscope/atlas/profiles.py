@@ -136,8 +136,8 @@ def _pairs(counts: Counts) -> Columns:
     queries, keys, together = (
         table.fetched() for table in (counts.queries, counts.keys, counts.together)
     )
-    asked = queries.count[np.searchsorted(queries.codes, with_query)]
-    chosen = keys.count[np.searchsorted(keys.codes, head * counts.vocabulary + key)]
+    asked = queries.counts[np.searchsorted(queries.codes, with_query)]
+    chosen = keys.counts[np.searchsorted(keys.codes, head * counts.vocabulary + key)]
     apart = asked * chosen / max(float(counts.total), 1)
     code = query * counts.vocabulary + key
     at = np.minimum(np.searchsorted(together.codes, code), len(together.codes) - 1)

@@ -34,7 +34,7 @@ class Sums(NamedTuple):
     """A table in main memory."""
 
     codes: NDArray[np.int64]
-    count: NDArray[np.float64]
+    counts: NDArray[np.float64]
     weight: NDArray[np.float64]
     square: NDArray[np.float64]
 

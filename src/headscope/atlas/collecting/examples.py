@@ -31,8 +31,13 @@ Ints = NDArray[np.int64]
 class Examples:
     """State whose size depends on the model and the settings, not on the corpus."""
 
-    def __init__(self, kind: Kind, heads: int, settings: ExampleSettings) -> None:
+    def __init__(
+        self, kind: Kind, heads: int, settings: ExampleSettings, ahead: Examples | None = None
+    ) -> None:
+        """With examples `ahead`, with which these will be merged, those that would not stay are
+        left out: nobody looks up their keys."""
         self._settings = settings
+        self._entry = (np.inf, np.inf) if ahead is None else ahead.entry
         self._statistics = settings.applying(kind)
         self.names = tuple(statistic.name for statistic in self._statistics)
         count, keys = len(self.names), settings.keys
@@ -41,6 +46,13 @@ class Examples:
         self.positions = np.zeros((heads, count), dtype=np.int64)  # that a measure has a value for
         self.texts: dict[int, KeptText] = {}
         self.key_texts: dict[int, KeptText] = {}  # where keys stand in another text
+
+    @property
+    def entry(self) -> tuple[Any, Any]:
+        """The orders above which nothing enters the strongest (H M) and the drawn."""
+        strongest = self.strongest.worst(self._settings.top)
+        drawn = self.drawn.worst(self._settings.sample)
+        return np.minimum(strongest, self._entry[0]), np.minimum(drawn, self._entry[1])
 
     def add(self, batch: Batch) -> None:
         """Take in a batch."""
@@ -63,7 +75,7 @@ class Examples:
         in_order = np.argsort(grid.documents)
         value, query, place = _candidates(every, in_order, settings.per_document, settings.top)
         order = -value.astype(np.float64)
-        there = np.isfinite(order) & (order <= self.strongest.worst(settings.top)[..., None])
+        there = np.isfinite(order) & (order <= self.entry[0][..., None])
         if not there.any():
             return
         new = Ranked(
@@ -112,8 +124,7 @@ class Examples:
     def _lowest(self, grid: Grid) -> tuple[NDArray[np.float64], Ints, Ints]:
         """The positions with the lowest numbers of all so far: number, row and query."""
         number = grid.scrambled(self._settings.seed)
-        worst = self.drawn.worst(self._settings.sample)
-        row, query = np.nonzero(grid.real_queries & (number <= worst))
+        row, query = np.nonzero(grid.real_queries & (number <= self.entry[1]))
         best = np.argsort(number[row, query], kind="stable")[: self._settings.sample]
         return number[row[best], query[best]], row[best], query[best]
 

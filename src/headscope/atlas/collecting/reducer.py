@@ -39,9 +39,12 @@ class AtlasReducer:
     maps: float | None = 0.0  # it makes single rows again, and compares none
     texts = False
 
-    def __init__(self, settings: ExampleSettings, vocabulary: int) -> None:
+    def __init__(
+        self, settings: ExampleSettings, vocabulary: int, ahead: AtlasReducer | None = None
+    ) -> None:
         self.settings, self._vocabulary = settings, vocabulary
         self._kinds: dict[Kind, Collected] = {}
+        self._ahead = {} if ahead is None else ahead._kinds
 
     def features(self, kind: Kind, causal: bool) -> Sequence[Feature]:
         return [resolve(feature) for feature in self.settings.features(kind)]
@@ -50,7 +53,8 @@ class AtlasReducer:
         return self.settings.described
 
     def fresh(self) -> AtlasReducer:
-        return AtlasReducer(self.settings, self._vocabulary)
+        """An empty one, to be merged with this one or with a later state of it."""
+        return AtlasReducer(self.settings, self._vocabulary, ahead=self)
 
     def add(self, batch: Batch) -> None:
         of_kind = self._of(batch.kind, batch.heads)
@@ -66,7 +70,8 @@ class AtlasReducer:
     def _of(self, kind: Kind, heads: Heads) -> Collected:
         if kind not in self._kinds:
             settings = self.settings
-            examples = Examples(kind, len(heads), settings)
+            ahead = self._ahead.get(kind)
+            examples = Examples(kind, len(heads), settings, ahead and ahead.examples)
             counts = Counts(len(heads), self._vocabulary, settings.pairs, settings.text)
             self._kinds[kind] = Collected(heads, examples, counts)
         return self._kinds[kind]

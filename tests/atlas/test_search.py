@@ -1,4 +1,4 @@
-"""Search over the kept places of an atlas: what is a word, and what cannot be asked."""
+"""Search over the kept examples of an atlas: what is a word, and what cannot be asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKENS = (
     ["[CLS]", "In", "June", "␣", "19", "55", "it", "was", "It", "[SEP]"],
     ["[CLS]", "[UNK]", "[SEP]", "[UNK]", "\\xe5\\xa5", "\\x88", "[SEP]"],
 )
-CONTINUES = ([4, 5], [5])  # places that go on with the word before
+CONTINUES = ([4, 5], [5])  # tokens that continue the word before
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +39,13 @@ def small():
             ],
         }
     )
-    places = [
+    rows = [
         (number, query, np.delete(np.arange(len(tokens)), query))
         for number, tokens in enumerate(TOKENS)
         for query in range(len(tokens))
     ]
-    examples = pd.DataFrame(places, columns=["document", "query", "keys"]).assign(
-        kind="encoder", layer=1, head=2, weights=[np.full(len(keys), 0.1) for *_, keys in places]
+    examples = pd.DataFrame(rows, columns=["document", "query", "keys"]).assign(
+        kind="encoder", layer=1, head=2, weights=[np.full(len(keys), 0.1) for *_, keys in rows]
     )
     heads = pd.DataFrame({"kind": ["encoder"], "layer": [1], "head": [2], "measure": ["focus"]})
     return Atlas({"text": True}, {"heads": heads, "examples": examples, "documents": documents})
@@ -81,7 +81,7 @@ def test_words_of_an_excerpt_are_spelled_as_in_the_text_but_where_a_mark_cuts_th
         ({"head": "12"}, "head is (layer, head)"),
         ({"layer": 5}, "no layer 5 here"),
         ({"kind": "decoder"}, "no decoder attention here, but encoder"),
-        ({"offset": (1, 2, 3)}, "offset is key place"),
+        ({"offset": (1, 2, 3)}, "offset is key position"),
         ({"offset": (2, -2)}, "2 is more than -2"),
         ({"weight": 50}, "weight is the least weight, 0 to 1, not 50"),
         ({"weight": "0.5"}, "weight is the least weight"),
