@@ -4,7 +4,7 @@
     python -m training.bundled_atlas --gather   # gather that text from the pages first
 
 The text is ours, so that excerpts of it may be shipped with the package. It is kept, one paragraph
-a line, because pages change: the same text gives the same atlas, to the byte with one thread.
+a line, because pages change: the same text gives the same atlas.
 """
 
 from __future__ import annotations
