@@ -174,7 +174,7 @@ def test_neighbours_are_the_nearest_heads(atlas):
 
 def test_an_atlas_is_compared_with_itself_head_by_head(atlas):
     found = hs.compare(atlas, atlas)
-    assert found.matches["same_place"].all() and (found.table["value"] == 0).all()
+    assert found.matches["same_head"].all() and (found.table["value"] == 0).all()
     assert found.matches["likeness"].min() > 0.999
     assert set(found.examples(0, 0, 2)["atlas"]) == {"first", "second"}
     with pytest.raises(BadInput, match="compared with another atlas"):

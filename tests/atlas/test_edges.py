@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.atlas import make
+from headscope.atlas import make, profiles
 from headscope.circuits.weights.matrices import head_weights, vocabulary
 from headscope.errors import BadInput
 from headscope.statistics.features.grid import Grid
@@ -53,8 +53,8 @@ def test_what_heads_write_is_read_from_weights_in_half_precision(name, dtype):
 
 def test_what_is_not_counted_of_a_pair_is_told(tiny_bert, corpus, monkeypatch):
     asked = {"chunk": 5, "progress": False, "distances": False}
-    monkeypatch.setattr("headscope.atlas.profiles.LEAST", 1)
-    monkeypatch.setattr("headscope.atlas.profiles.TOKENS", 10**4)
+    monkeypatch.setattr(profiles, "LEAST", 1)
+    monkeypatch.setattr(profiles, "TOKENS", 10**4)
     whole = hs.atlas(tiny_bert, corpus, **asked)
     monkeypatch.setattr(make, "ExampleSettings", partial(make.ExampleSettings, pairs=40))
     few = hs.atlas(tiny_bert, corpus, **asked)
@@ -96,7 +96,7 @@ def test_a_stopped_run_without_text_has_no_token_beside_it_either(
         assert any(arrays[name].size for name in own if name.endswith("offsets"))
         of_tokens = [n for n in own if "text" in n or n.endswith((".codes", ".sums"))]
         assert len(of_tokens) > 10 and not any(arrays[name].size for name in of_tokens)
-    with pytest.raises(BadInput, match="begun with another settings"):
+    with pytest.raises(BadInput, match="begun with another"):
         hs.atlas(tiny_bert, corpus, output=output, **asked | {"text": True})
     hs.atlas(tiny_bert, corpus, output=output, **asked)
     check_alike(hs.Atlas.load(output), hs.Atlas.load(tmp_path / "whole.atlas"))

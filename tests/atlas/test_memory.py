@@ -13,17 +13,20 @@ FEW, MANY, PORTION = 80, 240, 40
 
 
 def of_run(scope, count, monkeypatch):
-    """Bytes that are held when a portion was merged, and how many other portions are alive then."""
+    """Bytes held after each portion, and how many other portions are alive at each batch."""
     held, alive, portions = [], [], []
-    merge, fresh = AtlasReducer.merge, AtlasReducer.fresh
+    merge, fresh, add = AtlasReducer.merge, AtlasReducer.fresh, AtlasReducer.add
 
     def merged(self, other):
         merge(self, other)
         held.append(sum(array.nbytes for array in self.state().values()))
 
-    def begun(self):
+    def added(self, batch):
         gc.collect()
-        alive.append(sum(one() is not None for one in portions))
+        alive.append(sum(one() not in (None, self) for one in portions))
+        add(self, batch)
+
+    def begun(self):
         made = fresh(self)
         portions.append(weakref.ref(made))
         return made
@@ -31,6 +34,7 @@ def of_run(scope, count, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(AtlasReducer, "merge", merged)
         patched.setattr(AtlasReducer, "fresh", begun)
+        patched.setattr(AtlasReducer, "add", added)
         hs.atlas(
             scope, texts(count), top=4, chunk=PORTION, text=False, distances=False, progress=False
         )

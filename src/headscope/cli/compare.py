@@ -95,7 +95,7 @@ def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -
     if map_file is not None:
         raise BadInput("Two atlases are compared in a table; a map is drawn of two models.")
     found = Atlas.load(first).compared_with(Atlas.load(second))
-    moved = found.matches["same_place"].tolist().count(False)
+    moved = found.matches["same_head"].tolist().count(False)
     out.print(
         f"{len(found.matches)} heads matched by likeness, {moved} of them with a head of another "
         "place.",
