@@ -18,7 +18,7 @@ texts, what heads write), is printed apart, and so are the ratios of the passes 
 CPU the processor time of one thread counts, on a GPU the time on the clock, in bfloat16. `--strict`
 leaves out the second survey, which is the dearest. Before it the peak memory of whole atlases of
 three layers over 100, 500 and 2,000 documents, each in a process of its own; after it `find` over a
-million tokens of kept places.
+million tokens of kept examples.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def memory(documents: int) -> float:
 
 
 def search(rounds: int) -> dict[str, float]:
-    """Over made-up places: 125,000 with eight keys each, one million kept tokens."""
+    """Over made-up examples: 125,000 with eight keys each, one million kept tokens."""
     import pandas as pd
 
     from headscope.atlas.atlas import Atlas
@@ -120,7 +120,7 @@ def search(rounds: int) -> dict[str, float]:
     words = [f"w{n}" for n in range(2_000)]
     tokens = [list(chance.choice(words, length)) for _ in range(documents)]
     of = chance.integers(0, documents, count)
-    places = pd.DataFrame(
+    examples = pd.DataFrame(
         {
             "kind": "encoder", "layer": chance.integers(0, 12, count),
             "head": chance.integers(0, 12, count), "measure": "confidence", "decile": -1,
@@ -138,7 +138,7 @@ def search(rounds: int) -> dict[str, float]:
         }
     )  # fmt: skip
     heads = pd.DataFrame({"kind": ["encoder"], "layer": [0], "head": [0], "measure": ["entropy"]})
-    atlas = Atlas({"text": True}, {"heads": heads, "examples": places, "documents": texts_of})
+    atlas = Atlas({"text": True}, {"heads": heads, "examples": examples, "documents": texts_of})
     atlas.find(1, query="w7")  # the first lays the words out
     found = {}
     for name, asked in {

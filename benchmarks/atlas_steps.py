@@ -7,11 +7,10 @@ BERT-base shape and pairs of 128 tokens as benchmarks/atlas.py, in bfloat16 on a
 survey and atlas are timed in turn on the clock, then one more atlas is made under torch's
 profiler: every step's calls, its time on the clock in this process (what it waits for included)
 and the time of the GPU's work it asked for; how long the GPU was busy during the pass and during
-the end (whatever ran side by side is counted once); then the GPU's dearest kernels. Some steps are
-parts of others: "made of maps" is all from "heads compared" on that a batch needs after its forward
-pass, "portion taken" has "portions merged" in it. `--small` is for a
-processor: heads of four numbers, so that the model takes little, and batches counted the way a GPU
-counts them; there a step's time is processor time, and work that a GPU would do is in it.
+the end (work that ran side by side is counted once); then the GPU's dearest kernels. Some steps are
+parts of others: all are in "batch read" but the last two, and "examples" has the three after it.
+`--small` is for a processor: heads of four numbers, so that the model takes little, and keys looked
+up as on a GPU; there a step's time is processor time, and work that a GPU would do is in it.
 """
 
 from __future__ import annotations
@@ -33,23 +32,15 @@ import torch
 from benchmarks.survey import bert_base, texts
 
 STEPS: dict[str, tuple[str, str]] = {  # name: where, which function
-    "waiting for text": ("headscope.statistics.survey.feeding.fed:Fed", "_prepared"),
-    "text laid out": ("headscope.statistics.survey.portion", "laid_out"),
-    "batch launched": ("headscope.statistics.survey.portion", "_launch"),
-    "statistics measured": ("headscope.statistics.survey.batch_values:Measured", "__init__"),
-    "statistics added up": ("headscope.statistics.survey.batch_values:Measured", "add_up"),
-    "made of maps": ("headscope.statistics.survey.portion", "_from_maps"),
-    "heads compared": ("headscope.statistics.distances.map_keeper", "divergence_sums"),
-    "values counted in bins": ("headscope.statistics.places.gather", "count_values"),
-    "strongest places": ("headscope.statistics.places.gather", "_keep_strongest"),
-    "heaviest keys": ("headscope.statistics.places.heaviest:Heaviest", "__call__"),
-    "texts kept": ("headscope.statistics.places.gather", "_keep_texts"),
-    "sums along texts": ("headscope.statistics.places.counting", "_along"),
-    "pairs of tokens": ("headscope.statistics.places.on_device:DeviceCounts", "add_pairs"),
-    "tokens of one text": ("headscope.statistics.places.on_device:DeviceCounts", "add_together"),
-    "portion brought here": ("headscope.statistics.places.places:Places", "settle"),
-    "portion taken": ("headscope.statistics.survey.one_pass:Pass", "_take"),
-    "portions merged": ("headscope.statistics.survey.tally:Tally", "merge"),
+    "batch read": ("headscope.surveys.measure:Measurer", "_forward"),
+    "statistics measured": ("headscope.surveys.reducers:Statistics", "add"),
+    "heads compared": ("headscope.surveys.reducers:Distances", "add"),
+    "examples": ("headscope.atlas.collecting.examples:Examples", "add"),
+    "strongest ranked": ("headscope.atlas.collecting.examples:Examples", "_rank_strongest"),
+    "heaviest keys": ("headscope.atlas.collecting.examples", "heaviest_keys"),
+    "texts kept": ("headscope.atlas.collecting.examples:Examples", "_keep_texts"),
+    "counts": ("headscope.atlas.collecting.counts:Counts", "add"),
+    "portions merged": ("headscope.atlas.collecting.reducer:AtlasReducer", "merge"),
     "the end": ("headscope.atlas.make", "atlas_of"),
 }
 END = object()  # of a generator

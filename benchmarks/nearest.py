@@ -1,10 +1,10 @@
-"""Nearest places by an index against comparing with every place: time, recall, and what it takes.
+"""Nearest examples by an index against comparing with every position: time, recall, and what it takes.
 
-    python -m benchmarks.nearest TEXT [-m MODEL] [--places 1000000] [--head 4-2]
+    python -m benchmarks.nearest TEXT [-m MODEL] [--positions 1000000] [--head 4-2]
 
-The places are tokens of a text file, read by a model in pieces of 128 tokens: the outputs of one
+The positions are tokens of a text file, read by a model in pieces of 128 tokens: the outputs of one
 head, as `atlas.nearest` compares them; where the file is shorter than asked for it is read again,
-cut at other places. The queries are 200 of those places at random, with a little noise, so that no
+cut elsewhere. The queries are 200 of those positions at random, with a little noise, so that no
 query is its own answer. Processor time of one thread; recall is the share of the ten nearest that
 the index finds, and `lost` how much less like the query its ten are on average.
 """
@@ -22,7 +22,7 @@ import numpy as np
 QUERIES, NEAREST, PIECE, TOGETHER = 200, 10, 128, 16
 
 
-def vectors_of(scope: Any, text: Path, places: int, layer: int, head: int) -> Any:
+def vectors_of(scope: Any, text: Path, positions: int, layer: int, head: int) -> Any:
     import torch
 
     from headscope.atlas.nearest import _unit, _vectors
@@ -30,17 +30,17 @@ def vectors_of(scope: Any, text: Path, places: int, layer: int, head: int) -> An
     ids = scope.tokenizer(text.read_text("utf-8"), add_special_tokens=False)["input_ids"]
     found: list[Any] = []
     count, shift = 0, 0
-    while count < places:
+    while count < positions:
         pieces = torch.tensor(ids[shift : len(ids) - (len(ids) - shift) % PIECE]).view(-1, PIECE)
         for some in pieces.split(TOGETHER):
             inputs = {"input_ids": some, "attention_mask": torch.ones_like(some)}
             made = _vectors(scope, inputs, scope.kinds[0], layer, head, "output")
             found.append(_unit(made.flatten(0, 1)).numpy())
             count += len(found[-1])
-            if count >= places:
+            if count >= positions:
                 break
         shift += 37
-    return np.concatenate(found)[:places]
+    return np.concatenate(found)[:positions]
 
 
 def per_query(work: Any, queries: Any) -> tuple[float, list[Any]]:
@@ -53,27 +53,27 @@ def main() -> None:
     import torch
 
     import headscope as hs
-    from headscope.atlas import place_index
+    from headscope.atlas import example_index
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("text", type=Path)
     parser.add_argument("-m", "--model")
-    parser.add_argument("--places", type=int, default=1_000_000)
+    parser.add_argument("--positions", type=int, default=1_000_000)
     parser.add_argument("--head", default="4-2")
     options = parser.parse_args()
     torch.set_num_threads(1)
     layer, head = map(int, options.head.split("-"))
     scope = hs.load(options.model)
     began = time.process_time()
-    vectors = vectors_of(scope, options.text, options.places, layer, head)
+    vectors = vectors_of(scope, options.text, options.positions, layer, head)
     read = time.process_time() - began
     chance = np.random.default_rng(0)
     at = chance.integers(0, len(vectors), QUERIES)
     noise = chance.normal(0, 0.3 / vectors.shape[1] ** 0.5, (QUERIES, vectors.shape[1]))
     noisy = vectors[at] + noise.astype(np.float32)
     queries = noisy / np.linalg.norm(noisy, axis=1, keepdims=True)
-    index = place_index.PlaceIndex(np.zeros((len(vectors), 2), np.int64), None, "", vectors)
-    place_index.INDEXED = 1
+    index = example_index.ExampleIndex(np.zeros((len(vectors), 2), np.int64), None, "", vectors)
+    example_index.INDEXED = 1
     importing = __import__("faiss")
     importing.omp_set_num_threads(1)
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -86,10 +86,10 @@ def main() -> None:
     recall = np.mean([len({*a[0]} & {*b[0]}) / NEAREST for a, b in zip(truth, found, strict=True)])
     lost = np.mean([a[1].mean() - b[1].mean() for a, b in zip(truth, found, strict=True)])
     size = importing.serialize_index(index._cells).nbytes
-    print(f"{len(vectors):,} places of {vectors.shape[1]} numbers, head {options.head}")
+    print(f"{len(vectors):,} positions of {vectors.shape[1]} numbers, head {options.head}")
     print(f"reading them {read:.0f} s, the index {built:.1f} s, {size / 2**20:.0f} MB")
     print(f"most memory {held / 2**10:.0f} MB before the index, {most / 2**10:.0f} MB with it")
-    print(f"a query against every place {plain * 1e3:.1f} ms, by the index {by_index * 1e3:.2f} ms")
+    print(f"a query against every position {plain * 1e3:.1f} ms, by the index {by_index * 1e3:.2f} ms")
     print(f"recall of the {NEAREST} nearest {recall:.3f}, lost {lost:.5f} of cosine")
 
 

@@ -9,6 +9,7 @@ import torch
 import headscope as hs
 from headscope.atlas.collecting import heaviest as module
 from headscope.atlas.collecting.heaviest import heaviest, heaviest_keys
+from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
 from headscope.statistics.distances import map_keeper
 from headscope.statistics.distances.map_keeper import MapKeeper, _maps_of_batch, drawn_rows
@@ -17,7 +18,6 @@ from headscope.statistics.kernels.jensen_shannon import divergences
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.scores import _picked, block_weights
 from headscope.statistics.kernels.verified import rebuildable
-from headscope.statistics.survey.portion import Settings, text_batches
 from tests.atlas.alike import check_alike
 from tests.statistics.plain import eager_copy
 
@@ -26,10 +26,10 @@ from tests.statistics.plain import eager_copy
 def kept(request, corpus):
     scope = request.getfixturevalue(request.param)
     segments = [Segment(n, n, *pair) for n, pair in enumerate(corpus[:9])]
-    batch = next(text_batches(scope, segments, Settings(())))
+    batch = next(Encoder.of(scope, 2048).batches(segments))
     on = grids(scope, batch)
     keeper = MapKeeper(on, Recorder(on, {}, rebuildable(scope)), share=0.5)
-    scope.forward(batch.inputs.inputs, keeper, lazy=True)
+    scope.forward(batch.on(scope.device), keeper, lazy=True)
     (kind,) = on
     return keeper, kind, on[kind]
 
@@ -115,13 +115,13 @@ def test_the_weights_of_short_texts_are_kept_and_those_of_long_ones_made_again(n
     scope = request.getfixturevalue(name)
     for text, is_kept in (("the cat sat", True), ("the cat sat on " * 8, False)):
         segments = [Segment(0, 0, text), Segment(1, 1, "one two")]
-        batch = next(text_batches(scope, segments, Settings(())))
+        batch = next(Encoder.of(scope, 2048).batches(segments))
         on = grids(scope, batch)
         keeper = MapKeeper(on, Recorder(on, {}, rebuildable(scope)))
-        scope.forward(batch.inputs.inputs, keeper, lazy=True)
+        scope.forward(batch.on(scope.device), keeper, lazy=True)
         ((kind, kept),) = keeper.kept.items()
         assert [own is not None for _, own in kept] == [is_kept] * len(kept)
-        maps = eager_copy(scope)(**batch.inputs.inputs, output_attentions=True).attentions
+        maps = eager_copy(scope)(**batch.on(scope.device), output_attentions=True).attentions
         for (call, own), truth in zip(kept, maps, strict=True):
             rows = own
             if own is None:

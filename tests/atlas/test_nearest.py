@@ -1,4 +1,4 @@
-"""Nearest places are those of comparing with every token of every text."""
+"""Nearest examples are those of comparing with every token of every text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.atlas import place_index
+from headscope.atlas import example_index
 from headscope.errors import BadInput
 from tests.tiny import tiny_scope
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_llama"])
-def test_nearest_places_are_those_of_a_direct_comparison(name, corpus, request, tmp_path):
+def test_nearest_examples_are_those_of_a_direct_comparison(name, corpus, request, tmp_path):
     scope = request.getfixturevalue(name)
     path = tmp_path / "x.atlas"
     hs.atlas(scope, corpus, distances=False, output=path, progress=False)
@@ -52,7 +52,7 @@ OWN = ("it was the red house", "two of the blue dog")
 @pytest.mark.parametrize("name", ["tiny_t5", "tiny_bart"])
 @pytest.mark.parametrize(("kind", "layer"), [("encoder", 1), ("decoder", 1), ("cross", 1)])
 @pytest.mark.parametrize("of", ["output", "query"])
-def test_nearest_places_of_two_stacks_are_those_of_a_direct_comparison(
+def test_nearest_examples_of_two_stacks_are_those_of_a_direct_comparison(
     name, kind, layer, of, request
 ):
     scope, atlas = request.getfixturevalue(f"{name}_atlas")
@@ -142,23 +142,23 @@ def kept(tiny_bert, corpus, tmp_path):
 def test_a_large_atlas_is_looked_up_in_an_index_kept_beside_it(kept, tiny_bert, monkeypatch):
     pytest.importorskip("faiss")
     few = near(hs.Atlas.load(kept), tiny_bert)
-    assert set(few["by"]) == {"every place"}
-    monkeypatch.setattr(place_index, "INDEXED", 1)
+    assert set(few["by"]) == {"every position"}
+    monkeypatch.setattr(example_index, "INDEXED", 1)
     # as many cells as there are looked into: nothing is missed
     found = near(hs.Atlas.load(kept), tiny_bert)
     assert set(found["by"]) == {"index"}
     np.testing.assert_allclose(found["likeness"], few["likeness"], atol=2e-3)
-    assert set(near(hs.Atlas.load(kept), tiny_bert, exact=True)["by"]) == {"every place"}
-    monkeypatch.setattr(place_index, "_cells_of", None)  # opened, not made again
+    assert set(near(hs.Atlas.load(kept), tiny_bert, exact=True)["by"]) == {"every position"}
+    monkeypatch.setattr(example_index, "_cells_of", None)  # opened, not made again
     again = near(hs.Atlas.load(kept), tiny_bert)
     assert again.drop(columns="likeness").equals(found.drop(columns="likeness"))
-    monkeypatch.setattr(place_index, "installed", lambda: False)
-    assert set(near(hs.Atlas.load(kept), tiny_bert)["by"]) == {"every place"}
+    monkeypatch.setattr(example_index, "installed", lambda: False)
+    assert set(near(hs.Atlas.load(kept), tiny_bert)["by"]) == {"every position"}
 
 
 def test_what_was_kept_of_other_texts_is_made_again(kept, tiny_bert, corpus, monkeypatch):
     pytest.importorskip("faiss")
-    monkeypatch.setattr(place_index, "INDEXED", 1)
+    monkeypatch.setattr(example_index, "INDEXED", 1)
     near(hs.Atlas.load(kept), tiny_bert)
     others = corpus[::-1][:20]
     hs.atlas(tiny_bert, others, distances=False, output=kept, restart=True, progress=False)
@@ -172,7 +172,7 @@ def test_what_was_kept_of_other_texts_is_made_again(kept, tiny_bert, corpus, mon
 @pytest.mark.parametrize("ending", [".npz", ".index.npz"])
 def test_a_damaged_file_is_named_in_one_sentence(ending, kept, tiny_bert, monkeypatch):
     pytest.importorskip("faiss")
-    monkeypatch.setattr(place_index, "INDEXED", 1)
+    monkeypatch.setattr(example_index, "INDEXED", 1)
     near(hs.Atlas.load(kept), tiny_bert)
     file = kept.parent / "x.atlas.vectors" / f"encoder-1-2-output{ending}"
     data = bytearray(file.read_bytes())

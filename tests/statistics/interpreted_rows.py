@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from headscope.atlas.collecting.settings import STRONGEST_KEY
 from headscope.capture import Call
 from headscope.patterns.known import patterns
 from headscope.patterns.pattern import Pattern
@@ -19,7 +20,6 @@ from headscope.statistics.features.feature import Feature, KeyFeature, RankFeatu
 from headscope.statistics.features.grid import WORD, Grid
 from headscope.statistics.kernels import blocks, row_launch
 from headscope.statistics.kernels.plan import Plan
-from headscope.statistics.places.settings import STRONGEST_KEY
 from tests.statistics.calls import Case, make
 
 CASES = [

@@ -1,4 +1,4 @@
-"""`headscope atlas`: every head over a corpus, with the places behind its numbers."""
+"""`headscope atlas`: every head over a corpus, with the examples behind its numbers."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def atlas(
     corpus: Annotated[str, options.corpus()],
     output: Annotated[Path, options.output("The atlas: .atlas or .zip")],
     model: options.Model = None,
-    top: Annotated[int, typer.Option(help="Strongest places of every head and measure.")] = 20,
-    per_decile: Annotated[int, typer.Option(help="Places of every decile of a measure.")] = 2,
+    top: Annotated[int, typer.Option(help="Strongest examples of every head and measure.")] = 20,
+    per_decile: Annotated[int, typer.Option(help="Examples of every decile of a measure.")] = 2,
     no_text: Annotated[
-        bool, typer.Option("--no-text", help="Keep no token of the corpus, only places.")
+        bool, typer.Option("--no-text", help="Keep no token of the corpus, only positions.")
     ] = False,
     distances: Annotated[
         bool, typer.Option(help="How unlike any two heads attend, and their groups.")
@@ -55,7 +55,7 @@ def atlas(
     trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
 ) -> None:
-    """Measure every head of a model over a corpus and keep the places behind the numbers.
+    """Measure every head of a model over a corpus and keep the examples behind the numbers.
 
     The file holds excerpts of the corpus unless --no-text is given. Run the same command again
     after a stop and it goes on where it was.

@@ -26,8 +26,8 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
   return (
     <section data-panel="nearest" aria-busy={question !== null && answer?.for !== question}>
       <h3>Where it does alike <small>in the atlas</small></h3>
-      {query === null && <p class="quiet">Click a token in the picture: the places of the corpus are found where this head’s output is most like its output there.</p>}
-      {query !== null && !wanted && <button class="button" data-control="nearest" onClick={() => setWanted(true)}>places like “{token}”</button>}
+      {query === null && <p class="quiet">Click a token in the picture to find examples in the corpus where this head’s output is most like its output there.</p>}
+      {query !== null && !wanted && <button class="button" data-control="nearest" onClick={() => setWanted(true)}>examples like “{token}”</button>}
       {question !== null && answer?.for !== question && <p class="quiet">reading the corpus with this head…</p>}
       {question !== null && answer?.for === question && answer.error && <p class="quiet">{answer.error}</p>}
       <ol class="near-places">
@@ -41,7 +41,7 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
         ))}
       </ol>
       {wrong && <p class="quiet" role="alert">{wrong}</p>}
-      {reply && <p class="quiet">Like “{token}” by the cosine of what the head takes{reply.by === "index" ? "; looked up in an index, which may miss a place" : ", compared with every place"}.</p>}
+      {reply && <p class="quiet">Like “{token}” by the cosine of what the head takes{reply.by === "index" ? "; looked up in an index, which may miss an example" : ", compared with every position"}.</p>}
     </section>
   );
 }
