@@ -89,7 +89,7 @@ def main() -> None:
     print(f"{len(vectors):,} positions of {vectors.shape[1]} numbers, head {options.head}")
     print(f"reading them {read:.0f} s, the index {built:.1f} s, {size / 2**20:.0f} MB")
     print(f"most memory {held / 2**10:.0f} MB before the index, {most / 2**10:.0f} MB with it")
-    print(f"a query against all positions {plain * 1e3:.1f} ms, by the index {by_index * 1e3:.2f} ms")
+    print(f"a query: all positions {plain * 1e3:.1f} ms, by the index {by_index * 1e3:.2f} ms")
     print(f"recall of the {NEAREST} nearest {recall:.3f}, lost {lost:.5f} of cosine")
 
 
