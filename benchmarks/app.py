@@ -3,25 +3,22 @@
     python benchmarks/app.py
 
 Budget: 3 s from starting the process `headscope app` until the tokens of the first text are painted
-in Chromium. The first start on a machine has nothing to go by; it leaves its first screen in the
-user's cache, and every later one shows that while torch is imported. `import torch` in a fresh
-process is timed beside it, and when everything else is answered too.
+in Chromium, 8 s the first time; the bundled model's first example is in the package. `import torch`
+in a fresh process is timed beside it, and when everything else is answered too.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-BUDGET = 3.0
+BUDGET = {"first": 8.0, "second": 3.0}
 
 
 def main() -> None:
@@ -31,18 +28,18 @@ def main() -> None:
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import torch, transformers"], check=True)
     print(f"import torch and transformers                 {time.perf_counter() - start:6.2f} s")
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as cache:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for which in ("first", "second"):
-            listening, picture, all_there = started(browser, cache)
+            listening, picture, all_there = started(browser)
             print(f"{which} start → listening                    {listening:6.2f} s")
-            budget = f"   (budget {BUDGET:.0f} s)" if which == "second" else ""
+            budget = f"   (budget {BUDGET[which]:.0f} s)"
             print(f"{which} start → first picture                {picture:6.2f} s{budget}")
             print(f"{which} start → every question answered      {all_there:6.2f} s")
         browser.close()
 
 
-def started(browser: Browser, cache: str) -> tuple[float, float, float]:
+def started(browser: Browser) -> tuple[float, float, float]:
     """Seconds until the port is open, the first tokens are painted, and the model is there."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -51,7 +48,7 @@ def started(browser: Browser, cache: str) -> tuple[float, float, float]:
     headscope = str(Path(sys.executable).with_name("headscope"))
     start = time.perf_counter()
     command = [headscope, "app", "--no-browser", "--port", str(port)]
-    server = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": cache})
+    server = subprocess.Popen(command)
     try:
         while True:
             try:
@@ -66,8 +63,6 @@ def started(browser: Browser, cache: str) -> tuple[float, float, float]:
         while page.evaluate("async () => (await (await fetch('api/start')).json()).doing"):
             time.sleep(0.05)
         all_there = time.perf_counter() - start
-        while not list(Path(cache).rglob("*.zip")):
-            time.sleep(0.1)
     finally:
         server.terminate()
         server.wait(20)

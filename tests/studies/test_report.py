@@ -55,7 +55,7 @@ def test_text_is_data_and_never_markup(report: Report) -> None:
 
 def test_a_report_says_how_it_was_made(report: Report) -> None:
     text = report.html()
-    for part in ("headscope study vig --model &quot;x&quot;", "<strong>documents</strong>"):
+    for part in ("headscope study vig --model &#34;x&#34;", "<strong>documents</strong>"):
         assert part in text
     for name, version in report.versions.items():
         assert f"{name} {version}" in text
@@ -76,7 +76,7 @@ def test_two_figures_share_no_id(report: Report) -> None:
 def test_a_live_view_keeps_its_own_page_in_a_frame(report: Report) -> None:
     frame = re.search(r'srcdoc="([^"]*)"', report.html())
     assert frame is not None
-    assert "it&#x27;s live" in frame.group(1)
+    assert "it&#39;s live" in frame.group(1)
 
 
 def test_misuse_is_said_in_one_sentence(report: Report, tmp_path: Path) -> None:

@@ -99,8 +99,11 @@ def serve(
     from headscope.surfaces.app.front import HEADERS, STARTING, Front, Stage
     from headscope.surfaces.app.guard import Application, Guard
 
+    plain = not models and atlas is None and device is None and dtype is None
+
     def make(stage: Stage) -> Application:
         from headscope.atlas.atlas import Atlas
+        from headscope.surfaces.app.first import made
         from headscope.surfaces.app.models import Models
         from headscope.surfaces.app.server import routes_over, session_over
 
@@ -108,11 +111,14 @@ def serve(
         stage.doing = f"opening {known.default}"
         known.open(known.default)
         session = session_over(known, None if atlas is None else Atlas.load(atlas))
+        if plain:
+            with contextlib.suppress(HeadscopeError):  # the page says so at its next question
+                made(session)
         stage.doing = None
         threading.Thread(target=known.open_all, name=STARTING, daemon=True).start()
         return routes_over(session)
 
-    app = Guard(Front(make), hosts, HEADERS, token)
+    app = Guard(Front(make, with_first=plain), hosts, HEADERS, token)
     config = uvicorn.Config(app, **settings())
     if open_at is not None:
         import webbrowser

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+_LOADER = FileSystemLoader(Path(__file__).parents[1])
 
-@lru_cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).parents[1]),
+
+def render(
+    template: str, filters: Mapping[str, Callable[..., Any]] | None = None, /, **values: Any
+) -> str:
+    """template: a path inside the package, such as surfaces/page.html."""
+    environment = Environment(
+        loader=_LOADER,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def render(template: str, **values: Any) -> str:
-    """template: a path inside the package, such as surfaces/page.html."""
-    return _environment().get_template(template).render(values)
+    environment.filters |= filters or {}
+    return environment.get_template(template).render(values)
 
 
 def digest(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Annotated, Any, Literal, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -114,7 +114,7 @@ def state_of(address: Mapping[str, str], reading: Reading) -> dict[str, Any]:
     known = {**get_type_hints(State, include_extras=True), **options_of(*discover().values())}
     state: dict[str, Any] = {"kind": reading.part().kind}
     for name, text in address.items():
-        lists = known.get(name) in (Wholes, Wholes | None)
+        lists = _takes(known.get(name), Wholes)
         if name not in known or name == "view" or not (text or lists):
             continue  # nothing may be what is on: an empty list is one
         value: Any = text
@@ -141,13 +141,20 @@ def _converted(name: str, value: Any, kind: Any, *, strict: bool = True) -> Any:
     return found
 
 
+def _takes(kind: Any, what: Any) -> bool:
+    """Whether a type is this one, or this one or None."""
+    return what in (kind, *get_args(kind))
+
+
 def _said(kind: Any) -> str:
     """What an option takes, in words."""
-    if isinstance(kind, type(Literal[""])):
+    if get_origin(kind) is Literal:
         return f"one of {', '.join(get_args(kind))}"
-    said = {Whole: "a whole number", Words: "a text of at most 200 characters", float: "a number"}
-    said |= {bool: "true or false", Whole | None: "a whole number"}
-    return said.get(kind, "a list of at most 4,096 whole numbers")
+    if _takes(kind, Wholes):
+        return "a list of at most 4,096 whole numbers"
+    if _takes(kind, Whole):
+        return "a whole number"
+    return {float: "a number", bool: "true or false"}.get(kind, "a text of at most 200 characters")
 
 
 def check_layer(part: Part, layer: int | None) -> None:

@@ -1,7 +1,8 @@
 """What answers first: the page, its script, and how far the start has come.
 
 A model takes seconds to import and open; the page is there at once and shows the progress.
-Everything else waits until the app behind it is made, in a thread of its own.
+Everything else waits until the app behind it is made, in a thread of its own; only the first
+example on the bundled model is in the package and shown at once.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import traceback
 from collections.abc import Callable
 from time import monotonic
 
-from headscope.surfaces.app.guard import Application, Receive, Scope, Send, answer
+from headscope.surfaces.app import first
+from headscope.surfaces.app.guard import Application, Receive, Scope, Send, again, answer
 from headscope.surfaces.bundle import bundle, further_script
 from headscope.surfaces.html import digest, render
 
 SCRIPT = b"text/javascript; charset=utf-8"
+PATIENCE = 1.5  # seconds for a page to ask for the first example before torch is imported
 STARTING = "headscope start"  # the name of threads that open models and read behind the page
 
 _STYLE = ":root{color-scheme:light dark}html,body{margin:0;height:100%}"
@@ -50,13 +53,18 @@ class Stage:
 class Front:
     """ASGI: the page and the state of the start at once, the rest by the app once it is there."""
 
-    def __init__(self, make: Callable[[Stage], Application]) -> None:
+    def __init__(self, make: Callable[[Stage], Application], with_first: bool = False) -> None:
+        """with_first: the first example in the package is shown until the app is made."""
         self.stage = Stage()
+        self._with_first = with_first
+        self._shown = threading.Event()
         self._app: Application | None = None
         self._made = threading.Event()
         threading.Thread(target=self._start, args=(make,), name=STARTING, daemon=True).start()
 
     def _start(self, make: Callable[[Stage], Application]) -> None:
+        if self._with_first:
+            self._shown.wait(PATIENCE)  # an import holds up every answer beside it
         try:
             self._app = make(self.stage)
         except Exception as error:  # the page says it; the terminal has the whole of it
@@ -79,6 +87,17 @@ class Front:
         elif method == "GET" and path == "/api/start":
             await answer(send, 200, self.stage.seen())
         else:
+            if self._with_first and not self._made.is_set():
+                body = (await receive()).get("body", b"")  # Guard hands it over in one piece
+                found = first.answer(method, path, body)
+                if found is not None:
+                    is_reading = path == "/api/read"
+                    kind = b"application/octet-stream" if is_reading else b"application/json"
+                    await _content(send, found, kind)
+                    if path == "/api/predict":  # the last question of the first screen
+                        self._shown.set()
+                    return
+                receive = again(body, receive)
             while not self._made.is_set():
                 await asyncio.sleep(0.02)
             if self._app is None:
@@ -88,7 +107,10 @@ class Front:
 
 
 async def _text(send: Send, text: str, kind: bytes) -> None:
-    content = text.encode()
+    await _content(send, text.encode(), kind)
+
+
+async def _content(send: Send, content: bytes, kind: bytes) -> None:
     headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": content})

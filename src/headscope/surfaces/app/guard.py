@@ -71,7 +71,7 @@ class Guard:
                 refusal = 408, f"The request did not arrive within {PATIENCE:.0f} seconds."
             else:
                 if body is not None:
-                    await self._app(scope, _again(body, receive), send_with_headers)
+                    await self._app(scope, again(body, receive), send_with_headers)
                     return
                 refusal = 413, _too_large(most)
         await answer(send_with_headers, refusal[0], {"error": refusal[1]})
@@ -131,7 +131,7 @@ async def _body(receive: Receive, most: int) -> bytes | None:
             return body
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def again(body: bytes, receive: Receive) -> Receive:
     """A body that was read, for the next in line; then what the client does next."""
     given = False
 

@@ -31,7 +31,11 @@ class Models:
         scopes: Mapping[str, Scope] | None = None,
     ) -> None:
         """scopes: models that are open already, by the ids that names give them."""
-        self._options = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
+        self._options: dict[str, Any] = {
+            "device": device,
+            "dtype": dtype,
+            "trust_remote_code": trust_remote_code,
+        }
         self._sources: dict[str, str | None] = {BUNDLED: None}
         for name in names:
             self._sources.setdefault(_identifier(name, self._sources), name)

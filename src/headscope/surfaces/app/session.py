@@ -81,8 +81,8 @@ class Session:
             "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
         }
 
-    def read(self, request: ReadRequest) -> ViewData:
-        """Read a text, a picture or a sound and keep it; the answer has its id and one layer."""
+    def read(self, request: ReadRequest, name: str | None = None) -> ViewData:
+        """Read a text, a picture or a sound and keep it; the answer has one layer of it."""
         written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), request.off)
@@ -101,7 +101,7 @@ class Session:
             text, pair = (request.text, pair) if written is None else _texts(reading)
             kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
             data = opened(kept, request.layer)
-        more["id"] = self.readings.keep(kept)
+        more["id"] = self.readings.keep(kept, name)
         return ViewData({**data.header, **more}, data.buffers)
 
     def write(self, request: WriteRequest) -> dict[str, Any]:
