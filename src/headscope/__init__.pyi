@@ -31,6 +31,7 @@ from headscope.reading import Reading as Reading
 from headscope.reading import Scope as Scope
 from headscope.reading import load as load
 from headscope.reading.word_times import word_times as word_times
+from headscope.saved import open as open
 from headscope.statistics.pointing import pointing_game as pointing_game
 from headscope.surfaces.view import View as View
 from headscope.surveys.run import survey as survey

@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headscope import checksum
 from headscope.errors import BadInput, HeadscopeError
 
 if TYPE_CHECKING:
@@ -76,15 +77,16 @@ def write_tensors(
     path: str | os.PathLike[str],
     metadata: Mapping[str, str] | None = None,
 ) -> None:
-    """Write tensors as a safetensors file, whole or not at all."""
+    """Write tensors as a safetensors file with a checksum, whole or not at all."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     with atomic_path(path) as temporary:
         try:
-            save_file(dict(tensors), temporary, dict(metadata) if metadata else None)
+            save_file(dict(tensors), temporary, {**(metadata or {}), checksum.NAME: checksum.BLANK})
         except SafetensorError as error:  # a full disk is no OSError to it
             raise OSError(str(error)) from error
+        checksum.seal(temporary)
 
 
 def sweep(path: str | os.PathLike[str]) -> None:

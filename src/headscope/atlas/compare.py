@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
-from headscope.files import TABLES, atomic_path, write_table
-from headscope.results import HeadResult
-from headscope.results.result import tidy
+from headscope.files import TABLES, atomic_path
+from headscope.results import HeadResult, HeadTable, tidy
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 PARTS = ("first.atlas", "second.atlas")  # of a comparison's file
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AtlasComparison(HeadResult):
     """Each head of the first atlas beside the head of the second that is most like it."""
 
@@ -89,7 +88,7 @@ class AtlasComparison(HeadResult):
     def save(self, path: str | Path) -> None:
         """Write both atlases as a .zip that `load` opens, or the table alone: .csv, .parquet."""
         if Path(path).suffix.lower() in TABLES:
-            write_table(self.table, path)
+            HeadTable(self.table, self.title).save(path)
             return
         if Path(path).suffix.lower() != ".zip":
             raise BadInput(f"Two atlases compared are written as .zip, not as {Path(path).name}.")
@@ -118,6 +117,15 @@ class AtlasComparison(HeadResult):
         except (KeyError, *UNREADABLE) as error:
             raise BadInput(f"{path} holds no two atlases; save the comparison again.") from error
         return cls(first, second, compare_atlases(first, second).matches)
+
+
+def is_comparison(path: Path) -> bool:
+    """Whether a file holds two atlases that were compared."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return set(PARTS) <= set(file.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:

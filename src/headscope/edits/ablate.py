@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headscope.arguments import need_number
 from headscope.capture import Kind
 from headscope.edits.answers import OneLayer, answer_each, as_questions, questions_identity
 from headscope.edits.disable import chosen_kind
@@ -43,7 +44,7 @@ MEASURES: dict[What, str] = {"heads": "difference", "layers": "layer_difference"
 SURE = 0.05
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Ablation(HeadResult):
     """Scores with one head (or one whole layer) disabled, beside the score with none."""
 
@@ -81,6 +82,7 @@ class Ablation(HeadResult):
 
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
         """The heads whose loss does most harm, the worst first."""
+        need_number(n, "n")
         rows = self.rows(name, kind).sort_values("value", ascending=self.higher_is_better)
         return rows.head(n).reset_index(drop=True)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Importance(HeadResult):
     """Mean |∂loss/∂ξ| of every head, and the mean signed slope."""
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_TEXTS = 1000  # as in the paper
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(HeadResult):
     """What differs between two models, per head (`table`) and per statistic (`statistics`)."""
 
@@ -72,7 +72,7 @@ class Comparison(HeadResult):
 
         name = name or "cosine"
         alike = name == "cosine"
-        values = self.map(name, kind)
+        values = self.map(name, kind).to_numpy()
         names = f"{self.before} and {self.after}"
         if self.before == self.after:
             names = f"{self.before}, before and after"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headscope.runs import ProgressCallback
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Patterns(HeadResult):
     """Scores with their evidence (`scores`), and the labels that hold (`labels`)."""
 

@@ -13,7 +13,7 @@ from headscope.corpus.bad_data import Fault, Faults
 from headscope.results import HeadResult
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ProbeResult(HeadResult):
     """Numbers per head, the kind of attention they are of, and what was wrong with the data."""
 

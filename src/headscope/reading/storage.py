@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from headscope.capture.call import Kind
+from headscope.checksum import check_seal
 from headscope.errors import BadInput
 from headscope.files import write_tensors
 from headscope.media import Picture, Positions, Sound
@@ -112,6 +113,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         described = json.loads(metadata["headscope"])
         if described["format"] > _FORMAT:
             raise BadInput(f"{path} was written by a newer headscope; upgrade to open it.")
+        check_seal(Path(path))
         fields = _fields_in(described, _File(file)) | _media_in(described, file)
         fields["parts"] = {
             kind: _with_positions(part, file) for kind, part in fields["parts"].items()

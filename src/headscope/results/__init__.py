@@ -1,6 +1,8 @@
-"""Results: what every table of heads answers to, and how it is kept in one file."""
+"""Results: what every table of heads answers to, how it is kept in one file, and every class.
 
-from headscope.results.result import COLUMNS as COLUMNS
-from headscope.results.result import HeadResult as HeadResult
-from headscope.results.result import of_layers as of_layers
-from headscope.results.result import tidy as tidy
+Classes load on first use; `__init__.pyi` lists them.
+"""
+
+from headscope.front_door import attach
+
+__all__ = attach(__name__)  # pyright: ignore[reportUnsupportedDunderAll]

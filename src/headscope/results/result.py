@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.arguments import need_number
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
     from matplotlib.figure import Figure
 
 COLUMNS = ("kind", "layer", "head", "measure", "value", "error", "count")
@@ -45,14 +47,53 @@ class HeadResult:
         """The names that `map`, `top` and `plot` know."""
         return tuple(self.table["measure"].unique())
 
-    def map(self, name: str | None = None, kind: str | None = None) -> NDArray[np.float64]:
-        """layers × heads: one measure, the first unless named; nan where it is undefined."""
+    def map(self, name: str | None = None, kind: str | None = None) -> xr.DataArray:
+        """One measure as layers × heads.
+
+        Parameters
+        ----------
+        name
+            The measure; the first of `measures` if left out.
+        kind
+            "encoder", "decoder" or "cross"; the first that was measured if left out.
+
+        Returns
+        -------
+        xarray.DataArray
+            Axes `layer` and `head`; NaN where the measure is undefined.
+        """
+        import xarray as xr
+
         rows = self.rows(name, kind)
-        every: Any = self.table[self.table["kind"] == rows["kind"].iloc[0]]
-        return head_array(rows, int(every["layer"].max()) + 1, int(every["head"].max()) + 1)
+        found = str(rows["kind"].iloc[0])
+        every: Any = self.table[self.table["kind"] == found]
+        values = head_array(rows, int(every["layer"].max()) + 1, int(every["head"].max()) + 1)
+        return xr.DataArray(
+            values,
+            dims=("layer", "head"),
+            coords={"layer": np.arange(values.shape[0]), "head": np.arange(values.shape[1])},
+            name=str(rows["measure"].iloc[0]),
+            attrs={"kind": found},
+        )
 
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
-        """The heads with the largest values, largest first."""
+        """The heads with the largest values, largest first.
+
+        Parameters
+        ----------
+        name
+            The measure; the first of `measures` if left out.
+        n
+            How many heads.
+        kind
+            "encoder", "decoder" or "cross"; the first that was measured if left out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows of `table`.
+        """
+        need_number(n, "n")
         return self.rows(name, kind).nlargest(n, "value").reset_index(drop=True)
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
@@ -60,36 +101,60 @@ class HeadResult:
         from headscope.figures import layer_head_map
 
         rows = self.rows(name, kind)
-        values = self.map(name, kind)
+        values = self.map(name, kind).to_numpy()
         finite = values[np.isfinite(values)]
         signed = bool(finite.size and finite.min() < 0 < finite.max())
         return layer_head_map(values, self.title, str(rows["measure"].iloc[0]), diverging=signed)
 
     def save(self, path: str | Path) -> None:
-        """Write Parquet that `load` opens again whole, or the table alone as .csv."""
+        """Write Parquet, which `load` opens again whole, or .csv, the table alone.
+
+        Parameters
+        ----------
+        path
+            A file that ends in .parquet or .csv.
+        """
         from headscope.results.storage import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """What `save` wrote as Parquet."""
+        """Open what `save` wrote as Parquet; `hs.open` opens a file of any kind.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        The result, whole.
+        """
         from headscope.results.storage import load
 
         return load(cls, path)
 
     def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
         """The rows of one measure and one kind of attention, a head each."""
+        if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadInput(f"A measure is given by its name, not as {name!r}; see `measures`.")
         name = name if name is not None else (self.measures or ("",))[0]
         found: Any = self.table[self.table["measure"] == name]
         if found.empty:
             there = ", ".join(self.measures) or "nothing"
             raise BadInput(f"There is no measure {name!r} here; there are {there}.")
-        chosen = kind or found["kind"].iloc[0]
-        found = found[(found["kind"] == chosen) & found["head"].notna()]
+        found = found[found["head"].notna()]
+        chosen = kind or next(iter(found["kind"].dropna()), None)
+        found = found[found["kind"] == chosen]
         if found.empty:
-            raise BadInput(f"{name!r} was not measured for {chosen} attention.")
+            raise BadInput(f"{name!r} was not measured for heads of {chosen or 'any'} attention.")
         return found
+
+    def __repr__(self) -> str:
+        heads = len(self.table[["kind", "layer", "head"]].dropna().drop_duplicates())
+        counted = _counted(len(self.measures), "measure")
+        return f"<{type(self).__name__}: {self.title}; {counted} of {_counted(heads, 'head')}>"
 
     def _repr_html_(self) -> str:
         """A heading, how much there is, and the first rows; text is escaped by pandas."""
@@ -100,6 +165,10 @@ class HeadResult:
         about = f"{len(table):,} rows; measures: {names}"
         shown = table.head(SHOWN).to_html(index=False, float_format="{:.4g}".format)
         return f"<p><strong>{escape(self.title)}</strong><br>{escape(about)}</p>{shown}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def head_array(rows: pd.DataFrame, layers: int, heads: int) -> NDArray[np.float64]:
@@ -120,4 +189,5 @@ def tidy(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     whole: Any = frame.assign(**columns)
     for missing in (name for name in COLUMNS if name not in whole):
         whole[missing] = np.nan
-    return whole[[*COLUMNS, *(name for name in whole if name not in COLUMNS)]]
+    whole = whole[[*COLUMNS, *(name for name in whole if name not in COLUMNS)]]
+    return whole.reset_index(drop=True)

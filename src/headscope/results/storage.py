@@ -1,7 +1,8 @@
 """A result in one Parquet file: its table, readable anywhere, and the rest of it in the metadata.
 
-The rest is JSON that refers to data frames and arrays kept as bytes. Only the classes that a
-result names in `holds` are made again, so opening a file never runs anything it asks for.
+The rest is JSON that refers to data frames and arrays kept as bytes; a field that is the table is
+kept once. Only the classes that a result names in `holds` are made again, so opening a file never
+runs anything it asks for. A checksum over the file tells damage from other numbers.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import dataclasses
 import io
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from headscope.arguments import need_path
+from headscope.checksum import BLANK, NAME, check_seal, seal
 from headscope.errors import BadInput
 from headscope.files import atomic_path, beside, check_table, write_table
 
@@ -40,11 +44,16 @@ def save(result: HeadResult, path: str | Path) -> None:
         return
     if path.suffix.lower() != ".parquet":
         raise BadInput(f"A result is written as .parquet or .csv, not as {path.name}.")
-    table = pyarrow.Table.from_pandas(result.table, preserve_index=False)
-    ours = json.dumps({"class": type(result).__name__, "fields": _fields(result)})
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: ours})
+    whole = result.table
+    fields = _fields(result, skipped=("table",))
+    if any(field.name == "table" for field in dataclasses.fields(cast(Any, result))):
+        fields["table"] = {TAG: "table"}
+    ours = {KEY: json.dumps({"class": type(result).__name__, "fields": fields}), NAME: BLANK}
+    table = pyarrow.Table.from_pandas(whole, preserve_index=False)
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **ours})
     with atomic_path(path) as temporary:
         pyarrow.parquet.write_table(table, temporary, compression="zstd")
+        seal(temporary)
 
 
 def write_output(
@@ -60,33 +69,52 @@ def write_output(
     write_table(table, found)
 
 
+def class_of(path: Path) -> str | None:
+    """The name of the class whose result a Parquet file holds; None where it holds none."""
+    return _described(path).get("class")
+
+
 def load(kind: type[Result], path: str | Path) -> Result:
     """The result of that class which a file holds."""
     import pyarrow
     import pyarrow.parquet
 
-    if not Path(path).is_file():
-        raise BadInput(f"There is no file {path}.")
-    try:
-        metadata = pyarrow.parquet.read_schema(path).metadata or {}
-        ours: Any = json.loads(metadata.get(KEY, b"{}"))
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise BadInput(f"{path} is no Parquet file that can be read; save the result again.") from (
-            error
-        )
+    path = need_path(path)
+    ours = _described(path)
     if ours.get("class") != kind.__name__:
         held = ours.get("class", "no result of headscope")
-        raise BadInput(f"{path} holds {held}, not {kind.__name__}; open it with its own class.")
+        raise BadInput(f"{path} holds {held}, not {kind.__name__}; hs.open(path) opens it.")
+    check_seal(path)
     known = {one.__name__: one for one in kind.holds}
     try:
-        return kind(**{name: _made(value, known) for name, value in ours["fields"].items()})
+        fields = {name: _made(value, known) for name, value in ours["fields"].items()}
+        if "table" in fields:
+            fields["table"] = pyarrow.parquet.read_table(path).to_pandas()
+        return kind(**fields)
     except (TypeError, KeyError, ValueError, pyarrow.ArrowException) as error:
         raise BadInput(f"{path} was written by another version or damaged ({error}).") from error
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _described(path: Path) -> dict[str, Any]:
+    """What a Parquet file says of the result that it holds."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if not path.is_file():
+        raise BadInput(f"There is no file {path}.")
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        found: Any = json.loads(metadata.get(KEY, b"{}"))
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise BadInput(
+            f"{path} is not a Parquet file that can be read; save the result again."
+        ) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _fields(value: Any, skipped: Collection[str] = ()) -> dict[str, Any]:
     fields = (field.name for field in dataclasses.fields(value) if field.init)
-    return {name: _plain(getattr(value, name)) for name in fields}
+    return {name: _plain(getattr(value, name)) for name in fields if name not in skipped}
 
 
 def _plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 MEASURES = ("pointing_game", "object_iou", "object_share")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pointing(HeadResult):
     """How well every head finds the object; each measure has its `:null` beside it."""
 

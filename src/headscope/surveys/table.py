@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,6 @@ from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.files import atomic_path
 from headscope.measures import find
 from headscope.results import HeadResult
 from headscope.statistics.distances.clusters import Clusters, cluster
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 COLUMNS = ["kind", "layer", "head", "measure", "value", "error", "count"]
 FEW_SEGMENTS = 3
 MUCH_TEXT = 20_000  # characters that few segments are surprising for
-KEY = b"headscope"  # where a Parquet file's own metadata holds ours
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class HeadPairs:
         return np.array(self.values, dtype=dtype, copy=copy)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Survey(HeadResult):
     """The table of a survey, what it was made of, and the distances between its heads."""
 
@@ -50,6 +46,8 @@ class Survey(HeadResult):
     table: pd.DataFrame  # pyright: ignore[reportIncompatibleMethodOverride]
     metadata: dict[str, Any] = field(default_factory=dict)
     pairs: dict[Kind, HeadPairs] = field(default_factory=dict)
+
+    holds: ClassVar[tuple[type, ...]] = (HeadPairs,)
 
     @property
     def complete(self) -> bool:
@@ -78,7 +76,7 @@ class Survey(HeadResult):
         from headscope.figures.of_heads.by_layer import scatter_by_layer
         from headscope.figures.of_heads.layer_head_map import layer_head_map
 
-        values = self.map(name, kind)
+        values = self.map(name, kind).to_numpy()
         name = name or self.measures[0]
         known = find(name)
         label = f"{name} ({known.unit})" if known else name
@@ -107,60 +105,6 @@ class Survey(HeadResult):
         """Heads in two dimensions and in `n` groups, by how alike they attend."""
         pairs = self.distances(kind)
         return cluster(pairs.heads, pairs.values, n=n, seed=seed)
-
-    def save(self, path: str | Path) -> None:
-        """Write the table as Parquet (any reader opens it), or as CSV without the metadata."""
-        path = Path(path)
-        if path.suffix not in (".parquet", ".csv"):
-            raise BadInput(f"A survey is saved as .parquet or .csv, not as {path.suffix or path}.")
-        with atomic_path(path) as temporary:
-            if path.suffix == ".csv":
-                self.table.to_csv(temporary, index=False)
-            else:
-                self._write(temporary)
-
-    def _write(self, path: Path) -> None:
-        import pyarrow
-        import pyarrow.parquet
-
-        table = pyarrow.Table.from_pandas(self.table, preserve_index=False)
-        pairs = {
-            kind: {"heads": of_kind.heads, "values": of_kind.values.tolist()}
-            for kind, of_kind in self.pairs.items()
-        }
-        ours = json.dumps({"metadata": self.metadata, "distances": pairs})
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: ours})
-        pyarrow.parquet.write_table(table, path, compression="zstd")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """A survey that was saved as Parquet."""
-        import pyarrow
-        import pyarrow.parquet
-
-        if not Path(path).is_file():
-            raise BadInput(f"There is no file {path}.")
-        try:
-            table = pyarrow.parquet.read_table(path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise BadInput(f"{path} is no survey: it is not a Parquet file.") from error
-        ours = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
-        # up to version 0.1 the column of names was called by another word
-        table = table.rename_columns(
-            ["measure" if name == "statistic" else name for name in table.column_names]
-        )
-        missing = set(COLUMNS) - set(table.column_names)
-        if missing:
-            raise BadInput(f"{path} is no survey: it has no column {', '.join(sorted(missing))}.")
-        pairs: dict[Kind, HeadPairs] = {
-            kind: HeadPairs(
-                tuple((layer, head) for layer, head in of_kind["heads"]),
-                np.array(of_kind["values"]),
-            )
-            for kind, of_kind in ours.get("distances", {}).items()
-        }
-        frame: Any = table.to_pandas()
-        return cls(frame, ours.get("metadata", {}), pairs)
 
 
 def survey_of(reducers: Sequence[Reducer], metadata: dict[str, Any]) -> Survey:

@@ -52,7 +52,7 @@ def head_name(kind: str, layer: int, head: int | None = None) -> str:
     return f"{kind}.{layer}" if head is None else f"{kind}.{layer}.{head}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attribution(HeadResult):
     """A logit, or the difference of two, as a sum over heads, MLPs, embeddings and biases."""
 

@@ -36,7 +36,7 @@ NAMES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedHeads(HeadResult):
     """One row per head and name: value, error where texts were drawn, and `null`: chance."""
 

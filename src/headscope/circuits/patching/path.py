@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Through = Literal["q", "k", "v"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Paths(HeadResult):
     """How much of the clean answer comes back by the path from one head to each later head."""
 

@@ -32,7 +32,7 @@ class Site:
     query: int | None  # None: at every position
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Patching(HeadResult):
     """0: the answer stays as on the corrupted prompt; 1: it is that of the clean one."""
 
@@ -120,7 +120,7 @@ class Patching(HeadResult):
         if self.sites[0].head is None:
             values = self.share(chosen)[:, None]
         else:
-            values = self.map(chosen, kind)
+            values = self.map(chosen, kind).to_numpy()
         sure = [
             (one.layer, one.head or 0)
             for one, p in zip(self.sites, self.intervals[chosen].p_holm, strict=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.arguments import need_number
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
 
@@ -99,6 +100,7 @@ class Score(HeadResult):
 
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
         """The writers of one side with the largest parts, largest first by size."""
+        need_number(n, "n")
         side = "key" if name is None else name
         if side not in SIDES:
             raise BadInput(f"There is no measure {side!r} here; there are {', '.join(SIDES)}.")

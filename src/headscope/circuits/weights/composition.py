@@ -29,7 +29,7 @@ THROUGH: tuple[Through, ...] = ("q", "k", "v")
 DRAWN = 200  # random pairs behind the baseline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Composition(HeadResult):
     """For every head the strongest earlier head it reads, and all pairs in `pairs`."""
 

@@ -90,7 +90,7 @@ def _strongest(
 CHUNK = 8192  # tokens of the vocabulary at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Copying(HeadResult):
     """Σλ / Σ|λ| of every head's circuit from token to logit: 1 copies, −1 suppresses."""
 

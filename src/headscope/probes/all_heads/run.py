@@ -44,7 +44,7 @@ PROBES = ("right-branching", "distances+words", "random weights+words", "random 
 VectorSource = Literal["glove", "embeddings"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class AllHeadsResult(ProbeResult):
     """UAS of each probe, and how much each head carries."""
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 GROUPS = ("all", *KINDS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CoreferenceResult(ProbeResult):
     """The best heads beside the baselines, and every head's accuracy."""
 

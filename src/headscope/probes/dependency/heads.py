@@ -39,7 +39,7 @@ ALL = "all"
 UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", not worth a row of their own
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DependencyResult(ProbeResult):
     """The best head of each relation, and every head's accuracy."""
 

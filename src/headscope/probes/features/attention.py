@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 PAIRS = ("subject→verb", "verb→subject", "noun→pronoun", "pronoun→noun")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeaturesResult(ProbeResult):
     """Scores of every head for every feature."""
 

@@ -47,7 +47,7 @@ SHUFFLES = 99  # displaced corpora: the smallest p is 0.01
 SURE = 24  # texts kept for drawings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RelationsResult(ProbeResult):
     """A score for every head and variant, and what chance would give."""
 

@@ -1,0 +1,70 @@
+"""`hs.open`: whatever headscope wrote, opened by what the file says of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headscope import results
+from headscope.arguments import need_path
+from headscope.atlas.compare import is_comparison
+from headscope.atlas.file import is_atlas
+from headscope.errors import BadInput
+from headscope.results.storage import class_of
+
+if TYPE_CHECKING:
+    from headscope.reading import Reading
+    from headscope.results import HeadResult
+
+
+def open(path: str | Path) -> Reading | HeadResult:  # noqa: A001  as hs.open
+    """Open a reading, a survey, an atlas or any other result that headscope wrote.
+
+    Parameters
+    ----------
+    path
+        A .safetensors, .parquet, .csv, .atlas or .zip file, or an atlas's folder. The content
+        counts, not the ending.
+
+    Returns
+    -------
+    Reading or HeadResult
+        An object of the class that was saved. A .csv holds the table alone, which comes back as
+        a `HeadTable`.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> hs.load().read("Time flies.").save("reading.safetensors")
+    >>> hs.open("reading.safetensors").model
+    'bundled'
+    """
+    path = need_path(path)
+    if is_atlas(path):
+        return results.Atlas.load(path)
+    if is_comparison(path):
+        return results.AtlasComparison.load(path)
+    if not path.is_file():
+        raise BadInput(f"There is no file {path}." if not path.exists() else _unknown(path))
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start[:4] == b"PAR1":
+        return _of_parquet(path)
+    if start[8:9] == b"{":  # safetensors: the header's length, then the header
+        from headscope.reading import Reading
+
+        return Reading.load(path)
+    if path.suffix.lower() == ".csv":
+        return results.HeadTable.read_csv(path)
+    raise BadInput(_unknown(path))
+
+
+def _of_parquet(path: Path) -> HeadResult:
+    kind: type[HeadResult] | None = getattr(results, class_of(path) or "", None)
+    if kind is None:
+        raise BadInput(_unknown(path))
+    return kind.load(path)
+
+
+def _unknown(path: Path) -> str:
+    return f"{path} is nothing that headscope wrote; give a reading, an atlas or a result."
