@@ -14,7 +14,7 @@ from tests.tiny import tiny_scope
 def test_a_head_that_is_minus_the_identity_suppresses_what_it_sees() -> None:
     scope = built_scope(copying_model((1.0, -1.0)), "built")
     found = hs.circuits.named(scope, ["copy_suppression"])
-    assert found.map("copy_suppression")[0] == pytest.approx([0.0, 1.0])
+    assert found.map("copy_suppression").values[0] == pytest.approx([0.0, 1.0])
     assert found.table["null"].iloc[0] == pytest.approx(10 / WIDTH)
 
 
@@ -74,7 +74,7 @@ def test_a_head_that_looks_for_the_rarest_word_is_a_rare_word_head() -> None:
 def test_a_head_that_copies_moves_names_and_its_negative_holds_them_back() -> None:
     scope = task_scope((1.0, -1.0), "names")
     found = hs.circuits.named(scope, ["name_mover"], n=8)
-    moved = found.map("name_mover")[0]
+    moved = found.map("name_mover").values[0]
     assert moved[0] > 0.1 and moved[1] == pytest.approx(-moved[0], rel=1e-3)
     assert np.abs(found.table["null"]).max() < 1e-5  # words that are no name move no name
     errors = found.table["error"]

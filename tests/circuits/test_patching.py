@@ -137,14 +137,14 @@ def test_an_induction_circuit_set_by_hand_is_found() -> None:
     clean, corrupted = "red cat dog mat cat", "red cat tree mat cat"
     found = hs.circuits.patch(scope, clean, corrupted, ("dog", "tree"), method="both")
     assert found.clean[0] > 9 and found.corrupted[0] < -9
-    assert found.map("patch") == pytest.approx(np.array([[0, 0], [1.0, 0]]), abs=0.02)
+    assert found.map("patch").values == pytest.approx(np.array([[0, 0], [1.0, 0]]), abs=0.02)
     # without "cat" before "dog" nothing is found; head 0-0 tells 1-0 so through its keys
     clean, corrupted = "red cat dog mat cat", "red the dog mat cat"
     sent = [
         hs.circuits.path_patch(scope, clean, corrupted, "dog", sender=(0, 0), through=through)
         for through in ("q", "k", "v")
     ]
-    assert sent[1].map("path")[1] == pytest.approx([1.0, 0.0], abs=0.02)
+    assert sent[1].map("path").values[1] == pytest.approx([1.0, 0.0], abs=0.02)
     assert max(abs(one.map("path")[1, 0]) for one in (sent[0], sent[2])) < 0.02
     assert all(abs(one.direct) < 1e-6 for one in sent)
 

@@ -60,7 +60,7 @@ def test_a_transform_before_the_output_layer_is_said_to_be_left_out(tiny_bert) -
 
 def test_a_head_that_is_the_identity_copies_and_its_negative_suppresses() -> None:
     found = hs.circuits.copying(built_scope(copying_model(), "copies"))
-    assert found.map("copying") == pytest.approx(np.array([[1.0, -1.0]]), abs=1e-5)
+    assert found.map("copying").values == pytest.approx(np.array([[1.0, -1.0]]), abs=1e-5)
 
 
 def test_the_small_product_has_the_eigenvalues_of_the_full_circuit(tiny_gemma) -> None:

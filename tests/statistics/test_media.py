@@ -89,7 +89,7 @@ def test_planted_heads_have_exactly_their_numbers(reading: hs.Reading) -> None:
 def test_the_head_that_looks_at_the_object_wins_the_pointing_game(reading: hs.Reading) -> None:
     for where in ({"boxes": BOX}, {"masks": _mask()}):
         found = hs.pointing_game(reading, **where)
-        assert found.map("pointing_game")[0].tolist()[2] == 1
+        assert found.map("pointing_game")[0, 2] == 1
         assert found.map("object_iou")[0][2] == 1 and found.map("object_share")[0][2] == 1
         assert found.map("object_share")[0][3] == pytest.approx(4 / 16)
         assert found.map("pointing_game:null")[0][0] == pytest.approx(4 / 16)

@@ -84,7 +84,7 @@ def test_pictures_of_every_statistic(found):
         drawn = found.plot(name).axes[0].images[0].get_array()
         np.testing.assert_allclose(drawn.filled(np.nan), found.map(name))
     dots = found.plot("entropy", form="scatter").axes[0].collections[0].get_offsets()
-    assert sorted(dots[:, 1]) == pytest.approx(sorted(found.map("entropy").ravel()))
+    assert sorted(dots[:, 1]) == pytest.approx(sorted(found.map("entropy").values.ravel()))
     with pytest.raises(BadInput, match="'map' or a 'scatter'"):
         found.plot("entropy", form="pie")
 
