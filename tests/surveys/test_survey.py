@@ -188,7 +188,7 @@ def test_what_is_not_there_is_told_in_a_sentence(found, tmp_path):
         found.map("nothing")
     with pytest.raises(BadInput, match="not measured for decoder"):
         found.map("entropy", kind="decoder")
-    with pytest.raises(BadInput, match=r"saved as \.parquet or \.csv"):
+    with pytest.raises(BadInput, match=r"written as \.parquet or \.csv"):
         found.save(tmp_path / "s.xlsx")
     with pytest.raises(BadInput, match="no file"):
         hs.Survey.load(tmp_path / "absent.parquet")

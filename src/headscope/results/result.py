@@ -148,9 +148,7 @@ class HeadResult:
         chosen = kind or next(iter(found["kind"].dropna()), None)
         found = found[found["kind"] == chosen]
         if found.empty:
-            raise BadInput(
-                f"{name!r} was not measured for {chosen or 'any'} attention."
-            )
+            raise BadInput(f"{name!r} was not measured for {chosen or 'any'} attention.")
         return found
 
     def __repr__(self) -> str:
