@@ -12,7 +12,6 @@ from headscope.atlas.collecting import counts
 from headscope.atlas.collecting.counts import Counts, CountTable
 from headscope.statistics.features.grid import grid_of
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.significance import holm, holm_clear
 
 HEADS, VOCABULARY = 3, 200
 
@@ -120,11 +119,3 @@ def test_the_most_frequent_of_each_group_are_kept_and_of_equal_ones_the_first(mo
         wanted += mine[np.argsort(-count[mine], kind="stable")][:most].tolist()
     assert table.codes.tolist() == sorted(wanted)
     assert len(dropped) == 500 - len(wanted)
-
-
-def test_what_is_clear_is_what_the_whole_correction_says():
-    chance = np.random.default_rng(2)
-    for share in (0, 0.3, 1):
-        p = np.where(chance.random(500) < share, chance.random(500) ** 9, chance.random(500))
-        p[::7] = p[0]  # ties
-        np.testing.assert_array_equal(holm_clear(p, 0.05), holm(p) <= 0.05)

@@ -20,7 +20,7 @@ import numpy as np
 from headscope.edits.ablate import Ablation, agreement, judged, single_edits
 from headscope.edits.importance import Importance
 from headscope.figures import layer_head_maps, save
-from headscope.tasks.metrics import METRICS, ranks
+from headscope.tasks.metrics import METRICS, rank_correlation
 from headscope.tasks.questions import Questions, class_losses, class_scores
 
 SHOWN = 5.0  # points at the ends of the colours
@@ -211,10 +211,7 @@ def _ablation_row(task: str, seed: int, one: Ablation) -> str:
 
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    one, two = ranks(a.ravel()), ranks(b.ravel())
-    if one.std() == 0 or two.std() == 0:
-        return 0.0
-    return float(np.corrcoef(one, two)[0, 1])
+    return float(np.nan_to_num(rank_correlation(a.ravel(), b.ravel())))
 
 
 def _spread(values: list[float]) -> str:

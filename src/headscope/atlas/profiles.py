@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headscope.atlas.collecting.counts import REACH, Counts
 from headscope.atlas.word_profiles import word_profiles, written
 from headscope.patterns.evidence import ERROR_RATE
-from headscope.statistics.significance import holm_clear
+from headscope.statistics.significance import holm
 
 if TYPE_CHECKING:
     from headscope.atlas.collecting.reducer import Collected
@@ -121,7 +121,7 @@ def _query_tokens(counts: Counts) -> Columns:
         "expected": whole[head],
         "lift": mean / np.maximum(whole[head], 1e-300),  # 0 of a head that is off
         "p": p,
-        "clear": holm_clear(p, ERROR_RATE),
+        "clear": holm(p) <= ERROR_RATE,
         "name": token,
     }
     return _most_telling("query_token", columns, mean)
@@ -181,7 +181,7 @@ def _columns(
         "lift": count / at_least,
         "p": p,
         # all heads and tokens were asked at once, those that are not listed too
-        "clear": holm_clear(p, ERROR_RATE),
+        "clear": holm(p) <= ERROR_RATE,
     }
 
 

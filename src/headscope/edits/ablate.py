@@ -21,7 +21,7 @@ from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
-from headscope.tasks.metrics import ranks
+from headscope.tasks.metrics import rank_correlation
 from headscope.tasks.questions import Questions
 from headscope.tasks.significance import (
     Differences,
@@ -303,7 +303,4 @@ def judged(
 def agreement(weighed: Importance, disabled: Ablation) -> float:
     """The rank correlation of a head's importance with what the score loses without it."""
     lost = -disabled.head_map if disabled.higher_is_better else disabled.head_map
-    one, two = ranks(weighed.size.ravel()), ranks(lost.ravel())
-    if one.std() == 0 or two.std() == 0:
-        return 0.0
-    return float(np.corrcoef(one, two)[0, 1])
+    return float(np.nan_to_num(rank_correlation(weighed.size.ravel(), lost.ravel())))

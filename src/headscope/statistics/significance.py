@@ -15,17 +15,3 @@ def holm(p: Array) -> Array:
     corrected = np.empty(len(p))
     corrected[order] = np.minimum(1.0, stepped)
     return corrected
-
-
-def holm_clear(p: Array, rate: float) -> NDArray[np.bool_]:
-    """Whose p stays within the rate after Holm's correction; only those that can are put in order:
-    of so many candidates each p is multiplied by more than the number of all others."""
-    low, before = np.flatnonzero(p <= rate), -1
-    while len(low) != before:
-        before = len(low)
-        low = low[p[low] * (len(p) - before + 1) <= rate * (1 + 1e-9)]
-    order = low[np.argsort(p[low])]
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), len(p) - len(order), -1))
-    clear = np.zeros(len(p), dtype=bool)
-    clear[order] = stepped <= rate
-    return clear

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from headscope.errors import BadInput
 
@@ -74,15 +76,16 @@ def _correlation(sums: Array) -> Array:
     return np.where(spread > 1e-18, (xy - x * y / n) / np.sqrt(np.maximum(spread, 1e-18)), 0.0)
 
 
-def ranks(values: Array) -> Array:
-    """1 for the least; ties share the mean of their ranks."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return (last - (count - 1) / 2)[place]
-
-
 def _rank_products(answers: Array, labels: Array) -> Array:
-    return _products(ranks(answers[:, 0])[:, None], ranks(labels))
+    return _products(stats.rankdata(answers[:, 0])[:, None], stats.rankdata(labels))
+
+
+def rank_correlation(one: Array, other: Array) -> float:
+    """Spearman's ρ; NaN where all values of one side are alike."""
+    if np.ptp(one) == 0 or np.ptp(other) == 0:
+        return float("nan")
+    found: Any = stats.spearmanr(one, other)
+    return float(found.statistic)
 
 
 def _given(answers: Array, labels: Array) -> Array:

@@ -17,7 +17,7 @@ from scipy import stats
 
 from headscope.errors import FewUnits
 from headscope.statistics.significance import holm
-from headscope.tasks.metrics import Metric
+from headscope.tasks.metrics import Metric, rank_correlation
 
 Array = np.ndarray
 CHUNK = 500  # draws at a time: bounds memory at examples × 500
@@ -184,8 +184,6 @@ def split_half(
     seed: int = 0,
 ) -> SplitHalf:
     """Over many random halvings: what remains of the best and the worst edit out of sample."""
-    from headscope.tasks.metrics import ranks
-
     sums = np.stack([metric.sums_of(answers, labels) for answers in (baseline, *edited)])
     sign = 1.0 if metric.higher_is_better else -1.0
     generator = np.random.default_rng(seed)
@@ -198,9 +196,6 @@ def split_half(
         second = metric.value(sums[:, :, ~half].sum(axis=-1))
         here, there = first[1:] - first[0], second[1:] - second[0]
         best, worst = int(np.argmax(sign * here)), int(np.argmin(sign * here))
-        a, b = ranks(here), ranks(there)
-        a, b = a - a.mean(), b - b.mean()
-        size = float(np.sqrt((a @ a) * (b @ b)))
-        agreement = float(a @ b) / size if size > 0 else 0.0
+        agreement = np.nan_to_num(rank_correlation(here, there))
         found[i] = here[best], there[best], here[worst], there[worst], agreement
     return SplitHalf(*(float(value) for value in found.mean(axis=0)), splits=splits)

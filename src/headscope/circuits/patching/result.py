@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
-from headscope.tasks.metrics import Metric, ranks
+from headscope.tasks.metrics import Metric, rank_correlation
 from headscope.tasks.significance import Differences, enough_draws, paired_test
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ class Patching(HeadResult):
         """Spearman's rank correlation of exact and estimated patches; nan where one is missing."""
         if not {EXACT, ESTIMATE} <= set(self.effects):
             return float("nan")
-        a, b = (ranks(self.share(name)) for name in (EXACT, ESTIMATE))
-        return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else float("nan")
+        return rank_correlation(self.share(EXACT), self.share(ESTIMATE))
 
     def by_position(self, name: str | None = None) -> Floats:
         """layers × positions, the sum over heads: where the answer travels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,13 +63,17 @@ def cluster(
 def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, float]:
     """Metric multidimensional scaling to the plane by majorisation (SMACOF), best of all starts:
     the classical solution and so many at random."""
+    from sklearn.manifold import smacof
+
     n = len(distances)
     if n < 3:
         raise BadInput("A map of heads needs at least three heads.")
     chance = np.random.default_rng(seed)
     spread = float(distances.mean()) or 1.0
     tried = [_classical(distances), *(chance.normal(0, spread, (starts, n, 2)))]
-    found = [_majorise(distances, start) for start in tried]
+    found: list[Any] = [
+        smacof(distances, init=start, n_init=1, max_iter=STEPS, eps=1e-10) for start in tried
+    ]
     best, stress = min(found, key=lambda pair: pair[1])
     best = best - best.mean(axis=0)
     # turn the map so that its longest side lies flat and signs do not depend on the start
@@ -87,6 +91,7 @@ def group(distances: Array, n: int | None, most: float = 1.0) -> NDArray[np.int6
     """
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
+    from sklearn.metrics import silhouette_score
 
     tree = linkage(squareform(distances, checks=False), method="average")
     if n is not None:
@@ -95,7 +100,12 @@ def group(distances: Array, n: int | None, most: float = 1.0) -> NDArray[np.int6
         return fcluster(tree, n, criterion="maxclust").astype(np.int64)
     cuts = [fcluster(tree, k, criterion="maxclust") for k in range(2, min(13, len(distances)))]
     even = [labels for labels in cuts if np.bincount(labels).max() <= most * len(labels)]
-    return max(even or cuts, key=lambda labels: _silhouette(distances, labels)).astype(np.int64)
+
+    def fit(labels: NDArray[np.int64]) -> float:
+        several = 1 < len(np.unique(labels)) < len(labels)
+        return silhouette_score(distances, labels, metric="precomputed") if several else -1.0
+
+    return max(even or cuts, key=fit).astype(np.int64)
 
 
 def layers_apart(
@@ -131,42 +141,3 @@ def _classical(distances: Array) -> Array:
     centre = np.eye(n) - 1 / n
     values, vectors = np.linalg.eigh(-centre @ (distances**2) @ centre / 2)
     return vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
-
-
-def _majorise(distances: Array, start: Array) -> tuple[Array, float]:
-    """Steps that never raise the stress Σ (d − ‖x − y‖)², until they no longer lower it."""
-    x, before, stress = start, np.inf, np.inf
-    n = len(x)
-    apart, other = np.empty((n, n)), np.empty((n, n))  # used again by every step
-    for _ in range(STEPS):
-        # side by side, not as an axis of two: a sum over two numbers costs more than they do
-        for side, squared in zip(x.T.copy(), (apart, other), strict=True):
-            np.square(np.subtract(side[:, None], side, out=squared), out=squared)
-        np.sqrt(np.add(apart, other, out=apart), out=apart)
-        lacking = np.subtract(distances, apart, out=other)
-        # no product of the linear algebra library, which wakes all its threads for so few numbers
-        stress = float(np.einsum("ij,ij->", lacking, lacking) / 2)
-        if before - stress < 1e-10 * max(stress, 1e-300):
-            break
-        before = stress
-        np.copyto(apart, np.inf, where=apart <= 1e-12)  # heads at one place pull at no other there
-        ratio = np.divide(distances, apart, out=apart)
-        x = (ratio.sum(axis=1)[:, None] * x - ratio @ x) / n
-    return x, min(stress, before)
-
-
-def _silhouette(distances: Array, labels: NDArray[np.int64]) -> float:
-    """How much nearer heads are to their own group than to the next (Rousseeuw 1987)."""
-    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    if len(groups) < 2:
-        return -1.0
-    to_group = np.stack([distances[:, members].sum(axis=1) for members in groups], axis=1)
-    sizes = np.array([len(members) for members in groups])
-    score = 0.0
-    for place, members in enumerate(groups):
-        if len(members) == 1:
-            continue
-        own = to_group[members, place] / (sizes[place] - 1)
-        others = np.delete(to_group[members] / sizes, place, axis=1).min(axis=1)
-        score += float(((others - own) / np.maximum(np.maximum(own, others), 1e-300)).sum())
-    return score / len(distances)
