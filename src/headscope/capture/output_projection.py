@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture.call import Call
 from headscope.capture.interface import apply
+from headscope.models.own_thread import only_here
 from headscope.models.placement import stored_plainly
 
 # the names under which attention modules keep the projection, most telling first
@@ -55,7 +56,9 @@ def watching(model: nn.Module) -> Generator[Callable[[Call], None]]:
             waiting.clear()
 
     handles = [
-        module.register_forward_pre_hook(look) for module in model.modules() if _is_linear(module)
+        module.register_forward_pre_hook(only_here(look))
+        for module in model.modules()
+        if _is_linear(module)
     ]
     try:
         yield note

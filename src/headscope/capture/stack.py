@@ -7,14 +7,14 @@ made the n-th call. A model without such a list (ALBERT runs one module many tim
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
+from headscope.models.own_thread import only_here
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,6 @@ def find_stack(model: nn.Module, kind: Kind, calls: list[Call]) -> Stack | None:
             before = encoder if two and kind != "encoder" else None
             return Stack(kind, tuple(candidate), tuple(attention), before)
     return None
-
-
-@contextlib.contextmanager
-def standing_in(module: nn.Module, forward: Callable[..., Any]) -> Generator[None]:
-    """Run `forward` wherever the model calls `module`, then leave the module as it was."""
-    own = module.__dict__.get("forward")
-    module.forward = forward
-    try:
-        yield
-    finally:
-        del module.forward
-        if own is not None:
-            module.forward = own
 
 
 def tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -131,7 +118,7 @@ def run_attention_only(
         found.append(output)
         raise StoppedPass
 
-    handle = attention.register_forward_hook(stop)
+    handle = attention.register_forward_hook(only_here(stop))
     try:
         layer(*args, **kwargs)
     except StoppedPass:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import HeadscopeError
+from headscope.models.own_thread import forward_of
 
 LARGE = 100.0  # beside this the ε of a norm is nothing
 
@@ -42,7 +43,7 @@ class FrozenNorm:
 
     def __init__(self, module: nn.Module, note_bias: Callable[[Tensor], None]) -> None:
         self._module = module
-        self._forward: Callable[..., Any] = module.forward
+        self._forward: Callable[..., Any] = forward_of(module)
         self._note_bias = note_bias
 
     def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:

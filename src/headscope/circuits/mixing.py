@@ -14,6 +14,7 @@ from headscope.circuits.outputs import LayerOutputs, head_outputs
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import HeadscopeError
+from headscope.models.own_thread import only_here
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -38,13 +39,13 @@ def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int,
         def enter(module: nn.Module, args: Any, kwargs: Any, number: int = number) -> None:
             entered[number] = hidden_of(args[0] if args else kwargs["hidden_states"])[0].float()
 
-        handles.append(layer.register_forward_pre_hook(enter, with_kwargs=True))
+        handles.append(layer.register_forward_pre_hook(only_here(enter), with_kwargs=True))
         for norm in (one for one in wired.norms if any(one is part for part in layer.modules())):
 
             def seen(module: nn.Module, given: Any, number: int = number) -> None:
                 norms.setdefault(number, []).append((module, given[0][0].float()))
 
-            handles.append(norm.register_forward_pre_hook(seen))
+            handles.append(norm.register_forward_pre_hook(only_here(seen)))
     try:
         found = head_outputs(scope, text, text_pair)
     finally:

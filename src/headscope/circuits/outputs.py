@@ -18,6 +18,7 @@ from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, projection_module, weight_of
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import only_here
 from headscope.reading.decoder_text import encode_both
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
         def note(call: Call) -> None:
             module = projection_of(scope, call)
             if id(module) not in waiting:
-                handle = module.register_forward_hook(written)
+                handle = module.register_forward_hook(only_here(written))
                 undo.callback(handle.remove)
             waiting[id(module)] = call
 

@@ -18,10 +18,11 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
 from headscope.capture.softmax import weight_rows
-from headscope.capture.stack import hidden_of, replace_hidden, standing_in
+from headscope.capture.stack import hidden_of, replace_hidden
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import forward_of, only_here, standing_in
 
 if TYPE_CHECKING:
     from headscope.circuits.wiring import Wiring
@@ -83,20 +84,20 @@ def trace(
     layers = wiring.stack.layers
     with stopped_safely(), contextlib.ExitStack() as undo:
         undo.enter_context(torch.enable_grad())
-        first = layers[0].register_forward_pre_hook(_begin(found), with_kwargs=True)
+        first = layers[0].register_forward_pre_hook(only_here(_begin(found)), with_kwargs=True)
         undo.callback(first.remove)
         for layer in layers:
-            handle = layer.register_forward_hook(_keep(found, rows))
+            handle = layer.register_forward_hook(only_here(_keep(found, rows)))
             undo.callback(handle.remove)
         for number, cuts in enumerate(wiring.cuts):
             for module in cuts:
                 writes = id(module) in wiring.writers
-                cut = _Cut(found, number, module, writes, rows, module.forward)
+                cut = _Cut(found, number, module, writes, rows, forward_of(module))
                 undo.enter_context(standing_in(module, cut))
         for norm in wiring.norms:
             undo.enter_context(standing_in(norm, FrozenNorm(norm, _bias(found, wiring, norm))))
         if at is not None and wrapped is not None:
-            undo.enter_context(standing_in(wrapped, _only(at, wrapped.forward)))
+            undo.enter_context(standing_in(wrapped, _only(at, forward_of(wrapped))))
         seen = _seen(found, rows, {(p.kind, p.layer) for p in wiring.projections.values()})
         options = {"use_cache": False} if scope.accepts("use_cache") else {}
         found.output = scope.forward(inputs, seen, lazy=True, gradients=True, **options)

@@ -22,6 +22,7 @@ from headscope.capture.stack import Stack, find_stack
 from headscope.circuits.frozen_norm import is_norm
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import only_here
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
@@ -157,14 +158,14 @@ def _norms_beside(
     def projection_ran(module: nn.Module, given: Any, output: Any) -> None:
         written.append((output, id(module)))
 
-    handles = [norm.register_forward_hook(norm_ran) for norm in norms]
+    handles = [norm.register_forward_hook(only_here(norm_ran)) for norm in norms]
     for layer in stack.layers:
         for module in layer.modules():
             if any(module is one for one in stack.attention):
-                hook = module.register_forward_pre_hook(attention_runs, with_kwargs=True)
+                hook = module.register_forward_pre_hook(only_here(attention_runs), with_kwargs=True)
                 handles.append(hook)
             if id(module) in projections:
-                handles.append(module.register_forward_hook(projection_ran))
+                handles.append(module.register_forward_hook(only_here(projection_ran)))
     _run_once(scope, handles)
     return before, after
 
@@ -189,12 +190,12 @@ def _at_the_end(
     def ran_after(module: nn.Module, given: Any, output: Any) -> None:
         ran.append(module)
 
-    handles = [stack.layers[-1].register_forward_hook(layers_end)]
+    handles = [stack.layers[-1].register_forward_hook(only_here(layers_end))]
     for module in scope.model.modules():
         weighs = any(True for _ in module.parameters(recurse=False))
         if weighs and id(module) not in inside and module is not output_layer:
-            handles.append(module.register_forward_hook(ran_after))
-    handles.append(output_layer.register_forward_pre_hook(words_read))
+            handles.append(module.register_forward_hook(only_here(ran_after)))
+    handles.append(output_layer.register_forward_pre_hook(only_here(words_read)))
     _run_once(scope, handles)
     last = [module for module in between if any(module is norm for norm in norms)]
     return last[-1] if last else None, len(between) > len(last)

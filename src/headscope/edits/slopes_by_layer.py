@@ -22,10 +22,10 @@ from headscope.capture.stack import (
     find_stack,
     hidden_of,
     replace_hidden,
-    standing_in,
     with_hidden,
 )
 from headscope.interrupts import safe_point, stopped_safely
+from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.describe import trial_inputs
 from headscope.reading.scope import edits_first
 
@@ -73,7 +73,7 @@ def _by_layer(stack: Stack) -> Callable[..., Gates]:
             options["use_cache"] = False
         with contextlib.ExitStack() as undo:
             for layer in stack.layers:
-                undo.enter_context(standing_in(layer, entered.instead_of(layer.forward)))
+                undo.enter_context(standing_in(layer, entered.instead_of(forward_of(layer))))
             # with a door open as it is below, so that masks are made as they are needed there
             output = scope.forward(inputs, lambda call: None, lazy=True, gradients=True, **options)
         assert entered.last is not None

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import BadInput
+from headscope.models.own_thread import only_here
 
 
 class Unwrapped(NamedTuple):
@@ -145,7 +146,7 @@ class PlainModel(nn.Module):
         def note(module: nn.Module, args: Any, kwargs: Any) -> None:
             shapes.append(tuple((args[0] if args else kwargs["query"]).shape))
 
-        handle = attention.register_forward_pre_hook(note, with_kwargs=True)
+        handle = attention.register_forward_pre_hook(only_here(note), with_kwargs=True)
         try:
             with torch.no_grad():
                 self.module(self.trial_inputs()["input_ids"])  # 1 4

@@ -27,6 +27,7 @@ from headscope.circuits.trace import Attended, Leaf, Trace, trace
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import only_here
 from headscope.reading.predict import likeliest
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _solved(
         before.append(output)
 
     layer = asked.output_layer
-    handle = None if layer is None else layer.register_forward_hook(keep)
+    handle = None if layer is None else layer.register_forward_hook(only_here(keep))
     try:
         traced = trace(scope, found, asked.inputs, asked.position, layer, rows)
     finally:

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
-from headscope.capture.stack import standing_in
 from headscope.circuits.logits.attribution import PartOfLogit, Tokenwise, head_name
 from headscope.circuits.logits.target import difference, logits_of
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
+from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.predict import likeliest
 from headscope.text.vocabulary import labels_of, spelling_of
 
@@ -57,7 +57,7 @@ def logit_lens(
 def _read_out(scope: Scope, wiring: Wiring, asked: Question, given: Any) -> torch.Tensor:
     layer, at = asked.output_layer, asked.position
     assert layer is not None and at is not None
-    own, here = layer.forward, slice(at, at + 1)
+    own, here = forward_of(layer), slice(at, at + 1)
 
     def one_position(states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         return own(states[:, here], *args, **kwargs)
@@ -66,7 +66,7 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, given: Any) -> torc
         for one in wiring.stack.layers:
             undo.enter_context(standing_in(one, lambda *_, **__: given))
         if wiring.stack.before is not None:  # what the encoder says changes nothing any more
-            own_encoder = wiring.stack.before.forward
+            own_encoder = forward_of(wiring.stack.before)
             undo.enter_context(standing_in(wiring.stack.before, own_encoder))
         undo.enter_context(standing_in(layer, one_position))
         output = scope.model(**scope.accepted(asked.inputs), **_plain(scope))

@@ -19,6 +19,7 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import only_here
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -110,7 +111,7 @@ def massive_activations(scope: Scope, text: str) -> Floats:
             size = hidden_of(output).detach().abs().float()
             found[number] = float(size.max() / size.median().clamp(min=1e-9))
 
-        handles.append(layer.register_forward_hook(note))
+        handles.append(layer.register_forward_hook(only_here(note)))
     try:
         with torch.no_grad():
             scope.forward(scope.encode([text], truncate=True))

@@ -14,6 +14,7 @@ from headscope.capture import Call
 from headscope.capture.stack import hidden_of
 from headscope.circuits.wiring import Wiring
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import only_here
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -53,17 +54,21 @@ def record(
 
     with stopped_safely(), contextlib.ExitStack() as undo:
         for layer, cuts in enumerate(wiring.cuts):
-            hook = wiring.stack.layers[layer].register_forward_hook(_of_layer(layer, kept))
+            hook = wiring.stack.layers[layer].register_forward_hook(
+                only_here(_of_layer(layer, kept))
+            )
             undo.callback(hook.remove)
             for module in cuts:
                 if id(module) not in wiring.writers:
                     continue
                 projection = wiring.projections.get(id(module))
                 if projection is None:
-                    hook = module.register_forward_hook(_of_mlp(layer, kept))
+                    hook = module.register_forward_hook(only_here(_of_mlp(layer, kept)))
                 elif projection.kind == wiring.stack.kind:
                     heads = projection.heads
-                    hook = module.register_forward_pre_hook(_of_heads(layer, heads, kept))
+                    hook = module.register_forward_pre_hook(
+                        only_here(_of_heads(layer, heads, kept))
+                    )
                 else:
                     continue
                 undo.callback(hook.remove)

@@ -29,6 +29,7 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import only_here
 from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _message(
             for module in found.cuts[layer]:
                 projection = found.projections.get(id(module))
                 if projection is not None and projection.kind == found.stack.kind:
-                    handle = module.register_forward_pre_hook(put(layer))
+                    handle = module.register_forward_pre_hook(only_here(put(layer)))
                     undo.callback(handle.remove)
         spoken = scope.forward(batch.corrupted, note, lazy=True, scores=True)
     return told, spoken

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from headscope.capture import Call
 from headscope.capture.interface import apply
-from headscope.capture.stack import hidden_of, standing_in
+from headscope.capture.stack import hidden_of
 from headscope.circuits.patching.donor import Donor
 from headscope.edits.sweep.sweep import Sweep
 from headscope.errors import HeadscopeError
+from headscope.models.own_thread import only_here, standing_in
 
 if TYPE_CHECKING:
     from headscope.circuits.patching.batch import PairBatch
@@ -84,7 +85,7 @@ class PatchSweep(Sweep):
 
             with contextlib.ExitStack() as undo:
                 undo.enter_context(self._reusing(layer, len(some)))
-                undo.callback(module.register_forward_pre_hook(put).remove)
+                undo.callback(module.register_forward_pre_hook(only_here(put)).remove)
                 if self.last is not None and layer < len(self.stack.layers) - 1:
                     undo.enter_context(standing_in(self.stack.layers[-1], self.last.forward))
                 return self._run(len(some))
@@ -107,7 +108,7 @@ class PatchSweep(Sweep):
             with contextlib.ExitStack() as undo:
                 undo.enter_context(self._reusing(layer, len(some)))
                 for module in writers[-1:]:
-                    handle = module.register_forward_hook(put)
+                    handle = module.register_forward_hook(only_here(put))
                     undo.callback(handle.remove)
                 if self.last is not None and layer < len(self.stack.layers) - 1:
                     undo.enter_context(standing_in(self.stack.layers[-1], self.last.forward))

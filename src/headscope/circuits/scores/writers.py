@@ -18,10 +18,11 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import weight_of
-from headscope.capture.stack import StoppedPass, replace_hidden, standing_in
+from headscope.capture.stack import StoppedPass, replace_hidden
 from headscope.circuits.frozen_norm import FrozenNorm
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import forward_of, only_here, standing_in
 
 if TYPE_CHECKING:
     from headscope.circuits.wiring import Projection, Wiring
@@ -145,13 +146,13 @@ def head_pass(
         own = {id(part) for part in attention.modules()}
         for name, module in scope.model.named_modules():
             if isinstance(module, nn.Embedding) and id(module) not in inside:
-                undo.enter_context(standing_in(module, _Table(found, name, module.forward)))
-        hook = stack.layers[0].register_forward_pre_hook(_begin(found), with_kwargs=True)
+                undo.enter_context(standing_in(module, _Table(found, name, forward_of(module))))
+        hook = stack.layers[0].register_forward_pre_hook(only_here(_begin(found)), with_kwargs=True)
         undo.callback(hook.remove)
         for number, cuts in enumerate(wiring.cuts[: layer + 1]):
             for module in cuts:
                 if id(module) not in own:
-                    cut = _Cut(found, wiring, number, module, module.forward)
+                    cut = _Cut(found, wiring, number, module, forward_of(module))
                     undo.enter_context(standing_in(module, cut))
         for norm in wiring.norms:
             undo.enter_context(standing_in(norm, FrozenNorm(norm, _note(found))))

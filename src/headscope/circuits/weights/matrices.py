@@ -20,13 +20,14 @@ from torch import Tensor, nn
 from headscope.arguments import need_scope
 from headscope.capture import Call, Kind, capture
 from headscope.capture.output_projection import projection_module, weight_of
-from headscope.capture.stack import StoppedPass, hidden_of, replace_hidden, standing_in
+from headscope.capture.stack import StoppedPass, hidden_of, replace_hidden
 from headscope.circuits.frozen_norm import is_norm, tried
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.models.limits import token_vectors
+from headscope.models.own_thread import forward_of, only_here, standing_in
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def _calls(scope: Scope, wired: Wiring) -> tuple[list[Call], dict[int, tuple[Any
         given[id(module)] = (args, kwargs)
 
     handles = [
-        module.register_forward_pre_hook(keep, with_kwargs=True) for module in wired.stack.attention
+        module.register_forward_pre_hook(only_here(keep), with_kwargs=True)
+        for module in wired.stack.attention
     ]
     try:
         with torch.no_grad(), capture(scope.model, calls.append, lazy=True):
@@ -171,7 +173,7 @@ def _inner_norms(module: nn.Module) -> list[nn.Module]:
 
 
 def _gain_only(norm: nn.Module) -> Callable[..., Tensor]:
-    forward = norm.forward
+    forward = forward_of(norm)
 
     def gained(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         gain, _, _ = tried(forward, x)

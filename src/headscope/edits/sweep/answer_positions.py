@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from headscope.capture import Call
 from headscope.capture.interface import apply
+from headscope.models.own_thread import forward_of
 
 WORTHWHILE = 4  # slicing pays when at most one position in four matters
 
@@ -85,7 +86,7 @@ class OutputRows:
     def __init__(self, layer: nn.Module, look: Tensor, length: int) -> None:
         self.layer = layer
         self._look, self._length = look, length  # b p, and the t of the stack's hidden states
-        self._whole: Callable[..., Any] = layer.forward
+        self._whole: Callable[..., Any] = forward_of(layer)
 
     def forward(self, hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
         if hidden.dim() != 3 or hidden.shape[1] != self._length:

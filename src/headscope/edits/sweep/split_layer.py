@@ -20,11 +20,11 @@ from headscope.capture.stack import (
     hidden_of,
     replace_hidden,
     run_attention_only,
-    standing_in,
     with_hidden,
 )
 from headscope.edits.sweep.answer_positions import can_be_sliced, heads_at, rows
 from headscope.errors import HeadscopeError
+from headscope.models.own_thread import forward_of, only_here, standing_in
 
 if TYPE_CHECKING:
     from headscope.edits.sweep.sweep import Sweep
@@ -51,7 +51,7 @@ class SplitLayer:
         self._sweep, self._layer = sweep, layer
         self._module = sweep.stack.layers[layer]
         self._attention = sweep.stack.attention[layer]
-        self._whole: Callable[..., Any] = self._module.forward
+        self._whole: Callable[..., Any] = forward_of(self._module)
         self._own: Tensor | None = None  # b t h d
         self._disabled: Tensor | None = None  # b t h d
         self._step: OutputStep | None = None
@@ -140,7 +140,7 @@ class SlicedLast:
         self.look = look  # b p
         self._sweep = sweep
         self._attention = sweep.stack.attention[-1]
-        self._whole: Callable[..., Any] = sweep.stack.layers[-1].forward
+        self._whole: Callable[..., Any] = forward_of(sweep.stack.layers[-1])
         self._step: OutputStep | None = None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -219,7 +219,7 @@ def find_output_step(
         if given and isinstance(given[0], Tensor) and isinstance(output, Tensor):
             used.append((module, given[0], output))
 
-    handles = [child.register_forward_hook(note) for child in attention.children()]
+    handles = [child.register_forward_hook(only_here(note)) for child in attention.children()]
     try:
         returned = run_attention_only(layer, attention, args, kwargs)
     finally:

@@ -21,12 +21,13 @@ from torch import Tensor, nn
 from headscope.capture import Call, Output, Queries, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
-from headscope.capture.stack import Stack, hidden_of, repeated, standing_in, with_hidden
+from headscope.capture.stack import Stack, hidden_of, repeated, with_hidden
 from headscope.edits.modes import Instead
 from headscope.edits.sweep.answer_positions import OutputRows, output_layer, positions_read
 from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
+from headscope.models.own_thread import only_here, standing_in
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -151,9 +152,11 @@ class Sweep:
         def keep_encoder(module: nn.Module, given: Any, output: Any) -> None:
             self._encoded = output
 
-        handles = [layer.register_forward_hook(keep_layer) for layer in self.stack.layers]
+        handles = [
+            layer.register_forward_hook(only_here(keep_layer)) for layer in self.stack.layers
+        ]
         if self.stack.before is not None:
-            handles.append(self.stack.before.register_forward_hook(keep_encoder))
+            handles.append(self.stack.before.register_forward_hook(only_here(keep_encoder)))
         try:
             self.baseline = self._run(1)
         finally:
