@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -239,7 +240,7 @@ def _tokens(tokenizer: Any, encodings: Encodings, given: Sequence[_Texts]) -> li
             word_ids=word_ids[own],
             spans=spans[own],
             texts=one.texts,
-            word_texts=tuple(word for _ in one.texts for word in next(words)),
+            word_texts=tuple(chain.from_iterable(islice(words, len(one.texts)))),
         )
         found.append(_unknown_as_written(tokens, vocabulary.unknown))
     return found
