@@ -80,7 +80,8 @@ def test_neighbours_deciles_and_evidence_are_the_atlas_s(atlas):
         mine = deciles[(deciles["layer"] == at // heads) & (deciles["head"] == at % heads)]
         for measure, bounds in page["deciles"].items():
             rows = mine[mine["measure"] == measure].sort_values("decile")
-            np.testing.assert_allclose(bounds[1:], rows["high"], rtol=1e-4)
+            truth = rows[["decile", "low", "high", "share"]].to_numpy(dtype=float)
+            np.testing.assert_allclose(bounds, truth, rtol=1e-3, atol=1e-5)
 
 
 def test_only_an_atlas_has_an_atlas_view(tiny_bert):

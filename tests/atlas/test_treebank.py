@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
+from headscope.atlas import find, search, words
 from headscope.atlas.find import find_heads
 from headscope.atlas.treebank import TreebankTags, trees_of
 from headscope.errors import BadInput, HeadscopeError
@@ -41,9 +42,10 @@ def no_parser(monkeypatch):
     def told(texts):
         raise HeadscopeError("no parser")
 
-    for name in ("words.parsed", "search.parts_of_speech", "find.parts_of_speech"):
-        monkeypatch.setattr(f"headscope.atlas.{name}", told)
-    monkeypatch.setattr("headscope.atlas.find.governors", told)
+    monkeypatch.setattr(words, "parsed", told)
+    monkeypatch.setattr(search, "parts_of_speech", told)
+    monkeypatch.setattr(find, "parts_of_speech", told)
+    monkeypatch.setattr(find, "governors", told)
 
 
 def test_profiles_by_speech_and_relation_are_counted_from_the_trees(tiny_bert, treebank, no_parser):
@@ -71,7 +73,7 @@ def test_profiles_by_speech_and_relation_are_counted_from_the_trees(tiny_bert, t
         assert found == {name: n for name, n in expected.items() if n >= 5} and len(found) > 3
 
 
-def test_kept_places_are_found_by_the_parts_of_speech_that_the_atlas_keeps(
+def test_kept_examples_are_found_by_the_parts_of_speech_that_the_atlas_keeps(
     tiny_bert, treebank, no_parser, tmp_path
 ):
     path = tmp_path / "trees.atlas"

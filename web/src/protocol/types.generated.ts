@@ -327,8 +327,8 @@ export interface HeadPage {
   shown: string;
   /** offset, position, length: [value, count, expected, weight]; others: [name, other, count, lift, weight]. */
   profiles: Record<string, [number | string, number | string, number, number | null, number | null][]>;
-  /** The eleven values between which the deciles of a measure lie. */
-  deciles: Record<string, number[]>;
+  /** Of each measure: decile, least and largest value, share of the positions drawn. */
+  deciles: Record<string, [number, number, number, number][]>;
   /** [layer, head, distance], nearest first. */
   near: [number, number, number][];
   /** What disabling it does, as the header's `ablations`: [score, low, high, p]; low, high and p are of the difference. */

@@ -282,8 +282,11 @@ class HeadPage(Wire, kw_only=True):
         ),
     ]
     """offset, position, length: [value, count, expected, weight]; others: [name, other, count, lift, weight]."""  # noqa: E501
-    deciles: Annotated[dict[str, list[float | None]], typescript("Record<string, number[]>")]
-    """The eleven values between which the deciles of a measure lie."""
+    deciles: Annotated[
+        dict[str, list[list[float | None]]],
+        typescript("Record<string, [number, number, number, number][]>"),
+    ]
+    """Of each measure: decile, least and largest value, share of the positions drawn."""
     near: list[tuple[int, int, float]]
     """[layer, head, distance], nearest first."""
     off: list[tuple[float, float, float, float] | None]
