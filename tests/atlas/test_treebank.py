@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.atlas import find, search, words
+from headscope.atlas import find, search
+from headscope.atlas import words as words_module
 from headscope.atlas.find import find_heads
 from headscope.atlas.treebank import TreebankTags, trees_of
 from headscope.errors import BadInput, HeadscopeError
@@ -42,7 +43,7 @@ def no_parser(monkeypatch):
     def told(texts):
         raise HeadscopeError("no parser")
 
-    monkeypatch.setattr(words, "parsed", told)
+    monkeypatch.setattr(words_module, "parsed", told)
     monkeypatch.setattr(search, "parts_of_speech", told)
     monkeypatch.setattr(find, "parts_of_speech", told)
     monkeypatch.setattr(find, "governors", told)
