@@ -10,7 +10,8 @@ import pytest
 import headscope as hs
 from headscope.surfaces.app import Models
 from headscope.surfaces.app.guard import LOOPBACK, Guard
-from headscope.surfaces.app.server import routes_over, session_over
+from headscope.surfaces.app.server import routes_over
+from headscope.surfaces.app.session import session_over
 from tests.atlas.conftest import texts
 from tests.browser.serving import served
 

@@ -43,7 +43,7 @@ def results(tmp_path_factory) -> dict[str, HeadResult]:
         survey,
         hs.open(sheet),
         atlases[0],
-        atlases[0].compared_with(atlases[1]),
+        hs.compare(*atlases),
         hs.patterns(bert, TEXTS, segments="documents", **quiet),
         hs.compare(bert, other, TEXTS, statistics=["entropy"], **quiet),
         hs.ablate(judge, task, draws=10, limit=8, **quiet),

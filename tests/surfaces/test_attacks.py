@@ -118,7 +118,8 @@ def test_seven_hundred_odd_requests_get_no_500_and_always_the_policy(client):
 
 def test_every_address_of_the_app_is_among_the_odd_requests(client):
     """A route that nobody listed is one that nobody tried."""
-    from headscope.surfaces.app.server import routes_over, session_over
+    from headscope.surfaces.app.server import routes_over
+    from headscope.surfaces.app.session import session_over
 
     asked = {one[1].split("?")[0] for one in requests("x", 700)}
     for route in routes_over(session_over(Models([]))).routes:
@@ -145,7 +146,8 @@ def test_loopback_is_answered_by_any_of_its_names(client, host):
 
 def test_an_app_beyond_loopback_asks_for_its_token_and_keeps_it_in_a_cookie(models):
     def make(stage):
-        from headscope.surfaces.app.server import routes_over, session_over
+        from headscope.surfaces.app.server import routes_over
+        from headscope.surfaces.app.session import session_over
 
         stage.doing = None
         return routes_over(session_over(models))

@@ -11,7 +11,8 @@ from starlette.testclient import TestClient
 
 from headscope.surfaces.app import Models, first
 from headscope.surfaces.app.front import Front
-from headscope.surfaces.app.server import routes_over, session_over
+from headscope.surfaces.app.server import routes_over
+from headscope.surfaces.app.session import session_over
 from tests.views.decoding import Container
 
 HINT = "write it again: python -m headscope.surfaces.app.first"

@@ -16,7 +16,7 @@ from headscope.figures.style import drawing
 from headscope.surfaces.app import Models
 from headscope.surfaces.app import models as opening
 from headscope.surfaces.app.request import ReadRequest, WeighRequest
-from headscope.surfaces.app.server import session_over
+from headscope.surfaces.app.session import session_over
 from tests.surfaces.test_turns import PATIENCE, _until
 
 TEXT = "the cat sat on the mat"

@@ -19,7 +19,6 @@ from headscope.results import HeadResult
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.atlas.compare import AtlasComparison
     from headscope.reading import Reading, Scope
     from headscope.text.tokenise import Text
 
@@ -288,14 +287,6 @@ class Atlas(HeadResult):
         from headscope.atlas.nearest import nearest
 
         return nearest(self, scope, text, query, layer, head, **options)
-
-    def compared_with(self, other: Atlas) -> AtlasComparison:
-        """Heads of two atlases matched by likeness, and what changed."""
-        from headscope.atlas.compare import compare_atlases
-
-        if not isinstance(other, Atlas):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise BadInput("An atlas is compared with another atlas; open it with hs.Atlas.load.")
-        return compare_atlases(self, other)
 
     # on screen
 

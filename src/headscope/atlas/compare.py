@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from headscope.atlas.atlas import Atlas
 from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
 from headscope.files import TABLES, atomic_path
 from headscope.results import HeadResult, HeadTable, tidy
 
 if TYPE_CHECKING:
-    from headscope.atlas.atlas import Atlas
     from headscope.capture import Kind
 
 
@@ -104,8 +104,6 @@ class AtlasComparison(HeadResult):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """What `save` wrote as .zip."""
-        from headscope.atlas.atlas import Atlas
-
         try:
             with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path) as file:
                 stored = [Atlas.load(file.extract(name, folder)) for name in PARTS]
@@ -130,6 +128,8 @@ def is_comparison(path: Path) -> bool:
 
 def compare_atlases(first: Atlas, second: Atlas) -> AtlasComparison:
     """Match heads of one kind by all measures that both atlases have."""
+    if not isinstance(second, Atlas):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput("An atlas is compared with another atlas; open it with hs.Atlas.load.")
     shared: list[Kind] = [kind for kind in first.kinds if kind in second.kinds]
     if not shared:
         raise BadInput(f"{first.model} and {second.model} have no kind of attention in common.")

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.arguments import need_scope
-from headscope.atlas.bundled import FILE as BUNDLED_FILE
 from headscope.atlas.example_index import ExampleIndex, Vectors
 from headscope.atlas.example_texts import (
     InputText,
@@ -31,6 +30,7 @@ from headscope.atlas.example_texts import (
 from headscope.atlas.excerpt import excerpt
 from headscope.capture import Call, Kind
 from headscope.errors import BadInput
+from headscope.models.open import BUNDLED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ def _index(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: Of
 
 def _beside(atlas: Atlas, name: str) -> Path | None:
     """Where vectors are kept; nowhere if the folder cannot be written, or is headscope's own."""
-    if atlas.path is None or atlas.path == BUNDLED_FILE:
+    if atlas.path is None or atlas.path.parent == BUNDLED:
         return None
     folder = Path(f"{atlas.path}.vectors")
     where = folder if folder.is_dir() else folder.parent

@@ -105,7 +105,8 @@ def serve(
         from headscope.atlas.atlas import Atlas
         from headscope.surfaces.app.first import made
         from headscope.surfaces.app.models import Models
-        from headscope.surfaces.app.server import routes_over, session_over
+        from headscope.surfaces.app.server import routes_over
+        from headscope.surfaces.app.session import session_over
 
         known = Models(models, device, dtype, trust_remote_code=trust_remote_code)
         stage.doing = f"opening {known.default}"

@@ -91,10 +91,11 @@ def _atlas(name: str) -> bool:
 def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -> None:
     """Heads matched by likeness, and the changes that stand out most from their errors."""
     from headscope.atlas.atlas import Atlas
+    from headscope.atlas.compare import compare_atlases
 
     if map_file is not None:
         raise BadInput("Two atlases are compared in a table; a map is drawn of two models.")
-    found = Atlas.load(first).compared_with(Atlas.load(second))
+    found = compare_atlases(Atlas.load(first), Atlas.load(second))
     moved = found.matches["same_head"].tolist().count(False)
     out.print(
         f"{len(found.matches)} heads matched by likeness, {moved} of them with a head of another "

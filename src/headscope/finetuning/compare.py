@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.arguments import need_scope
+from headscope.atlas.atlas import Atlas
+from headscope.atlas.compare import compare_atlases
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
 from headscope.errors import BadInput
@@ -132,8 +134,8 @@ def compare(
     `output` (a .csv file) the tables are written, what a stopped run had is kept beside it, and
     the same call goes on from there.
     """
-    if hasattr(a, "compared_with"):
-        return a.compared_with(b)
+    if isinstance(a, Atlas):
+        return compare_atlases(a, b)
     need_scope(a)
     need_scope(b, "second")
     if corpus is None:

@@ -71,7 +71,7 @@ def made(session: Session) -> dict[str, bytes]:
 
 def write() -> None:
     from headscope.surfaces.app.models import BUNDLED, Models
-    from headscope.surfaces.app.server import session_over
+    from headscope.surfaces.app.session import session_over
 
     models = Models([])
     models.open(BUNDLED)

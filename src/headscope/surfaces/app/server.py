@@ -16,17 +16,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from headscope.atlas.atlas import Atlas
-from headscope.atlas.bundled import bundled_atlas
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.collecting.collector import Interrupted
 from headscope.surfaces.app import request as asked
-from headscope.surfaces.app.atlas import OpenedAtlas
 from headscope.surfaces.app.front import HEADERS, Front, Stage
 from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
 from headscope.surfaces.app.kept import GoneError
-from headscope.surfaces.app.models import BUNDLED, Models
-from headscope.surfaces.app.session import Session, TooLongError
+from headscope.surfaces.app.models import Models
+from headscope.surfaces.app.session import Session, TooLongError, session_over
 from headscope.surfaces.app.turns import ABANDONED
 from headscope.views import ViewData
 
@@ -42,13 +39,6 @@ def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application
         return routes_over(session_over(models))
 
     return Guard(Front(make), hosts=hosts, headers=HEADERS)
-
-
-def session_over(models: Models, atlas: Atlas | None = None) -> Session:
-    """With the atlas given, or with the one that comes with the bundled model."""
-    if atlas is None and models.default == BUNDLED:
-        atlas = bundled_atlas()
-    return Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
 
 
 def routes_over(session: Session) -> Starlette:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headscope.atlas.atlas import Atlas
+from headscope.atlas.bundled import bundled_atlas
 from headscope.edits.live import switched_off
 from headscope.errors import BadInput
 from headscope.measures.glossary import GLOSSARY
@@ -20,7 +22,7 @@ from headscope.surfaces.app.heads import head_facts
 from headscope.surfaces.app.kept import Kept, KeptReading, kept_readings
 from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
-from headscope.surfaces.app.models import Models
+from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.opened import opened
 from headscope.surfaces.app.predictions import importance, predictions
 from headscope.surfaces.app.request import (
@@ -231,3 +233,10 @@ def counted(scope: Scope, text: str, text_pair: str | None) -> dict[str, Any]:
 def token_count(scope: Scope, text: str, text_pair: str | None) -> int:
     """Tokens of the whole text, however long: what a reader is told when it does not fit."""
     return len(scope.tokenizer(text, text_pair, verbose=False)["input_ids"])
+
+
+def session_over(models: Models, atlas: Atlas | None = None) -> Session:
+    """With the atlas given, or with the one that comes with the bundled model."""
+    if atlas is None and models.default == BUNDLED:
+        atlas = bundled_atlas()
+    return Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
