@@ -52,7 +52,7 @@ def choose(wanted: str | Sequence[Wanted] | None) -> list[Statistic]:
     for one in [wanted] if isinstance(wanted, str) else wanted:
         statistic = _resolve(one)
         known = chosen.setdefault(statistic.name, statistic)
-        if type(known) is not type(statistic):
+        if type(known) is not type(statistic) and known.described() != statistic.described():
             raise BadInput(f"Two different statistics are called {statistic.name!r}; rename one.")
     if not chosen:
         raise BadInput("Name at least one statistic, or leave them out for the standard ones.")
