@@ -181,7 +181,7 @@ def image_view(
     smoothing: Literal["nearest", "smooth"] | None = None,
     opacity: Literal["0.8", "0.5", "1"] | None = None,
 ) -> View:
-    """The picture, shaded by what the patch or word in hand looks at, or who looks there."""
+    """The picture, shaded by what the selected patch or word looks at, or what looks there."""
 
 def matrix_view(
     reading: Reading,
@@ -381,7 +381,7 @@ def sound_view(
     smoothing: Literal["nearest", "smooth"] | None = None,
     opacity: Literal["0.8", "0.5", "1"] | None = None,
 ) -> View:
-    """The spectrogram, shaded by the moments that the word or frame in hand attends to."""
+    """The spectrogram, shaded by the moments that the selected word or frame attends to."""
 
 def text_view(
     reading: Reading,
@@ -419,4 +419,4 @@ def text_view(
     combine: Literal["mean", "sum"] | None = None,
     merge: Literal["mean", "strongest"] | None = None,
 ) -> View:
-    """The running text, words shaded by attention from or to the words in hand."""
+    """The running text, words shaded by attention from or to the selected words."""

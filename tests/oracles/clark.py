@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import headscope as hs
-from headscope.studies.clark.positions import POSITIONS
+from headscope.studies.clark.surface import POSITIONS
 from tests.oracles.comparison import Comparison
 from tests.oracles.subjects import PAIRS, minilm
 

@@ -18,7 +18,7 @@ from headscope.media import PositionKind, Positions
 from headscope.reading.processors import positioned_tokens
 from headscope.statistics.of_media import media_values
 from headscope.statistics.pointing import chance_of_overlap
-from headscope.views.numbers.table import table_of
+from headscope.views.numbers import table_of
 from headscope.views.on_media import drawing
 from training.vision.digits import draw
 

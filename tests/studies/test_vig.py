@@ -39,9 +39,9 @@ def test_every_head_stands_as_a_point_with_the_places_behind_its_scores(report) 
     [page] = [piece.page for piece in views if getattr(piece, "name", "") == "atlas"]
     assert '"view":"atlas"' in page and '"panels"' in page.replace("'", '"')
     for name in ("next_word", "previous_word", "bag_of_words"):
-        places = report.tables[f"{name}_places"]
-        assert places["place"].str.contains("[[", regex=False).all()
-        assert places["value"].is_monotonic_decreasing
+        examples = report.tables[f"{name}_examples"]
+        assert examples["example"].str.contains("[[", regex=False).all()
+        assert examples["value"].is_monotonic_decreasing
 
 
 def test_the_posts_claims_stand_beside_what_was_found(report) -> None:

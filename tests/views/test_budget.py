@@ -10,7 +10,7 @@ from headscope.errors import BadInput
 from headscope.reading.collecting import keeping
 from headscope.views import Sending, discover
 from headscope.views.wire import budget
-from headscope.views.wire.layer import layer_data
+from headscope.views.wire.frame import layer_data
 from tests.views.decoding import Container
 
 TEXT = "the cat sat on the mat . a dog ran to the store . " * 4
@@ -69,7 +69,7 @@ def test_a_live_surface_fetches_a_large_layer_head_by_head(
     long_reading: hs.Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "LIVE", 1_000)
-    monkeypatch.setattr("headscope.views.wire.layer.LIVE", 1_000)
+    monkeypatch.setattr("headscope.views.wire.frame.LIVE", 1_000)
     data = layer_data(long_reading, "decoder", 1, head=2)
     assert heads_in_full(data) == {(1, 2)}
     expected = long_reading.attention.sel(layer=1, head=2)

@@ -9,7 +9,7 @@ import pytest
 
 from headscope.views import Sending, discover
 from headscope.views.wire.container import Buffers, view_data
-from headscope.views.wire.layer import layer_data
+from headscope.views.wire.frame import layer_data
 from tests.views.decoding import Container
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")

@@ -7,7 +7,7 @@ import torch
 
 from headscope.reading.weights.held import Bias, Mask
 from headscope.views.wire.container import Buffers
-from headscope.views.wire.masks import describe_bias, describe_mask
+from headscope.views.wire.layers import describe_bias, describe_mask
 
 BACK = torch.arange(6)[:, None] - torch.arange(6)
 

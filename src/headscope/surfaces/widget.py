@@ -13,7 +13,7 @@ from headscope.errors import HeadscopeError
 from headscope.surfaces.bundle import PATH, bundle
 from headscope.surfaces.page import needed
 from headscope.views import Sending, discover
-from headscope.views.wire.layer import layer_data
+from headscope.views.wire.frame import layer_data
 
 
 class Widget(anywidget.AnyWidget):

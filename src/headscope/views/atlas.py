@@ -10,7 +10,7 @@ from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.measures import find
 from headscope.views.labels import Label
-from headscope.views.numbers.table import Table
+from headscope.views.numbers import Table
 from headscope.views.of_heads.ablations import (
     Ablations,
     described,
@@ -151,7 +151,7 @@ def _caption(atlas: Atlas, kind: str, rows: Any) -> str:
 
 
 def draw(source: Any, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """On paper the planes of heads, the head in hand marked; its examples are for the screen."""
+    """On paper the planes of heads, the selected head marked; its examples are for the screen."""
     from headscope.figures.style import describe
 
     hand = (state.get("layer"), state.get("head"))

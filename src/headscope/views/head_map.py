@@ -12,8 +12,7 @@ from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.caption import caption
 from headscope.views.labels import Label, as_labels
-from headscope.views.numbers.summary import describe_column
-from headscope.views.numbers.table import Table, table_of
+from headscope.views.numbers import Table, describe_column, table_of
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data

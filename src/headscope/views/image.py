@@ -1,4 +1,4 @@
-"""The image view: the picture, shaded by what the patch or word in hand looks at, or is seen by."""
+"""The image view: a picture shaded by what the selected patch or word looks at, or is seen by."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "image"
 NEEDS = "picture"
-SHOWS = "the picture, shaded by what the patch or word in hand looks at, or who looks there"
+SHOWS = "the picture, shaded by what the selected patch or word looks at, or what looks there"
 OPTIONS = MEDIA_OPTIONS
 
 
@@ -36,7 +36,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """`query` or `key`: the position in hand; by default the class token, or the last word."""
+    """`query` or `key`: the selected position; by default the class token, or the last word."""
     sending = sending or Sending()
     part = reading.part(kind or kind_with_pictures(reading))
     positions_seen(part)
@@ -90,7 +90,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
 
 
 def outlines(tokens: Tokens, hand: Sequence[int]) -> list[tuple[int, list[float]]]:
-    """Picture and rectangle of each patch in hand."""
+    """Picture and rectangle of each selected patch."""
     positions = tokens.positions
     if positions is None:
         return []

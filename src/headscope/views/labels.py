@@ -68,9 +68,9 @@ def _row(row: Any, kind: str) -> Label:
 def _strongest(labels: Iterable[Label]) -> tuple[Label, ...]:
     kept: dict[tuple[str, int, int], Label] = {}
     for label in labels:
-        place = (label.kind, label.layer, label.head)
-        if place not in kept or label.score > kept[place].score:
-            kept[place] = label
+        at = (label.kind, label.layer, label.head)
+        if at not in kept or label.score > kept[at].score:
+            kept[at] = label
     return tuple(kept.values())
 
 

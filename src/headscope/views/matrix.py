@@ -119,8 +119,8 @@ def _strongest(sizes: NDArray[np.floating]) -> NDArray[np.intp]:
         if sizes.size > MOST_DESCRIBED
         else 0.0
     )
-    places = np.flatnonzero(sizes >= least)
-    return places[np.argsort(-sizes[places], kind="stable")][:MOST_DESCRIBED]
+    cells = np.flatnonzero(sizes >= least)
+    return cells[np.argsort(-sizes[cells], kind="stable")][:MOST_DESCRIBED]
 
 
 def check_comparable(reading: Reading, other: Reading) -> None:

@@ -32,7 +32,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """All heads, or the columns named; the clearest head is the one in hand."""
+    """All heads, or the columns named; the clearest head is the selected one."""
     sending = sending or Sending()
     part = reading.part(kind)
     heads = several(heads)

@@ -38,11 +38,11 @@ PLAIN = {
 
 
 class Drawing(NamedTuple):
-    """Numbers of the heads that are on, where they lie, and what is in hand."""
+    """Numbers of the heads that are on, where they lie, and what is selected."""
 
     positions: Positions
     heads: list[tuple[str, NDArray[np.float64]]]  # a name, and a number for each position
-    own: Tokens  # the side of what is in hand
+    own: Tokens  # the side of what is selected
     in_hand: list[int]
     title: str
     shown: dict[str, Any]  # what the figure says of itself
@@ -105,9 +105,9 @@ def media_state(
     options: Mapping[str, Any],
     opening: int,
 ) -> dict[str, Any]:
-    """The state of a view with one position in hand; `opening` is it where none is named."""
+    """The state of a view with one selected position; `opening` is it where none is named."""
     if query is not None and key is not None:
-        raise BadInput("What is in hand is a query or a key: give query= or key=, not both.")
+        raise BadInput("What is selected is a query or a key: give query= or key=, not both.")
     layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     side = "query" if key is None else "key"
     check_token(

@@ -28,7 +28,7 @@ class Side:
     line: TokenLine
     starts: NDArray[np.intp]  # the first token of each
     segments: NDArray[np.integer]
-    pinned: int | None  # the one in hand, among those shown
+    pinned: int | None  # the selected one, among those shown
 
     def __len__(self) -> int:
         return self.starts.size
@@ -88,8 +88,8 @@ def _side(
     kept = np.arange(int(without_first), len(tokens))
     if state.get("specials", "shown") != "shown":
         kept = kept[tokens.content[kept]]
-    place = -1 if token is None else int(np.searchsorted(starts, token, side="right")) - 1
-    found = np.flatnonzero(kept == place)
+    shown = -1 if token is None else int(np.searchsorted(starts, token, side="right")) - 1
+    found = np.flatnonzero(kept == shown)
     pinned = int(found[0]) if found.size else None
     side = Side(token_line(tokens, kept), starts[kept], tokens.segments[kept], pinned)
     return side, kept

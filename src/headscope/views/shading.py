@@ -1,7 +1,7 @@
-"""What the words in hand give every other word, as the text view shades it.
+"""What the selected words give every other word, as the text view shades it.
 
 The page follows the same rules (web/src/views/text/weights.ts): a word's row is the mean over its
-pieces, its column their sum; with no word in hand, queries spread over the text are averaged.
+pieces, its column their sum; with no word selected, queries spread over the text are averaged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
 from headscope.views.weighting import factor
 
-MOST = 64  # queries averaged when no word is in hand
+MOST = 64  # queries averaged when no word is selected
 AT_ONCE = 64  # rows computed together from q and k
 Side = Literal["query", "key"]
 
@@ -50,7 +50,7 @@ class Units:
 
 @dataclass(frozen=True)
 class ByHead:
-    """What is in hand gives every unit of the other side, head by head."""
+    """What is selected gives every unit of the other side, head by head."""
 
     side: Side
     hand: list[int]
@@ -63,7 +63,7 @@ class ByHead:
 
 @dataclass(frozen=True)
 class Shading:
-    side: Side  # of the words in hand
+    side: Side  # of the selected words
     hand: list[int]  # units of that side; none: the mean of queries spread over the text
     weights: NDArray[np.float64]  # one a unit of the other side
     heads: NDArray[np.intp] | None  # where the strongest is shown: the head it came from

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "sound"
 NEEDS = "sound"
-SHOWS = "the spectrogram, shaded by the moments that the word or frame in hand attends to"
+SHOWS = "the spectrogram, shaded by the moments that the selected word or frame attends to"
 OPTIONS = MEDIA_OPTIONS
 
 
@@ -38,7 +38,7 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """`query` or `key`: the position in hand; by default a word in the middle, or a frame."""
+    """`query` or `key`: the selected position; by default a word in the middle, or a frame."""
     sending = sending or Sending()
     part = reading.part(kind or kind_with_sound(reading))
     if reading.sound is None or part.key.positions is None:

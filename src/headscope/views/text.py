@@ -1,4 +1,4 @@
-"""The text view: the running text, words shaded by attention from or to the words in hand."""
+"""The text view: the running text, words shaded by attention from or to the selected words."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from headscope.figures.running_text import Word
 
 NAME = "text"
-SHOWS = "the running text, words shaded by attention from or to the words in hand"
+SHOWS = "the running text, words shaded by attention from or to the selected words"
 OPTIONS = {
     **OPTION,
-    "side": ("query", "key"),  # the words in hand look, or are looked at
-    "also": list,  # tokens in hand together with the one pinned
+    "side": ("query", "key"),  # the selected words look, or are looked at
+    "also": list,  # tokens selected together with the one pinned
     "combine": ("mean", "sum"),  # what several words give together
     "merge": ("mean", "strongest"),  # what several heads give together
 }
@@ -54,11 +54,11 @@ def build(
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """`query` or `key`: the word in hand, or several; by default one that looks far."""
+    """`query` or `key`: the selected word, or several; by default one that looks far."""
     sending = sending or Sending()
     part = reading.part(kind)
     if query is not None and key is not None:
-        raise BadInput("Words in hand are queries or keys: give query= or key=, not both.")
+        raise BadInput("The selected words are queries or keys: give query= or key=, not both.")
     layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     side = "query" if key is None else "key"
     options.setdefault("side", side)
@@ -108,7 +108,7 @@ def telling_query(part: Part, layer: int, *heads: int) -> int:
 
 
 def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = ()) -> Figure:
-    """The same picture on paper; of a long text the words in hand and those they look at."""
+    """The same picture on paper; of a long text the selected words and those they look at."""
     from headscope.figures.running_text import running_text
     from headscope.figures.style import describe
 
@@ -173,12 +173,12 @@ def _words(
     own = shading.query if shading.side == "query" else shading.key
     shaded = key if shading.side == "query" else query
     held = query if shading.side == "query" else key
-    places = {int(end): at for at, end in enumerate(far.end)} if shaded else {}
+    pieces_at = {int(end): at for at, end in enumerate(far.end)} if shaded else {}
     hand = {int(own.end[at]) for at in shading.hand} if held else set[int]()
     largest = float(shading.weights.max(initial=0.0)) or 1.0
     found: list[Word] = []
     for start, end in zip(units.start.tolist(), units.end.tolist(), strict=True):
-        at = places.get(end)
+        at = pieces_at.get(end)
         weight = 0.0 if at is None else float(shading.weights[at])
         share = weight / largest  # no minimum: an average over many words is small everywhere
         found.append(

@@ -11,8 +11,8 @@ from headscope.statistics.distances.clusters import Array, cluster
 from headscope.studies.clark.drawing import heads_in_plane
 from headscope.studies.clark.inputs import ClarkInputs, printed, reference
 from headscope.studies.clark.surface import Maps, wanted
+from headscope.studies.heads_atlas import show_heads, study_atlas
 from headscope.studies.pieces import Section
-from headscope.studies.places import show_heads, study_atlas
 
 if TYPE_CHECKING:
     from headscope.runs import Run
@@ -59,7 +59,7 @@ def clusters(
     show_heads(
         section,
         atlas,
-        "The same heads with the places of the corpus behind their numbers; any number may stand "
+        "The same heads with the examples in the corpus behind their numbers; any number may stand "
         "on the axes, and “layer by layer” parts them.",
         kind=kind,
         panels="clusters",
@@ -78,7 +78,7 @@ def _distances(rows: pd.DataFrame, kind: str) -> tuple[list[tuple[int, int]], Ar
     mine: Any = rows[rows["kind"] == kind]
     pairs = zip(mine["layer"], mine["head"], strict=True)
     heads = sorted({(int(layer), int(head)) for layer, head in pairs})
-    at = {pair: place for place, pair in enumerate(heads)}
+    at = {pair: number for number, pair in enumerate(heads)}
     found = np.zeros((len(heads), len(heads)))
     for row in mine.itertuples():
         found[at[row.layer, row.head], at[row.other_layer, row.other_head]] = row.distance

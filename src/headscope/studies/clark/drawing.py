@@ -21,10 +21,10 @@ def lines_by_layer(curves: Mapping[str, NDArray[np.float64]], label: str) -> Fig
         figure = style.new_figure(3.6, 2.4)
         axes = figure.add_subplot()
         hues = colour.head_colours(max(len(curves), 1))
-        for place, (name, values) in enumerate(curves.items()):
+        for number, (name, values) in enumerate(curves.items()):
             axes.plot(
-                np.arange(len(values)), values, color=hues[place], linewidth=1.2,
-                linestyle=dashes[place % len(dashes)], marker="o", markersize=2.5,  # pyright: ignore[reportArgumentType]
+                np.arange(len(values)), values, color=hues[number], linewidth=1.2,
+                linestyle=dashes[number % len(dashes)], marker="o", markersize=2.5,  # pyright: ignore[reportArgumentType]
                 label=drawable(name),
             )  # fmt: skip
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -50,12 +50,12 @@ def heads_in_plane(
     with style.drawing():
         figure = style.new_figure(5.6, 4.2)
         axes = figure.add_subplot()
-        for place, kind in enumerate(kinds):
+        for number, kind in enumerate(kinds):
             inside = np.array([group == kind for group in groups])
             quiet = kind == "other"
             dots = axes.scatter(
                 *positions[inside].T, s=14, label=drawable(kind), linewidths=0,
-                color=colour.RULE if quiet else hues[place], marker=marks[place % len(marks)],
+                color=colour.RULE if quiet else hues[number], marker=marks[number % len(marks)],
             )  # fmt: skip
             name_points(dots, [head for head, holds in zip(heads, inside, strict=True) if holds])
         for (x, y), name in zip(positions, names, strict=True):

@@ -57,16 +57,16 @@ class ClarkInputs:
 
     def coreference(self) -> dict[str, Path]:
         """Corpora with coreference by name."""
-        places = {
+        paths = {
             "OntoGUM": "ontogum/conllu.tar.xz",
             "LitBank": "litbank/conll.tar.xz",
             "GAP": "gap/gap-development.tsv",
             "given": "coreference",
         }
         found = {
-            name: self.data / place
-            for name, place in places.items()
-            if self.data is not None and (self.data / place).exists()
+            name: self.data / path
+            for name, path in paths.items()
+            if self.data is not None and (self.data / path).exists()
         }
         if not found:
             wanted = "`coreference/` with .conll, .conllu or .tsv files"

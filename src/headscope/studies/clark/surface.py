@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.figures import scatter_by_layer
 from headscope.probes.drawings import reading_lines
+from headscope.statistics.statistic import Statistic
 from headscope.studies.clark.inputs import ClarkInputs, at_same_depth, reference
 from headscope.studies.pieces import Section
 
@@ -17,6 +18,35 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import Run
     from headscope.statistics import Statistic
+
+
+class SelfToken(Statistic):
+    """Share of attention that a token pays to itself."""
+
+    name = "self"
+    unit = "share"
+    feature = "self"
+
+
+class PreviousToken(Statistic):
+    """Share of attention that goes to the token before the query; the first token counts as 0."""
+
+    name = "previous"
+    unit = "share"
+    feature = "previous"
+
+
+class NextToken(Statistic):
+    """Share of attention that goes to the token after the query; the last token counts as 0."""
+
+    name = "next"
+    unit = "share"
+    feature = "next"
+    both_directions = True
+
+
+POSITIONS = (SelfToken, NextToken, PreviousToken)
+
 
 STATISTICS = ("cls", "sep", "punctuation", "sep_sep", "rest_sep", "entropy", "entropy_cls",
               "entropy_uniform")  # fmt: skip
@@ -45,7 +75,6 @@ class Maps:
 def wanted(scope: Scope) -> list[Statistic]:
     """The section's statistics that this model has."""
     from headscope.statistics import discover
-    from headscope.studies.clark.positions import POSITIONS
 
     known = discover()
     every = [*(statistic() for statistic in POSITIONS), *(known[name] for name in STATISTICS)]

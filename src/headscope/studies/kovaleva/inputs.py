@@ -57,7 +57,7 @@ class KovalevaInputs:
         return found
 
     def folder(self, *parts: str) -> Path | None:
-        """A place in the data folder, if it is there."""
+        """A path in the data folder, if it is there."""
         if self.data is None:
             return None
         path = self.data.joinpath(*parts)
@@ -78,8 +78,8 @@ class KovalevaInputs:
     @cached_property
     def paper(self) -> dict[str, Any]:
         """The paper's numbers; where they were read is said in the file."""
-        place = resources.files("headscope.studies.kovaleva") / "published.json"
-        return json.loads(place.read_text(encoding="utf-8"))
+        file = resources.files("headscope.studies.kovaleva") / "published.json"
+        return json.loads(file.read_text(encoding="utf-8"))
 
 
 def how_to_supply(task: str) -> str:

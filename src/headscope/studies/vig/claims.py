@@ -140,7 +140,7 @@ def _positions(found: Findings) -> list[dict[str, Any]]:
             "claim": f"Position embeddings cause {name.replace('_', '-')} attention",
             "published": "they do",
             "here": f"positions exchanged: {moved.followed:.2f} by position, "
-            f"{moved.shuffled:.2f} by place (head {layer}-{head})",
+            f"{moved.shuffled:.2f} by position (head {layer}-{head})",
             "agrees": bool(np.isfinite(moved.followed) and moved.followed > 2 * moved.shuffled),
         }
     ]

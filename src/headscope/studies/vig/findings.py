@@ -27,7 +27,7 @@ class Findings:
     scope: Scope
     corpus: Corpus
     scores: pd.DataFrame  # headscope.patterns.evidence.COLUMNS
-    atlas: Atlas  # the same heads over the same corpus, with the places behind their scores
+    atlas: Atlas  # the same heads over the same corpus, with the examples behind their scores
     post: Reading  # the posts' own sentence pair
     examples: list[Reading]  # some corpus pairs
     left_out: dict[str, str] = field(default_factory=dict[str, str])  # pattern -> why

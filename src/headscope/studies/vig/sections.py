@@ -9,7 +9,7 @@ import numpy as np
 from headscope.errors import HeadscopeError
 from headscope.patterns import pattern_named
 from headscope.patterns.explain import position_aware, sentence_sign, separator_matching
-from headscope.studies.places import show_places
+from headscope.studies.heads_atlas import show_examples
 from headscope.studies.vig.posts import PostPattern
 from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B
 
@@ -36,7 +36,7 @@ def pattern_section(report: Report, found: Findings, post: PostPattern) -> None:
     for name in measured:
         _scores(section, found, name)
     layer, head = found.best(lead)
-    show_places(section, found.atlas, lead, (layer, head))
+    show_examples(section, found.atlas, lead, (layer, head))
     _views(section, found, lead, layer, head)
     _reason(section, found, lead)
     section.text(_mechanism(found, lead, layer, head))

@@ -81,7 +81,7 @@ def vig(
 
 def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
     from headscope.patterns import evidence, patterns
-    from headscope.studies.places import study_atlas
+    from headscope.studies.heads_atlas import study_atlas
     from headscope.studies.vig.findings import Findings
     from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B, texts_for
 
@@ -146,7 +146,7 @@ def _overview(report: Report, found: Findings) -> None:
 
     from headscope.figures.of_heads.layer_head_map import layer_head_map
     from headscope.patterns.labels import in_order
-    from headscope.studies.places import show_heads
+    from headscope.studies.heads_atlas import show_heads
 
     section = report.section(
         "Every head",
@@ -168,8 +168,8 @@ def _overview(report: Report, found: Findings) -> None:
     show_heads(
         section,
         found.atlas,
-        "Every head as a point: drag over some to list them; the head in hand with the places of "
-        "the corpus behind its numbers.",
+        "Every head as a point: drag over some to list them; the selected head with the examples "
+        "behind its numbers.",
     )
     columns = ["layer", "head", "label", "score", "lift", "null", "error", "documents"]
     section.table("labels", labels[columns], "Every label that holds, by head.")

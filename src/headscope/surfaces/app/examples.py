@@ -7,6 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.patterns.as_statistics import part_of_pattern
+from headscope.patterns.known import pattern_named
+from headscope.reading import Part
+from headscope.statistics.of_reading import measure_part
+
 Needs = Literal["", "mask", "causal", "writes", "translates", "both ways"]
 
 
@@ -69,7 +77,7 @@ EXAMPLES: list[Example] = [
         measure="previous_word",
         says=(
             "The model guesses the masked word; its guesses stand on the right, under predictions. "
-            "This head hands each place the word before it, which at the mask is “the”."
+            "This head hands each position the word before it, which at the mask is “the”."
         ),
         unclear=(
             "The model guesses the masked word; its guesses stand on the right, under predictions. "
@@ -149,10 +157,10 @@ EXAMPLES: list[Example] = [
         "across the field after it.",
         measure="same_word",
         says=(
-            "A long text is read as text: a word is in hand, and the more strongly another word is "
-            "shaded, the more of its attention it gets. The words that get most are listed below."
+            "A long text is read as text: the more strongly a word is shaded, the more of the "
+            "selected word's attention it gets. The words that get most are listed below."
         ),
-        tries="Click another word, or Shift+click to take a whole sentence in hand.",
+        tries="Click another word, or Shift+click to select a whole sentence.",
         view="text",
     ),
 ]
@@ -175,3 +183,40 @@ def fitting(entry: Mapping[str, Any]) -> list[int]:
 def for_page() -> list[dict[str, Any]]:
     kept = ("title", "text", "text_pair", "view", "writes")
     return [{name: asdict(example)[name] for name in kept} for example in EXAMPLES]
+
+
+def lesson_for(
+    text: str, text_pair: str | None, part: Part, numbers: Mapping[str, NDArray[np.floating]]
+) -> dict[str, Any] | None:
+    """The lesson of the example with this text, None for any other text.
+
+    numbers: layers × heads of every measure of this reading.
+    """
+    for example in EXAMPLES:
+        if (example.text, example.text_pair) == (text, text_pair or None):
+            return _taught(example, part, numbers)
+    return None
+
+
+def _taught(
+    example: Example, part: Part, numbers: Mapping[str, NDArray[np.floating]]
+) -> dict[str, Any] | None:
+    kept = ("title", "says", "tries", "view")
+    lesson: dict[str, Any] = {name: getattr(example, name) for name in kept}
+    values = induction(part) if example.measure == "induction" else numbers.get(example.measure)
+    if not example.measure:
+        return lesson
+    if values is None or not np.isfinite(values).any():
+        return None  # what the example would say of a head cannot be measured here
+    best = int(np.nanargmax(values))
+    layer, head = divmod(best, values.shape[1])
+    score = float(values.flat[best])
+    if score < CLEAR and example.unclear:
+        lesson["says"] = example.unclear
+    return lesson | {"layer": part.numbers[layer], "head": head, "score": score}
+
+
+def induction(part: Part) -> NDArray[np.float64] | None:
+    """Layers × heads: the pattern's score on this very text, not on repeated random tokens."""
+    score = part_of_pattern(pattern_named("induction"), "score")
+    return measure_part(part, [score]).get(score.name)

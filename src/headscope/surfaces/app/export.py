@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from headscope.errors import BadInput
 from headscope.figures import save
-from headscope.surfaces.app.attributions import attribution, weighed
 from headscope.surfaces.app.heads import labels_of
 from headscope.surfaces.app.kept import KeptReading
+from headscope.surfaces.app.predictions import attribution, weighed
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw

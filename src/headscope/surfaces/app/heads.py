@@ -18,7 +18,7 @@ from headscope.patterns.labels import in_order, why_not_scored
 from headscope.reading import Part
 from headscope.statistics.of_reading import blocks_of_head
 from headscope.surfaces.app.kept import KeptReading
-from headscope.views.numbers.summary import summary
+from headscope.views.numbers import summary
 from headscope.views.state import check_heads
 
 NOTHING = "No pattern stands out on this text, so there is nothing to explain."

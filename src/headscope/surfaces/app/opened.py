@@ -6,13 +6,13 @@ from typing import Any
 
 from headscope.capture import Kind
 from headscope.reading import Reading
+from headscope.surfaces.app.examples import lesson_for
 from headscope.surfaces.app.heads import labels_of
 from headscope.surfaces.app.kept import KeptReading
-from headscope.surfaces.app.lessons import lesson_for
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures
 from headscope.views.labels import as_labels
-from headscope.views.numbers.table import Table, table_of
+from headscope.views.numbers import Table, table_of
 from headscope.views.on_media import opening_query
 from headscope.views.opening import opening_head
 from headscope.views.sound import kind_with_sound, opening
@@ -50,7 +50,7 @@ def opened(kept: KeptReading, layer: int | None) -> ViewData:
 
 
 def _column(kept: KeptReading, table: Table, kind: str, at: tuple[int, int]) -> str:
-    """What the head map is coloured by at first: what the head in hand is labelled for."""
+    """What the head map is coloured by at first: what the selected head is labelled for."""
     if kept.scores is not None and not kept.scores.empty:
         scores: Any = kept.scores[kept.scores["labelled"]]
         here = (scores["kind"] == kind) & (scores["layer"] == at[0]) & (scores["head"] == at[1])

@@ -1,14 +1,23 @@
-"""What the page shows of one input: the model's predictions, and the heads that matter to them."""
+"""What the model predicts of one input: the answers, the heads that matter to them, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.edits.live import Asked, Effect, effect, important_heads
+from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope
 from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.request import OffHead
+from headscope.views import ViewData
+from headscope.views.prediction import build
+from headscope.views.wire.container import Buffers, view_data
+
+if TYPE_CHECKING:
+    from headscope.circuits import Attribution
+
 
 COUNT = 5
 IMPORTANT = 12  # heads listed
@@ -58,3 +67,32 @@ def importance(scope: Scope, kept: KeptReading) -> dict[str, Any]:
         ],
         "note": f"How strongly {_LEANS[found.asked]} on the head, to first order.",
     }
+
+
+def attribution(kept: KeptReading, target: str | None) -> Attribution:
+    """The likeliest answer, or the target's, attributed to the heads that are switched on."""
+    from headscope.circuits.logits.attribute import attribute
+
+    return attribute(kept.scope, kept.text, kept.text_pair, target=target, lens=False)
+
+
+def attributed(kept: KeptReading, target: str | None) -> ViewData:
+    """The prediction view's own data; a text without a prediction is answered with the reason."""
+    try:
+        return build(attribution(kept, target))
+    except HeadscopeError as error:
+        if target is not None:
+            raise BadInput(str(error)) from error
+        header = {"view": "prediction", "model": kept.reading.model, "parts": []}
+        return view_data({**header, "why_no_prediction": str(error)}, Buffers())
+
+
+def weighed(kept: KeptReading, by: Literal["norm", "logit"], target: str | None) -> KeptReading:
+    """What is kept, with a weighting of its attention more."""
+    from headscope.circuits.weightings import weigh
+
+    try:
+        reading = weigh(kept.scope, kept.reading, kept.text, kept.text_pair, by=by, target=target)
+    except HeadscopeError as error:
+        raise BadInput(str(error)) from error
+    return replace(kept, reading=reading)

@@ -14,7 +14,6 @@ from headscope.errors import BadInput
 from headscope.measures.glossary import GLOSSARY
 from headscope.reading import Reading, Scope
 from headscope.surfaces.app.atlas import OpenedAtlas, opened_bytes
-from headscope.surfaces.app.attributions import attributed, weighed
 from headscope.surfaces.app.comparing import comparison
 from headscope.surfaces.app.examples import for_page
 from headscope.surfaces.app.export import export, runs_model
@@ -24,7 +23,7 @@ from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.opened import opened
-from headscope.surfaces.app.predictions import importance, predictions
+from headscope.surfaces.app.predictions import attributed, importance, predictions, weighed
 from headscope.surfaces.app.request import (
     MOST_CHARACTERS,
     AttributeRequest,
@@ -47,8 +46,7 @@ from headscope.surfaces.app.writing import (
 )
 from headscope.views import ViewData
 from headscope.views.labels import scores_for
-from headscope.views.wire.layer import layer_data
-from headscope.views.wire.weightings import weightings_data
+from headscope.views.wire.frame import layer_data, weightings_data
 
 NO_PREDICTIONS = "Predictions are shown for texts, not for pictures and sounds."
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.edits.ablate import Ablation
 from headscope.errors import BadInput
-from headscope.views.numbers.table import Table
+from headscope.views.numbers import Table
 
 Ablations = Ablation | Sequence[Ablation]
 
@@ -71,5 +71,5 @@ def of_each_head(
                 for row in rows.itertuples()
             }
         )
-    places = [(layer, head) for layer in layers for head in range(heads)]
-    return [[found.get(place) for found in by_head] for place in places]
+    every = [(layer, head) for layer in layers for head in range(heads)]
+    return [[found.get(at) for found in by_head] for at in every]

@@ -29,7 +29,7 @@ def chosen_examples(atlas: Atlas, kind: str, heads: int, per_head: int = PER_HEA
     labels: Any = atlas.labels
     labels = labels[labels["kind"] == kind]
     first = {
-        (row.layer, row.head, row.pattern): place for place, row in enumerate(labels.itertuples())
+        (row.layer, row.head, row.pattern): rank for rank, row in enumerate(labels.itertuples())
     }
     common = {"confidence": len(first), "focus": len(first) + 1}
     rest = len(first) + 2
@@ -47,7 +47,7 @@ def pack_examples(
 ) -> tuple[dict[str, Any], list[int]]:
     """References to the buffers, and the documents by the numbers the examples call them."""
     documents = sorted(int(each) for each in set(rows["document"]))
-    place = {number: at for at, number in enumerate(documents)}
+    index = {number: at for at, number in enumerate(documents)}
     width = max((len(keys) for keys in rows["keys"]), default=0)
     keys = np.full((len(rows), width), NO_KEY, dtype=np.int64)
     weights = np.zeros((len(rows), width), dtype=np.float32)
@@ -59,7 +59,7 @@ def pack_examples(
     whole = {
         "measure": np.array([numbers[name] for name in rows["measure"]], dtype=np.int64),
         "decile": rows["decile"].to_numpy(dtype=np.int64) + 1,  # 0: the strongest
-        "document": np.array([place[int(each)] for each in rows["document"]], dtype=np.int64),
+        "document": np.array([index[int(each)] for each in rows["document"]], dtype=np.int64),
         "query": rows["query"].to_numpy(dtype=np.int64),
         "keys": keys,
     }
@@ -93,7 +93,7 @@ def pack_texts(
 def _stretches(
     atlas: Atlas, kind: str, wanted: Mapping[int, set[int]], buffers: Buffers, prefix: str
 ) -> dict[str, Any]:
-    """The tokens at the places wanted of each document, each once."""
+    """The tokens wanted of each document, each once."""
     frame: Any = atlas.frame("documents")
     texts = {int(row.document): row for row in frame[frame["kind"] == kind].itertuples()}
     words: dict[str, int] = {}
@@ -101,10 +101,10 @@ def _stretches(
     positions: list[int] = []
     flags: list[int] = []
     starts, lengths = [0], []
-    for number, places in wanted.items():
+    for number, positions_wanted in wanted.items():
         text = texts[number]
         length = len(text.tokens)
-        for at in sorted(each for each in places if 0 <= each < length):
+        for at in sorted(each for each in positions_wanted if 0 <= each < length):
             tokens.append(words.setdefault(str(text.tokens[at]), len(words)))
             positions.append(at)
             flags.append(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.views.labels import Label
-from headscope.views.numbers.summary import describe_column
-from headscope.views.numbers.table import Table
+from headscope.views.numbers import Table, describe_column
 from headscope.views.of_heads.plane import (
     drawn_panels,
     drawn_state,
@@ -43,20 +42,18 @@ def draw_plane(
     on, panels = drawn_state(table, state), drawn_panels(table, state)
     chosen = {int(each) for each in state.get("chosen") or ()}
     named = {(each.layer, each.head) for each in labels_in(source, labels or None, table.kind)}
-    places = [(layer, head) for layer in table.layers for head in range(table.heads)]
+    every = [(layer, head) for layer in table.layers for head in range(table.heads)]
     points = Points(
         _axis(table, on["x"]),
         _axis(table, on["y"]),
-        names=[f"{layer}-{head}" for layer, head in places],
-        named=[place in named for place in places],
-        marked=[
-            place in in_hand or place[0] * table.heads + place[1] in chosen for place in places
-        ],
+        names=[f"{layer}-{head}" for layer, head in every],
+        named=[at in named for at in every],
+        marked=[at in in_hand or at[0] * table.heads + at[1] in chosen for at in every],
         colour_by=_axis(table, on["colour"]),
         size_by=_axis(table, on["size"]) if on["size"] else None,
     )
     if panels == "layers":
-        figure = scatter_by_layer(points, [layer for layer, _ in places], title=title)
+        figure = scatter_by_layer(points, [layer for layer, _ in every], title=title)
     else:
         figure = measured_scatter(points, title=title)
     shown = {"panels": panels, "chosen": sorted(chosen), **on, "points": points_of(table, on)}

@@ -11,7 +11,7 @@ import numpy as np
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.views.labels import Label, Labels, as_labels
-from headscope.views.numbers.table import Table, table_of
+from headscope.views.numbers import Table, table_of
 
 # the first of these that was measured; a reader changes them in the page
 PREFERRED = {
@@ -19,7 +19,7 @@ PREFERRED = {
     "y": ("confidence", "previous_word", "score", "head"),
     "colour": ("layer",),
 }
-MOST_DESCRIBED = 12  # heads whose place a figure names
+MOST_DESCRIBED = 12  # heads whose coordinates a figure names
 EVEN = ""  # every point of one size
 PANELS = ("heads", "clusters", "layers")  # one plane, that of likeness, or one for each layer
 CLUSTERS = {"x": "likeness_x", "y": "likeness_y", "colour": "group"}
@@ -47,14 +47,14 @@ def plane_table(source: Any, kind: str | None) -> Table:
 def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
     """Names of the numbers on x, y, colour and size; those not asked for are chosen."""
     state: dict[str, str] = {}
-    for place, name in asked.items():
+    for axis, name in asked.items():
         if name:
-            state[place] = _known(table, name, place)
-        elif place == "size":
-            state[place] = EVEN
+            state[axis] = _known(table, name, axis)
+        elif axis == "size":
+            state[axis] = EVEN
         else:
-            found = (each for each in PREFERRED[place] if each in table.columns)
-            state[place] = next(found)
+            found = (each for each in PREFERRED[axis] if each in table.columns)
+            state[axis] = next(found)
     if not asked.get("y") and state["y"] == state["x"]:
         state["y"] = next(name for name in table.columns if name != state["x"])
     return state
@@ -82,9 +82,9 @@ def points_of(table: Table, on: Mapping[str, str]) -> list[list[float | None]]:
     ]
 
 
-def _known(table: Table, name: str, place: str) -> str:
+def _known(table: Table, name: str, axis: str) -> str:
     if name not in table.columns:
-        raise BadInput(f"{place}={name!r} was not measured; there are {', '.join(table.columns)}.")
+        raise BadInput(f"{axis}={name!r} was not measured; there are {', '.join(table.columns)}.")
     return name
 
 

@@ -1,7 +1,7 @@
 """Pages with a budget: which heads travel in full when not all of them can.
 
 Every head travels as a thumbnail. In full go the heads a view opens on, then those with a name,
-best first, then the rest of the layer in hand, then the other layers, until the room is used up.
+best first, then the rest of the selected layer, then the other layers, until the room is used up.
 """
 
 from __future__ import annotations

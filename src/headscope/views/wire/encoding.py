@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from headscope.capture.softmax import attention_weights
 from headscope.reading import LayerAttention
 from headscope.views.wire.packing import FLOAT_MANTISSA, rounded, weight_codes
-from headscope.views.wire.softmax import Floats, scores_of_rows, weights_of_rows
 
 TESTED_ERROR = 4e-4  # on tested queries; a number shown may be off by 1e-3
 SPREAD, LARGEST = 20, 8  # tested queries of each head
@@ -57,12 +58,12 @@ def send_neurons(layer: LayerAttention, q: Floats, k: Floats) -> Neurons:
     allowed = np.minimum(last_digit(scores), last_digit(scores * scaling) / scaling) / 2
     group = np.arange(q.shape[0]) * k.shape[0] // q.shape[0]  # of each head
     q_bits = np.full(q.shape[0], MANTISSAS[-1])
-    for place in reversed(range(len(MANTISSAS) - 1)):  # each step down only while it still holds
-        short_q, short_k = rounded(q, MANTISSAS[place]), rounded(k, MANTISSAS[place])
+    for step in reversed(range(len(MANTISSAS) - 1)):  # each step down only while it still holds
+        short_q, short_k = rounded(q, MANTISSAS[step]), rounded(k, MANTISSAS[step])
         wrong = np.abs(scores_of_rows(short_q, short_k, rows) - scores) > allowed
         off = np.abs(weights_of_rows(layer, short_q, short_k, rows) - full) > TESTED_ERROR
         right = ~(wrong | off).any(axis=(1, 2))
-        q_bits[right & (q_bits <= MANTISSAS[place + 1])] = MANTISSAS[place]
+        q_bits[right & (q_bits <= MANTISSAS[step + 1])] = MANTISSAS[step]
         if not right.any():
             break
     k_bits = np.array([q_bits[group == one].max() for one in range(k.shape[0])])
@@ -89,3 +90,39 @@ def _each_rounded(values: Floats, bits: NDArray[np.int_]) -> Floats:
     for head, kept in enumerate(bits):
         result[head] = rounded(values[head], int(kept))
     return result
+
+
+Floats = NDArray[np.float32]
+
+
+def scores_of_rows(q: Floats, k: Floats, rows: NDArray[np.intp]) -> Floats:  # h r s
+    """q·k of some queries, before scaling, bias and mask."""
+    heads, groups = q.shape[0], k.shape[0]
+    chosen = np.take_along_axis(q, rows[:, :, None], axis=1)
+    return np.stack([chosen[head] @ k[head * groups // heads].T for head in range(heads)])
+
+
+def weights_of_rows(
+    layer: LayerAttention,
+    q: NDArray[np.floating],  # h t d
+    k: NDArray[np.floating],  # g s d
+    rows: NDArray[np.intp],  # h r: each head's own queries
+) -> Floats:  # h r s
+    every = range(q.shape[0])
+    chosen = torch.from_numpy(np.ascontiguousarray(rows))
+    mask = None if layer.mask_held is None else layer.mask_held.rows(chosen)
+    bias = layer.bias_held
+    weights = attention_weights(
+        torch.from_numpy(np.stack([q[head, rows[head]] for head in every]))[None].float(),
+        torch.from_numpy(np.ascontiguousarray(k))[None].float(),
+        1.0 if layer.scaling is None else layer.scaling,
+        softcap=layer.softcap,
+        bias=None
+        if bias is None
+        else torch.cat([bias.rows(slice(head, head + 1), chosen[head]) for head in every])[None],
+        visible=mask,
+        sinks=None if layer.sinks is None else torch.from_numpy(layer.sinks),
+    )[0]
+    if mask is not None:
+        weights *= mask.any(-1, keepdim=True)  # a query that may look at nothing
+    return weights.numpy()

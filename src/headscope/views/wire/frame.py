@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headscope.reading import Reading
+import numpy as np
+
+from headscope.capture import Kind
+from headscope.reading import Part, Reading
+from headscope.reading.part import Weighting
 from headscope.views.caption import caption
 from headscope.views.labels import Label, Labels, as_labels
-from headscope.views.numbers.table import Table
+from headscope.views.numbers import Table
 from headscope.views.opening import opening_head
+from headscope.views.state import check_heads
 from headscope.views.wire import budget
+from headscope.views.wire.budget import LIVE
 from headscope.views.wire.container import Buffers, ViewData, view_data
-from headscope.views.wire.layers import plan_of
+from headscope.views.wire.layers import pack_heads, plan_of
 from headscope.views.wire.media import media_header
+from headscope.views.wire.packing import pack_numbers
 from headscope.views.wire.part import check_seen, encode_part
-from headscope.views.wire.weightings import weightings_header
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ def _within(
 def _fetched_by_head(
     reading: Reading, state: Mapping[str, Any], sending: Sending
 ) -> budget.Packed | None:
-    """Where a layer is too large to travel whole, the heads in hand do."""
+    """Where a layer is too large to travel whole, the selected heads do."""
     largest = max(
         plan_of(replace(part, layers=part.layers[:1]), sending.neurons).size
         for part in reading.parts.values()
@@ -122,3 +129,46 @@ def _fetched_by_head(
         return None
     units = budget.asked_for(reading, state)
     return budget.fill(reading, units, sending.neurons, float("inf"))
+
+
+def weightings_header(reading: Reading, buffers: Buffers) -> dict[str, Any]:
+    """By name: what it is called, and per kind the factors (layers, heads, keys)."""
+    found: dict[str, Any] = {}
+    for kind, part in reading.parts.items():
+        for name, one in part.weightings.items():
+            entry = found.setdefault(name, {"title": one.label, "parts": {}})
+            entry["parts"][kind] = buffers.add(f"{kind[0]}w{name}", pack_numbers(_all(part, one)))
+    return found
+
+
+def weightings_data(reading: Reading) -> ViewData:
+    """Weightings alone, for a page that has the reading."""
+    buffers = Buffers()
+    return view_data({"parts": [], "weightings": weightings_header(reading, buffers)}, buffers)
+
+
+def _all(part: Part, one: Weighting) -> np.ndarray:
+    made = np.zeros((len(part.numbers), part.heads, len(part.key)), np.float32)
+    for at, number in enumerate(part.numbers):
+        factor = one.shares(number)[:, 0]
+        made[at, : len(factor)] = factor
+    return made
+
+
+def layer_data(reading: Reading, kind: Kind, layer: int, head: int | None = None) -> ViewData:
+    """A container whose single part holds that layer: q and k where they can be read, else maps.
+
+    Of a layer too large to send whole, the head that is looked at.
+    """
+    part = reading.part(kind)
+    one = part.layer(layer)
+    alone = dataclasses.replace(part, layers=(one,))
+    plan = plan_of(alone, neurons=True)
+    pieces = None
+    if plan.size > LIVE and head is not None:
+        check_heads(one.shape[0], head)
+        pieces = {layer: [pack_heads(one, [head], plan)]}
+    buffers = Buffers()
+    header = {"view": "head", "model": reading.model}
+    encoded = encode_part(alone, buffers, neurons=True, pieces=pieces)
+    return view_data({**header, "parts": [encoded]}, buffers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,6 @@ from headscope.views.wire.container import Buffers
 from headscope.views.wire.layers import Piece, Plan, describe, pack, plan_of
 from headscope.views.wire.media import positions_header
 from headscope.views.wire.packing import pack_bytes
-from headscope.views.wire.thumbnails import sampled_rows, thumbnail, thumbnail_of_rows
 
 LEFT_OUT = (
     "This page carries the attention maps alone, to stay small; "
@@ -126,3 +126,40 @@ def part_thumbnail(layer: LayerAttention, heads: int) -> NDArray[np.uint8]:
         small = thumbnail_of_rows(layer.head_weights(slice(None), rows), rows, layer.shape[1])
     missing = heads - small.shape[0]  # layers with fewer heads than others are filled up blank
     return np.pad(small, ((0, missing), (0, 0), (0, 0))) if missing else small
+
+
+SIDE = 28
+MOST_KEYS = 16_384  # of the queries a bin is pooled from, together
+
+
+def bins(count: int) -> NDArray[np.intp]:
+    """Where each of at most 28 bins starts."""
+    side = min(SIDE, count)
+    return np.arange(side) * count // side
+
+
+def thumbnail(weights: NDArray[np.floating]) -> NDArray[np.uint8]:  # h t s -> h r c
+    """The largest weight of each bin, 255 = 1."""
+    pooled = np.maximum.reduceat(weights, bins(weights.shape[1]), axis=1)
+    pooled = np.maximum.reduceat(pooled, bins(weights.shape[2]), axis=2)
+    return np.clip(np.rint(pooled * 255), 0, 255).astype(np.uint8)
+
+
+def sampled_rows(queries: int) -> NDArray[np.intp]:
+    """Some queries of every bin, fewer of a long text: enough where no maps were kept."""
+    each = max(1, min(4, MOST_KEYS // queries))
+    edges = np.append(bins(queries), queries)
+    rows = [
+        np.unique(np.linspace(low, high - 1, min(each, high - low)).astype(np.intp))
+        for low, high in itertools.pairwise(edges)
+    ]
+    return np.concatenate(rows)
+
+
+def thumbnail_of_rows(
+    weights: NDArray[np.floating], rows: NDArray[np.intp], queries: int
+) -> NDArray[np.uint8]:  # h r s -> h 28 c
+    starts = np.searchsorted(rows, bins(queries))
+    pooled = np.maximum.reduceat(weights, starts, axis=1)
+    pooled = np.maximum.reduceat(pooled, bins(weights.shape[2]), axis=2)
+    return np.clip(np.rint(pooled * 255), 0, 255).astype(np.uint8)

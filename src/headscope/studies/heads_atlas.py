@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headscope.studies.pieces import Section
 
 PER_HEAD = 60  # examples of each head on the page: a report carries more than this view
-SHOWN = 5  # places in a table
+SHOWN = 5  # examples in a table
 
 
 def study_atlas(
@@ -37,16 +37,16 @@ def show_heads(section: Section, atlas: Atlas, caption: str, **options: Any) -> 
     section.view("atlas", view, caption, height=860)
 
 
-def show_places(section: Section, atlas: Atlas, name: str, at: tuple[int, int]) -> None:
-    """The strongest places of a head on a pattern, where an atlas keeps some of it."""
+def show_examples(section: Section, atlas: Atlas, name: str, at: tuple[int, int]) -> None:
+    """The strongest examples of a head on a pattern, where an atlas keeps some of it."""
     if name not in set(atlas.frame("examples")["measure"]):
         return
     found: Any = atlas.examples(*at, SHOWN, measure=name)
     if found.empty:
         return
-    shown = pd.DataFrame({"value": found["value"], "place": found["text"]})
+    shown = pd.DataFrame({"value": found["value"], "example": found["text"]})
     section.table(
-        f"{name}_places",
+        f"{name}_examples",
         shown,
         f"Where head {at[0]}-{at[1]} does so most in the corpus: the query in [[ ]], the key it "
         "attends to most in << >>.",
