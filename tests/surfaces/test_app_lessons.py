@@ -75,7 +75,7 @@ def test_writing_is_refused_with_a_sentence(client):
     assert "does not write" in write(client, model="tiny", text="a", off=[], count=2)["error"]
     assert "beginning" in write(client, model="writer", text=" ", off=[], count=2)["error"]
     assert "no longer kept" in write(client, writing="nothing", count=2)["error"]
-    assert "whole number" in write(client, model="writer", text="a", off=[])["error"]
+    assert "`count`" in write(client, model="writer", text="a", off=[])["error"]
 
 
 def test_a_reading_compared_with_itself_is_wholly_alike(client):

@@ -27,7 +27,7 @@ def test_the_widget_starts_with_one_layer_and_sends_the_others_on_request(tiny_b
 
 
 def test_the_selection_can_be_read_and_set(tiny_bert):
-    widget = hs.neuron_view(tiny_bert.read(*PAIR), layer=0, head=3, token=2).widget()
+    widget = hs.neuron_view(tiny_bert.read(*PAIR), layer=0, head=3, query=2).widget()
     assert (widget.state["layer"], widget.state["head"], widget.state["query"]) == (0, 3, 2)
     widget.state = {**widget.state, "head": 1}
     assert widget.get_state()["state"]["head"] == 1
