@@ -12,7 +12,7 @@ from headscope.atlas.collecting.reducer import AtlasReducer
 from headscope.atlas.collecting.settings import ExampleSettings
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
-from headscope.patterns.as_statistics import pattern_measures
+from headscope.patterns.as_statistics import pattern_measures, with_patterns
 from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
 from headscope.statistics.selection import measurable
@@ -24,7 +24,6 @@ from headscope.surveys.table import survey_of
 if TYPE_CHECKING:
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
-    from headscope.statistics.statistic import Statistic
 
 
 def atlas(
@@ -62,7 +61,7 @@ def atlas(
     chosen = Options.named({**options, "distances": distances > 0})
     patterns = pattern_measures(scope)
     measured, missing = measurable(scope, statistics)
-    wanted = _together(measured, [*patterns, discover()["focus"]])
+    wanted = with_patterns(measured, [*patterns, discover()["focus"]])
     judged = [s for s in patterns if s.name == s.pattern.name and s.source == "corpus"]  # pyright: ignore
     settings = ExampleSettings(
         (*judged, discover()["confidence"], discover()["focus"]),
@@ -88,12 +87,6 @@ def atlas(
         chosen, limit=limit, output=output, restart=restart, progress=progress,
         title="Making the atlas",
     )  # fmt: skip
-
-
-def _together(chosen: Sequence[Statistic], patterns: Sequence[Statistic]) -> list[Statistic]:
-    """Each once; a pattern asked for by name is the one made for this model."""
-    names = {pattern.name for pattern in patterns}
-    return [*(s for s in chosen if s.name not in names), *patterns]
 
 
 def _check(**counts: int) -> None:

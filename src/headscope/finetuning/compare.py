@@ -233,7 +233,7 @@ def _measured(
     """Every statistic before and after, and the heads' labels before and after."""
     import pandas as pd
 
-    from headscope.patterns.as_statistics import pattern_measures
+    from headscope.patterns.as_statistics import pattern_measures, with_patterns
     from headscope.patterns.labels import labels as labels_of
 
     frames: Any = pd  # the library's own types do not follow a frame through these steps
@@ -246,7 +246,8 @@ def _measured(
     named: list[Any] = []
     for side, (scope, wanted) in enumerate(zip(scopes, chosen, strict=True)):
         # one pass over the texts serves both
-        found = surveys.of(side, [*wanted, *(pattern_measures(scope) if labels else [])])
+        patterns = pattern_measures(scope) if labels else []
+        found = surveys.of(side, with_patterns(wanted, patterns))
         whole: Any = found.table[found.table["kind"] == kind]
         if wanted:
             tables.append(whole[whole["measure"].isin([one.name for one in wanted])])

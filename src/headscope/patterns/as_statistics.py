@@ -8,7 +8,7 @@ plain means over documents, so surveys merge, resume and reopen without knowing 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -146,6 +146,12 @@ def pattern_measures(scope: Scope, names: Iterable[str] | None = None) -> list[S
             pattern = pattern.comparing(likeness)
         made += [measure() for measure in of_pattern(pattern)]
     return [measure for measure in made if _can_be_measured(measure, scope)]
+
+
+def with_patterns(chosen: Sequence[Statistic], patterns: Sequence[Statistic]) -> list[Statistic]:
+    """Each once; a pattern that was asked for by name is the one made for this model."""
+    names = {pattern.name for pattern in patterns}
+    return [*(s for s in chosen if s.name not in names), *patterns]
 
 
 def _can_be_measured(measure: Statistic, scope: Scope) -> bool:
