@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import SupportsIndex, cast
 
 from headscope.errors import BadInput
 
@@ -50,3 +52,13 @@ def need_number(given: object, what: str) -> None:
     """A whole number; True is none."""
     if (not isinstance(given, int) and not hasattr(given, "__index__")) or isinstance(given, bool):
         raise BadInput(f"{what} is a whole number, not {given!r}.")
+
+
+def need_count(given: object, name: str) -> None:
+    """How many of something: a whole number from 1, or None for all."""
+    if given is None:
+        return
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise BadInput(f"{name}= is a whole number, not {given!r}.")
+    if operator.index(cast(SupportsIndex, given)) < 1:
+        raise BadInput(f"{name}= is at least 1, not {given!r}.")

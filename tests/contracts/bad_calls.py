@@ -44,7 +44,7 @@ BAD_OPTIONS: dict[str, list[str]] = {
     "--output": ["o.xlsx", "missing/o.csv", ".", "", "x" * 300 + ".csv", "/dev/null"],
     "--map": ["m.gif", "missing/m.svg", "."],
     "--model": ["nowhere", "{empty}", "{no_weights}", "{half}", "{odd_config}", "x" * 300],
-    "--statistic": ["nope", ""],
+    "--statistics": ["nope", ""],
     "--interval": ["2", "nan", "-1"],
     "--engine": ["nope"],
     "--token-types": ["nope"],
@@ -53,6 +53,9 @@ BAD_OPTIONS: dict[str, list[str]] = {
     "--mode": ["nope"],
     "--metric": ["nope"],
     "--kind": ["nope"],
+    "--task-kind": ["nope"],
+    "--orientation": ["nope"],
+    "--sample": COUNTS,
     "--what": ["nope", ""],
     "--split": ["nope"],
     "--text": ["nope"],
@@ -94,13 +97,13 @@ BAD_OPTIONS: dict[str, list[str]] = {
     "--position": ["99", "x"],  # counted from the end where it is negative
     "--method": ["nope", ""],
     "--top": COUNTS,
-    "--per-tenth": ["-1", "many"],
+    "--per-decile": ["-1", "many"],
     "--port": ["99999", "-1", "x"],
     "--host": ["300.1.1.1", "no such host"],
 }
 # where a value that is bad elsewhere is a sound one, or does nothing
 FINE = {
-    ("finetune", "--metric"), ("finetune", "--output"), ("view", "--minimum"), ("view", "--kind"),
+    ("finetune", "--metric"), ("finetune", "--output"), ("view", "--minimum"),
     ("app", "--model"), ("app", "--device"), ("ablate", "--split"), ("probe dependency", "--glove"),
 }  # fmt: skip
 DATA = ["{empty_file}", "nowhere.txt", "{empty}", "{utf16}", "{latin}", "{gz}", "{xz}", "{bz2}",

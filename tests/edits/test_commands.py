@@ -108,7 +108,10 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
         (("ablate", "task.tsv", "--model", "tuned", "--map", "m.gif"), "not as gif"),
         (("ablate", "task.tsv", "--model", "tuned", "--device", "gpu"), "no such device"),
         (("ablate", "texts.txt", "--model", "tuned"), "no output layer of words"),
-        (("ablate", "texts.txt", "--model", "base", "--kind", "next"), "choose the kind masked"),
+        (
+            ("ablate", "texts.txt", "--model", "base", "--task-kind", "next"),
+            "choose the kind masked",
+        ),
         (("ablate", "texts.txt", "--model", "writer"), "choose the kind next"),
         (("ablate", "texts.txt", "--model", "pairs"), "one text with another"),
         (("finetune", "texts.txt", "--model", "base"), "no labels to train on"),

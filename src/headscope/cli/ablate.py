@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,8 +34,9 @@ def ablate(
     text: options.TextColumn = None,
     text_pair: options.TextPairColumn = None,
     label: options.LabelColumn = None,
-    kind: Annotated[
-        str | None, typer.Option(help="classification, regression, masked or next.")
+    task_kind: Annotated[
+        Literal["classification", "regression", "masked", "next"] | None,
+        typer.Option(help="What is asked; told by the data if left out."),
     ] = None,
     metric: options.MetricName = None,
     mode: Annotated[
@@ -46,6 +47,7 @@ def ablate(
         bool, typer.Option("--importance", help="Also each head's gradient importance.")
     ] = False,
     limit: options.Limit = None,
+    sample: options.Sample = None,
     batch_size: Annotated[int, typer.Option(help="Examples at a time.")] = 16,
     max_tokens: options.MaxTokens = 128,
     seed: options.Seed = 0,
@@ -63,7 +65,7 @@ def ablate(
 
       headscope ablate glue/RTE --model my-rte-model -o rte.csv --map rte.svg
 
-      headscope ablate corpus.txt --kind masked -o masked.csv
+      headscope ablate corpus.txt --task-kind masked -o masked.csv
     """
     check_output(output, (".csv", ".parquet"), "An ablation")
     check_figure(map_file)
@@ -73,9 +75,9 @@ def ablate(
     from headscope.tasks.files import read_task
 
     task = read_task(
-        task_data, split=split, text=text, text_pair=text_pair, label=label, kind=kind,
+        task_data, split=split, text=text, text_pair=text_pair, label=label, kind=task_kind,
         metric=metric,
-    ).sample(limit, seed)  # fmt: skip
+    ).first(limit).sample(sample, seed)  # fmt: skip
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.edits.ablate import ablate as run
     from headscope.tasks.questions import make_questions

@@ -9,11 +9,9 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import (
-    check_choice,
     check_data,
     check_numbers,
     check_output,
-    check_reading,
 )
 from headscope.cli.console import err, open_scope, out, say_written
 
@@ -40,14 +38,14 @@ def atlas(
     distances: Annotated[
         bool, typer.Option(help="How unlike any two heads attend, and their groups.")
     ] = True,
-    segments: Annotated[str, typer.Option(help="windows | documents | pairs")] = "documents",
+    segments: options.Segments = "documents",
     limit: options.Limit = None,
     max_tokens: options.MaxTokens = None,
     field: options.Field = "text",
     layout: options.Layout = "auto",
     bad_data: options.BadData = "skip",
     seed: options.Seed = 0,
-    engine: Annotated[str, typer.Option(help="local | ray")] = "local",
+    engine: options.Engine = "local",
     address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
     workers: Annotated[int | None, typer.Option(help="Ray workers; all there are.")] = None,
     device: options.Device = None,
@@ -67,9 +65,6 @@ def atlas(
       headscope atlas sample --segments pairs -m bert-base-uncased -o bert.atlas
     """
     check_output(output, (".atlas", ".zip"), "The atlas")
-    check_reading(bad_data, layout)
-    check_choice("segments", segments, "windows", "documents", "pairs")
-    check_choice("engine", engine, "local", "ray")
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top, per_decile=per_decile,
                   workers=workers or 1)  # fmt: skip
     check_data(corpus)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from headscope.errors import BadInput
 
@@ -75,13 +74,6 @@ def check_name(path: str | Path) -> None:
         raise BadInput(f"{str(path)[:80]!r} cannot be the name of a file ({error}).") from error
 
 
-def check_choice(option: str, given: str, *allowed: str) -> Any:
-    """The value, if it is one of those allowed."""
-    if given not in allowed:
-        raise BadInput(f"--{option} is {' or '.join(allowed)}, not {given!r}.")
-    return given
-
-
 def check_numbers(
     *, seed: int = 0, limit: int | None = None, max_tokens: int | None = None, **at_least_one: int
 ) -> None:
@@ -95,11 +87,3 @@ def check_numbers(
     for name, value in at_least_one.items():
         if value < 1:
             raise BadInput(f"--{name.replace('_', '-')} is at least 1, not {value}.")
-
-
-def check_reading(bad_data: str = "skip", layout: str = "auto") -> None:
-    """Whether the options of how a corpus is read are known."""
-    from headscope.corpus.text.documents import LAYOUTS
-
-    check_choice("bad-data", bad_data, "skip", "refuse")
-    check_choice("layout", layout, *LAYOUTS)

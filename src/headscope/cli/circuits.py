@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import (
-    check_choice,
     check_data,
     check_figure,
     check_numbers,
@@ -19,7 +18,8 @@ from headscope.cli.checks import (
 from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
 
-SCORES = ("copying", "composition", "copy_suppression", "successor", "name_mover", "retrieval")
+Score = Literal["copying", "composition", "copy_suppression", "successor", "name_mover",
+                "retrieval", "positional", "rare_word", "massive_activation"]  # fmt: skip
 ON_TEXTS = ("positional", "rare_word", "massive_activation")
 TEXTS = 100  # read unless told otherwise
 
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def circuits(
-    score: Annotated[str, typer.Argument(help=" | ".join((*SCORES, *ON_TEXTS)))],
+    score: Annotated[Score, typer.Argument(help="What heads are scored by.")],
     output: Annotated[Path, options.output(".parquet or .csv")],
     model: options.Model = None,
     texts: Annotated[
@@ -54,7 +54,6 @@ def circuits(
 
       headscope circuits rare_word --texts corpus.txt --limit 50 -o rare.csv
     """
-    check_choice("score", score, *SCORES, *ON_TEXTS)
     check_numbers(seed=seed, limit=limit)
     check_data(texts)
     check_output(output, (".parquet", ".csv"), "A score of heads")

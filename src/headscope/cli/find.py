@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import (
-    check_choice,
     check_data,
     check_numbers,
     check_output,
-    check_reading,
 )
 from headscope.cli.console import err, open_scope, out, say_written
 from headscope.files import write_table
@@ -29,7 +27,9 @@ def find(
     key: Annotated[str, typer.Argument(help="The same, or 'same' word, or its 'governor'.")],
     model: options.Model = None,
     top: Annotated[int, typer.Option(help="Heads to print.")] = 10,
-    segments: Annotated[str, typer.Option(help="documents | pairs")] = "documents",
+    segments: Annotated[
+        Literal["documents", "pairs"], typer.Option(help="What is read at once.")
+    ] = "documents",
     limit: options.Limit = None,
     max_tokens: options.MaxTokens = None,
     field: options.Field = "text",
@@ -57,8 +57,6 @@ def find(
     """
     if output is not None:
         check_output(output, (".csv", ".parquet"), "The table")
-    check_reading(bad_data, layout)
-    check_choice("segments", segments, "documents", "pairs")
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, top=top)
     check_data(corpus)
     from headscope.atlas.find import find_heads

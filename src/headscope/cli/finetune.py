@@ -39,6 +39,7 @@ def finetune(
     label: options.LabelColumn = None,
     metric: options.MetricName = None,
     limit: options.Limit = None,
+    sample: options.Sample = None,
     device: options.Device = None,
     trust_remote_code: options.TrustRemoteCode = False,
     restart: options.Restart = False,
@@ -63,7 +64,7 @@ def finetune(
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
     length = max_tokens or 128
     columns = {"text": text, "text_pair": text_pair, "label": label, "metric": metric}
-    task = read_task(task_data, split="train", **columns).sample(limit)
+    task = read_task(task_data, split="train", **columns).first(limit).sample(sample, seed)
     recipe = Recipe(
         epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, warmup=warmup,
         max_tokens=length, dropout=dropout, seed=seed, from_scratch=from_scratch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from typer.models import OptionInfo
@@ -29,19 +29,28 @@ TrustRemoteCode = Annotated[
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option("--limit", help="Read at most so many texts or examples.")
+    int | None, typer.Option("--limit", help="Only the first so many texts or examples.")
 ]
 MaxTokens = Annotated[
     int | None, typer.Option("--max-tokens", help="The most tokens the model reads at once.")
 ]
 BadData = Annotated[
-    str, typer.Option("--bad-data", help="What to do with bad data: skip (and count) or refuse.")
+    Literal["skip", "refuse"],
+    typer.Option("--bad-data", help="Skip (and count) or refuse data that cannot be read."),
 ]
 Layout = Annotated[
-    str,
-    typer.Option(
-        "--layout", help="What a document is: auto | lines | paragraphs | file | wikitext"
-    ),
+    Literal["auto", "lines", "paragraphs", "file", "wikitext"],
+    typer.Option("--layout", help="What a document is."),
+]
+Segments = Annotated[
+    Literal["windows", "documents", "pairs"],
+    typer.Option("--segments", help="Whole documents by windows, their beginnings, or pairs."),
+]
+Engine = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="Measure here, or on a Ray cluster.")
+]
+Sample = Annotated[
+    int | None, typer.Option("--sample", help="Draw so many examples at random (see --seed).")
 ]
 Field = Annotated[str, typer.Option("--field", help="The column or key that holds the text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn at random.")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice, check_figure, check_output
+from headscope.cli.checks import check_figure, check_output
 from headscope.cli.console import draw, open_scope, out, say_written
 
 if TYPE_CHECKING:
@@ -27,8 +27,13 @@ def patch(
     ],
     output: Annotated[Path, options.output(".parquet or .csv")],
     model: options.Model = None,
-    what: Annotated[str, typer.Option(help="heads, weights, values, mlps or layers.")] = "heads",
-    method: Annotated[str, typer.Option(help="exact, estimate or both.")] = "exact",
+    what: Annotated[
+        Literal["heads", "weights", "values", "mlps", "layers"],
+        typer.Option(help="What is put from one run into the other."),
+    ] = "heads",
+    method: Annotated[
+        Literal["exact", "estimate", "both"], typer.Option(help="A run each, or by gradients.")
+    ] = "exact",
     positions: Annotated[bool, typer.Option("--positions", help="One token at a time.")] = False,
     limit: options.Limit = None,
     seed: options.Seed = 0,
@@ -51,8 +56,6 @@ def patch(
     """
     check_output(output, (".parquet", ".csv"), "A patching")
     check_figure(map_file)
-    check_choice("what", what, "heads", "weights", "values", "mlps", "layers")
-    check_choice("method", method, "exact", "estimate", "both")
     from headscope.circuits.patching.pairs import read_pairs
     from headscope.circuits.patching.patch import patch as run
     from headscope.circuits.patching.ready import task

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import (
-    check_choice,
     check_data,
     check_numbers,
     check_output,
-    check_reading,
 )
 from headscope.cli.console import err, open_scope, out, say_written
 from headscope.errors import BadInput
@@ -30,7 +28,7 @@ def patterns(
     corpus: Annotated[str, options.corpus()],
     model: options.Model = None,
     segments: Annotated[
-        str | None,
+        Literal["documents", "pairs"] | None,
         typer.Option(
             help="'pairs' of sentences or whole 'documents'; pairs if left out, "
             "documents for models that only look back."
@@ -67,10 +65,7 @@ def patterns(
       headscope patterns corpus.txt --model bert-base-uncased --kinds -o kinds.csv
     """  # fmt: skip
     check_output(output, (".csv", ".parquet"), "The table")
-    check_reading(bad_data, layout)
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
-    if segments is not None:
-        check_choice("segments", segments, "documents", "pairs")
     check_data(corpus)
     if corpus == "-" and predictive:
         raise BadInput("A pipe is read once and --predictive reads twice; write it to a file.")

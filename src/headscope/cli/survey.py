@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
 from headscope.cli.checks import (
-    check_choice,
     check_data,
     check_numbers,
     check_output,
-    check_reading,
 )
 from headscope.cli.console import err, open_scope, out, say_written
 from headscope.errors import BadInput
@@ -30,11 +28,11 @@ def survey(
     corpus: Annotated[str | None, options.corpus()] = None,
     output: Annotated[Path | None, options.output("The table: .parquet or .csv")] = None,
     model: options.Model = None,
-    statistic: Annotated[
+    statistics: Annotated[
         list[str] | None,
-        typer.Option("--statistic", "-s", help="A statistic; several times, or 'all'."),
+        typer.Option("--statistics", "-s", help="A statistic; several times, or 'all'."),
     ] = None,
-    segments: Annotated[str, typer.Option(help="windows | documents | pairs")] = "windows",
+    segments: options.Segments = "windows",
     stride: Annotated[
         int | None,
         typer.Option(help="Tokens from one window to the next; else its length."),
@@ -47,12 +45,14 @@ def survey(
     interval: Annotated[
         float | None, typer.Option(help="Bootstrap intervals of this level, such as 0.95.")
     ] = None,
-    token_types: Annotated[str, typer.Option(help="proper | zeros")] = "proper",
+    token_types: Annotated[
+        Literal["proper", "zeros"], typer.Option(help="Segment ids as the model expects, or 0.")
+    ] = "proper",
     field: options.Field = "text",
     layout: options.Layout = "auto",
     bad_data: options.BadData = "skip",
     seed: options.Seed = 0,
-    engine: Annotated[str, typer.Option(help="local | ray")] = "local",
+    engine: options.Engine = "local",
     address: Annotated[str | None, typer.Option(help="The Ray cluster's address.")] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes to measure in; of Ray all there are.")
@@ -84,16 +84,12 @@ def survey(
     if corpus is None or output is None:
         raise BadInput("Give a corpus to read and -o FILE to write, or --list.")
     check_output(output, (".parquet", ".csv"), "A survey")
-    check_reading(bad_data, layout)
-    check_choice("segments", segments, "windows", "documents", "pairs")
-    check_choice("engine", engine, "local", "ray")
-    check_choice("token-types", token_types, "proper", "zeros")
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens, batch_tokens=batch_tokens or 1,
                   workers=workers or 1, stride=stride or 1)  # fmt: skip
     if interval is not None and not 0 < interval < 1:
         raise BadInput(f"An interval is a share between 0 and 1, such as 0.95, not {interval}.")
     check_data(corpus)
-    chosen = "all" if statistic == ["all"] else statistic
+    chosen = "all" if statistics == ["all"] else statistics
     from headscope.statistics.discovery import choose
     from headscope.surveys.run import survey as measure
 

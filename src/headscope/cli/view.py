@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import narrowing, options
-from headscope.cli.checks import check_choice, check_output
+from headscope.cli.checks import check_output
 from headscope.cli.console import open_scope, out, say_written
 from headscope.errors import BadInput
 from headscope.view_names import view_functions
@@ -57,13 +57,22 @@ def view(
         list[int] | None, typer.Option(help="Head, counted from 0; may be given several times.")
     ] = None,
     query: Annotated[int | None, typer.Option(help="The query token in hand, from 0.")] = None,
-    kind: Annotated[str | None, typer.Option(help="encoder | decoder | cross")] = None,
+    kind: Annotated[
+        Literal["encoder", "decoder", "cross"] | None, typer.Option(help="Which attention.")
+    ] = None,
     column: Annotated[str | None, typer.Option(help="What the head map colours by.")] = None,
-    theme: Annotated[str, typer.Option(help="auto | light | dark")] = "auto",
+    theme: Annotated[Literal["auto", "light", "dark"], typer.Option(help="Colours.")] = "auto",
     words: Annotated[bool, typer.Option("--words", help="Whole words instead of tokens.")] = False,
-    specials: Annotated[str, typer.Option(help="shown | hidden | renormalised")] = "shown",
-    sentences: Annotated[str, typer.Option("--filter", help="all | aa | ab | ba | bb")] = "all",
-    layout: Annotated[str, typer.Option(help="vertical | horizontal")] = "vertical",
+    specials: Annotated[
+        Literal["shown", "hidden", "renormalised"], typer.Option(help="Special tokens.")
+    ] = "shown",
+    sentences: Annotated[
+        Literal["all", "aa", "ab", "ba", "bb"],
+        typer.Option("--filter", help="From which sentence to which."),
+    ] = "all",
+    orientation: Annotated[
+        Literal["vertical", "horizontal"], typer.Option(help="How the tokens run.")
+    ] = "vertical",
     minimum: Annotated[float, typer.Option(help="Leave out lines below this weight.")] = 0.0,
     generate: Annotated[
         int, typer.Option(help="Let the model write on by so many tokens, and read those too.")
@@ -112,12 +121,10 @@ def view(
     _check(name, output)
     from headscope.views.state import checked
 
-    screen: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": layout}
+    screen: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": orientation}
     screen |= {"minimum": minimum, "unit": "words" if words else "tokens"}
     screen |= dict(_named(one) for one in own or ())
     checked({**screen, "theme": theme})
-    if kind is not None:
-        check_choice("kind", kind, "encoder", "decoder", "cross")
     if generate < 0:
         raise BadInput(f"--generate is a number of tokens, not {generate}.")
     narrowed = narrowing.Narrowing.of(layers, queries, budget, memory)

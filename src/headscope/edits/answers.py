@@ -52,7 +52,7 @@ def as_questions(
         if task.kind == "masked" and scope.causal:  # plain text: what this model can guess of it
             task = dataclasses.replace(task, kind="next")
     if isinstance(task, Task):
-        return make_questions(scope, task.sample(limit, seed), seed=seed)
+        return make_questions(scope, task.first(limit), seed=seed)
     if not isinstance(task, Questions):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"Give a task, a path to one or questions, not {type(task).__name__}.")
     if limit is not None:

@@ -58,7 +58,7 @@ def finetune(
         raise BadInput(f"Give a task or a path to one, not {type(task).__name__}.")
     if source is not None and not isinstance(source, Scope):
         need_path(source)
-    task = task.sample(limit)
+    task = task.first(limit)
     output = f"{task.name}-model" if output is None else output
     check_trainable(task)
     folder = Path(output).absolute()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.arguments import need_count
 from headscope.errors import BadInput
 from headscope.reading.decoder_text import encode_both
 from headscope.tasks.files import table_texts
@@ -24,8 +25,7 @@ MAX_TOKENS = 128
 
 def text_pairs(corpus: Any, limit: int | None) -> Texts:
     """The texts of a corpus, each with its second sentence if it has one."""
-    if limit is not None and limit < 1:
-        raise BadInput(f"A limit is at least 1, not {limit}.")
+    need_count(limit, "limit")
     if isinstance(corpus, (str, Path)):
         path = Path(corpus)
         if is_glue(path):
@@ -33,7 +33,7 @@ def text_pairs(corpus: Any, limit: int | None) -> Texts:
         elif path.suffix.lower() in (".tsv", ".csv"):  # as lines they would bring their labels
             corpus = table_texts(path)
     if isinstance(corpus, Task):
-        chosen = corpus.sample(limit)
+        chosen = corpus.first(limit)
         pairs: Sequence[str | None] = chosen.text_pairs or [None] * len(chosen)
         return list(zip(chosen.texts, pairs, strict=True))
     from headscope.corpus.bad_data import Faults

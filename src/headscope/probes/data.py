@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from headscope.arguments import need_items
+from headscope.arguments import need_count, need_items
 from headscope.corpus.bad_data import Faults
-from headscope.errors import BadInput
 from headscope.runs import Fingerprint
 
 T = TypeVar("T")
@@ -19,8 +18,7 @@ class Data(Generic[T]):
     """The first `limit` items of something that can be read more than once."""
 
     def __init__(self, items: Iterable[T], limit: int | None = None) -> None:
-        if limit is not None and limit < 1:
-            raise BadInput(f"A limit is at least 1, not {limit}.")
+        need_count(limit, "limit")
         need_items(items, "annotated texts")
         # what can be read only once is kept: annotated data is small
         self._items: Iterable[T] = list(items) if iter(items) is items else items

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.errors import BadInput
+from headscope.arguments import need_count
 from headscope.studies.report import Report, check_page
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
         from headscope.models.loading_report import check_weights
         from headscope.runs import Run, scope_identity
 
-        if limit is not None and limit < 1:
-            raise BadInput(f"A limit is at least 1, not {limit}.")
+        need_count(limit, "limit")
         if output is not None:
             check_page(output)
         check_weights(scope.model, scope.name)

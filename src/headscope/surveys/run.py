@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from headscope._version import __version__
-from headscope.arguments import need_scope
+from headscope.arguments import need_count, need_scope
 from headscope.corpus.bad_data import Choice
 from headscope.corpus.identity import corpus_identity
 from headscope.corpus.text.batches import Encoder
@@ -257,8 +257,7 @@ def need_text(scope: Scope, limit: int | None) -> None:
     first = getattr(scope.model, "main_input_name", "input_ids")
     if first != "input_ids" and not scope.accepts("input_ids"):
         raise BadInput(f"{scope.name} reads pictures or sounds, not a corpus of text.")
-    if limit is not None and limit < 1:
-        raise BadInput(f"A limit is at least 1, not {limit}.")
+    need_count(limit, "limit")
 
 
 def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from headscope.arguments import need_count
 from headscope.errors import BadInput
 
 TaskKind = Literal["classification", "regression", "masked", "next"]
@@ -47,13 +48,19 @@ class Task:
             labels=self.labels[np.array(index, dtype=np.int64)],
         )
 
-    def sample(self, limit: int | None, seed: int = 0) -> Task:
-        """At most `limit` examples drawn at random, in their first order."""
-        if limit is not None and limit < 1:
-            raise BadInput(f"A limit is at least 1, not {limit}.")
+    def first(self, limit: int | None) -> Task:
+        """At most the first `limit` examples; all of them without one."""
+        need_count(limit, "limit")
         if limit is None or limit >= len(self):
             return self
-        drawn = np.random.default_rng(seed).choice(len(self), size=limit, replace=False)
+        return self.select(np.arange(limit))
+
+    def sample(self, n: int | None, seed: int = 0) -> Task:
+        """At most `n` examples drawn at random, in their first order."""
+        need_count(n, "sample")
+        if n is None or n >= len(self):
+            return self
+        drawn = np.random.default_rng(seed).choice(len(self), size=n, replace=False)
         return self.select(np.sort(drawn))
 
 

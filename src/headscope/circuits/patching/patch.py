@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.arguments import need_scope
+from headscope.arguments import need_count, need_scope
 from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
 from headscope.circuits.patching.pairs import Pairs, as_pairs
@@ -83,8 +83,7 @@ def patch(
     check_weights(scope.model, scope.name)
     pairs = as_pairs(clean, corrupted, metric)
     if limit is not None:
-        if limit < 1:
-            raise BadInput(f"A limit is at least 1, not {limit}.")
+        need_count(limit, "limit")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
     found, every = wiring(scope), list(batches(scope, pairs))
     sites = _common_sites(scope, found, what, every, positions)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice
 from headscope.cli.console import draw, err, open_scope, say_faults, show_table
 from headscope.cli.probe import shared
 
@@ -19,7 +18,9 @@ def register(app: typer.Typer) -> None:
 def coreference(
     data: shared.Data,
     output: shared.Output,
-    windows: Annotated[str, typer.Option(help="The first window of a document, or all.")] = "first",
+    windows: Annotated[
+        Literal["first", "all"], typer.Option(help="The first window of a document, or all.")
+    ] = "first",
     mode: shared.Mode = "mean",
     max_tokens: options.MaxTokens = 128,
     limit: options.Limit = None,
@@ -44,9 +45,9 @@ def coreference(
     shared.check(data, table=output, map_file=map_file, limit=limit, max_tokens=max_tokens,
                  seed=seed)  # fmt: skip
     chosen: dict[str, Any] = {
-        "windows": check_choice("windows", windows, "first", "all"),
-        "mode": check_choice("mode", mode, "mean", "first"),
-        "bad_data": check_choice("bad-data", bad_data, "skip", "refuse"),
+        "windows": windows,
+        "mode": mode,
+        "bad_data": bad_data,
         "max_tokens": max_tokens,
         "seed": seed,
     }

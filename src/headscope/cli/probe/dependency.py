@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice, check_numbers, check_reading
+from headscope.cli.checks import check_numbers
 from headscope.cli.console import draw, err, open_scope, say_faults, show_table
 from headscope.cli.probe import shared
 from headscope.files import beside
@@ -33,13 +33,15 @@ def dependency(
     train: Annotated[
         str | None, typer.Option(help="Also train the probes over all heads on this treebank.")
     ] = None,
-    vectors: Annotated[str, typer.Option(help="Word vectors: glove or embeddings.")] = "glove",
+    vectors: Annotated[
+        Literal["glove", "embeddings"], typer.Option(help="Whose word vectors.")
+    ] = "glove",
     glove: Annotated[Path | None, typer.Option(help="A GloVe text file.")] = None,
     subtypes: Annotated[
-        str, typer.Option(help="keep nsubj:pass apart, or fold into nsubj.")
+        Literal["keep", "fold"], typer.Option(help="keep nsubj:pass apart, or fold into nsubj.")
     ] = "keep",
     possessive: Annotated[
-        str, typer.Option(help="Score a possessor by its word or marker.")
+        Literal["word", "marker"], typer.Option(help="Score a possessor by its word or marker.")
     ] = "word",
     minimum: Annotated[int, typer.Option(help="Cases a relation needs for a row.")] = 100,
     mode: shared.Mode = "mean",
@@ -71,18 +73,16 @@ def dependency(
     shared.check(data, test, train, table=output, map_file=map_file, drawings=drawings,
                  limit=limit, max_tokens=max_tokens, seed=seed)  # fmt: skip
     check_numbers(minimum=minimum)
-    check_reading(bad_data, layout)
     chosen: dict[str, Any] = {
-        "mode": check_choice("mode", mode, "mean", "first"),
-        "bad_data": check_choice("bad-data", bad_data, "skip", "refuse"),
+        "mode": mode,
+        "bad_data": bad_data,
         "max_tokens": max_tokens,
         "seed": seed,
     }
     names = {
-        "subtypes": check_choice("subtypes", subtypes, "keep", "fold"),
-        "possessive": check_choice("possessive", possessive, "word", "marker"),
+        "subtypes": subtypes,
+        "possessive": possessive,
     }
-    check_choice("vectors", vectors, "glove", "embeddings")
     shared.warn_of_same(data, test)
     dev = shared.sentences(data, limit, chosen["bad_data"], layout)
     scored, learnt = (

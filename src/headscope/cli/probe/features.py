@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_reading
 from headscope.cli.console import open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
 from headscope.files import beside, write_table
@@ -43,9 +42,7 @@ def features(
       headscope probe features en-dev.conllu --model bert-base-uncased --other my-model -o f.csv
     """
     shared.check(data, table=output, limit=limit, max_tokens=max_tokens)
-    check_reading(bad_data, layout)
-    choice: Any = bad_data
-    sentences = shared.sentences(data, limit, choice, layout)
+    sentences = shared.sentences(data, limit, bad_data, layout)
     # two models are two runs, each with an output of its own
     places = [beside(output, "first"), beside(output, "second")] if other else [output]
     results: list[Any] = []
@@ -54,7 +51,7 @@ def features(
     from headscope.probes.features.attention import probe_features
 
     for scope, place in zip(scopes, places, strict=True):
-        results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad_data=choice,
+        results.append(probe_features(scope, sentences, max_tokens=max_tokens, bad_data=bad_data,
                                       output=place, restart=restart))  # fmt: skip
         say_written(place)
     table = results[0].heads

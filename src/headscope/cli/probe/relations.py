@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headscope.cli import options
-from headscope.cli.checks import check_choice, check_numbers
+from headscope.cli.checks import check_numbers
 from headscope.cli.console import draw, open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
 
@@ -45,15 +45,15 @@ def relations(
     shared.check(data, table=output, map_file=map_file, drawings=drawings, limit=limit,
                  max_tokens=max_tokens, seed=seed)  # fmt: skip
     check_numbers(shuffles=shuffles)
-    choice = check_choice("bad-data", bad_data, "skip", "refuse")
     from headscope.corpus.relations.corpus import Relations
 
-    examples = Relations(data, choice, limit)
+    examples = Relations(data, bad_data, limit)
     scope = open_scope(model, device, dtype, trust_remote_code)
     from headscope.probes.relations.heads import probe_relations
 
     found = probe_relations(scope, examples, max_tokens=max_tokens, shuffles=shuffles,
-                            seed=seed, bad_data=choice, output=output, restart=restart)  # fmt: skip
+                            seed=seed, bad_data=bad_data, output=output,
+                            restart=restart)  # fmt: skip
     say_written(output)
     if map_file:
         draw(found.plot(), map_file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,13 +15,15 @@ from headscope.files import beside
 
 if TYPE_CHECKING:
     from headscope.corpus.bad_data import Choice
+    from headscope.corpus.text.shards import Layout
     from headscope.corpus.treebanks.conllu import Sentence
 
 TABLES = (".csv", ".parquet")
 Data = Annotated[str, typer.Argument(help="The data, or sample for the one that is shipped.")]
 Output = Annotated[Path, output("The table: .csv or .parquet")]
 Mode = Annotated[
-    str, typer.Option("--mode", help="What speaks for a split word: its mean or its first piece.")
+    Literal["mean", "first"],
+    typer.Option("--mode", help="What speaks for a split word: its mean or its first piece."),
 ]
 Drawings = Annotated[
     Path | None, typer.Option("--drawings", help="A folder for drawings of the best heads.")
@@ -46,7 +48,7 @@ def check(
 
 
 def sentences(
-    data: str, limit: int | None, bad_data: Choice, layout: str = "auto"
+    data: str, limit: int | None, bad_data: Choice, layout: Layout = "auto"
 ) -> Iterable[Sentence]:
     """Trees, from a treebank or by parsing plain text, whose documents `layout` tells apart."""
     from headscope.corpus.treebanks.treebank import Treebank
@@ -57,7 +59,7 @@ def sentences(
         from headscope.corpus.parsed_text import parsed_text
 
         err.print("Parsing plain text with spaCy; its labels are ClearNLP's.", highlight=False)
-        found = parsed_text(data, layout, bad_data)  # pyright: ignore[reportArgumentType]
+        found = parsed_text(data, layout, bad_data)
         return list(islice(found, limit))
     bank = Treebank(data, bad_data, limit)
     next(iter(bank), None)  # a file that cannot be read is said before a model is opened

@@ -1,0 +1,129 @@
+"""One vocabulary: all public functions and all commands use the same names for the same things."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import defaultdict
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import headscope as hs
+from tests.cli_page import commands
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "arguments.md"
+# what these things are not called, and what they are
+SYNONYMS = {
+    "bad": "bad_data", "max_length": "max_tokens", "max_len": "max_tokens", "k": "n",
+    "top_k": "n", "count": "n", "statistic": "statistics", "out": "output", "path_out": "output",
+    "random_state": "seed", "model_name": "model", "batch": "batch_size", "which": "windows",
+    "from_scratch_model": "from_scratch", "verbose": "progress", "resume": "restart",
+}  # fmt: skip
+# every function takes an argument of that name as one of these
+TYPES = {
+    "scope": {"Scope"},
+    "limit": {"int | None"},
+    "output": {"str | Path | None"},
+    "restart": {"bool"},
+    "progress": {"bool | ProgressCallback"},
+    "seed": {"int"},
+    "bad_data": {"Choice"},
+    "n": {"int"},
+    "layer": {"int", "int | None"},
+    "head": {"int", "int | None"},
+    "trust_remote_code": {"bool"},
+}
+LONG = {"output", "restart", "progress", "limit"}
+SHARED = ("--limit", "--max-tokens", "--seed", "--device", "--dtype", "--restart", "--bad-data",
+          "--trust-remote-code", "--field", "--layout", "--map", "--sample")  # fmt: skip
+
+
+def functions() -> dict[str, FunctionType]:
+    found: dict[str, FunctionType] = {}
+    for home in (hs, hs.circuits, hs.probe):
+        for name in home.__all__:
+            value: Any = getattr(home, name)
+            if isinstance(value, FunctionType):
+                found[f"{home.__name__}.{name}"] = value
+    return found
+
+
+def options() -> list[tuple[str, Any]]:
+    return [(name, one) for name, command in commands() for one in command.params
+            if one.param_type_name == "option"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", functions())
+def test_a_function_uses_the_vocabulary(name: str) -> None:
+    taken = inspect.signature(functions()[name]).parameters
+    for parameter in taken.values():
+        assert parameter.name not in SYNONYMS, f"{name}: say {SYNONYMS[parameter.name]}="
+        if parameter.name in TYPES:
+            assert str(parameter.annotation) in TYPES[parameter.name], (name, str(parameter))
+    if taken.keys() & {"output", "progress"} and not name.endswith("finetune"):
+        assert taken.keys() >= LONG, f"{name} is long work and lacks {LONG - taken.keys()}"
+
+
+@pytest.mark.parametrize("name", [name for name in functions() if name.endswith("_view")])
+def test_a_view_of_heads_takes_one_head_or_several(name: str) -> None:
+    taken = inspect.signature(functions()[name]).parameters
+    assert {"head", "heads"} <= set(taken)
+
+
+def test_head_and_heads_open_on_the_same_head(tiny_bert: hs.Scope) -> None:
+    reading = tiny_bert.read("the cat sat on the mat")
+    for view in (hs.head_view, hs.matrix_view, hs.neuron_view, hs.text_view):
+        one = view(reading, layer=1, head=2).state
+        assert one == view(reading, layer=1, heads=[2]).state
+        assert (one["layer"], one["head"]) == (1, 2)
+    for given in ({"head": 1, "heads": [2]}, {"layers": 0}, {"hed": 1}):
+        with pytest.raises(hs.BadInput):
+            hs.head_view(reading, **given)
+    with pytest.raises(hs.BadInput, match="one head"):
+        hs.matrix_view(reading, layer=1, heads=[2, 3])
+
+
+def test_commands_share_options_by_one_name_and_one_meaning() -> None:
+    said: dict[str, set[Any]] = defaultdict(set)
+    for name, option in options():
+        for one in option.opts:
+            assert one.lstrip("-").replace("-", "_") not in SYNONYMS, (name, one)
+        if option.opts[0] in SHARED:
+            said[option.opts[0]].add((*option.opts, option.help))
+        if "--output" in option.opts:
+            assert "-o" in option.opts, name
+        if "--model" in option.opts:
+            assert "-m" in option.opts, name
+    assert {option: len(ways) for option, ways in said.items()} == dict.fromkeys(SHARED, 1)
+
+
+def test_every_command_that_opens_a_model_takes_the_same_four() -> None:
+    for name, command in commands():
+        taken = {one for option in command.params for one in option.opts}
+        if "--model" in taken or name in ("compare", "models"):
+            needed = {"--device", "--trust-remote-code"} if name != "app" else {"--device"}
+            assert needed <= taken, name
+        if "--restart" in taken:
+            assert {"--output", "--limit"} <= taken, name
+
+
+def test_the_page_names_what_exists() -> None:
+    rows = re.findall(r"^\| (.*?) \| (.*?) \|", PAGE.read_text("utf-8"), re.M)
+    known = {name for one in functions().values() for name in inspect.signature(one).parameters}
+    taken = {opt for _, option in options() for opt in option.opts}
+    for arguments, named in rows[2:]:
+        assert set(re.findall(r"`(\w+)`", arguments)) <= known
+        assert set(re.findall(r"--[\w-]+", named)) <= taken
+
+
+def test_ordinary_mistakes_are_told_in_a_sentence(tiny_bert: hs.Scope) -> None:
+    for wrong in ("5", 2.5, True, 0, -1):
+        with pytest.raises(hs.BadInput, match="limit="):
+            hs.survey(tiny_bert, ["the cat sat"], limit=wrong, progress=False)
+    found = hs.survey(tiny_bert, ["the cat sat"], ["entropy"], progress=False)
+    for call in (lambda: found.top(5), lambda: found.map(3), lambda: found.top(n="5")):
+        with pytest.raises(hs.BadInput):
+            call()
