@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 
@@ -43,10 +43,19 @@ def page() -> str:
                 if parameter.param_type_name == "argument"
                 else ", ".join((*parameter.opts, *parameter.secondary_opts))
             )
-            said = (getattr(parameter, "help", None) or "").replace("|", "\\|")
+            said = (getattr(parameter, "help", None) or "") + _choices(parameter)
+            said = said.replace("|", "\\|")
             parts.append(f"| `{shown}` | {_plain(said)} |")
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _choices(parameter: Any) -> str:
+    """The values an option allows, where it allows few."""
+    kind = parameter.type_descriptor.annotation
+    values = [value for one in (kind, *get_args(kind)) for value in get_args(one)
+              if get_origin(one) is Literal]  # fmt: skip
+    return f" One of {', '.join(dict.fromkeys(values))}." if values else ""
 
 
 def _plain(text: str) -> str:
