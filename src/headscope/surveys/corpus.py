@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus.bad_data import Faults
+from headscope.corpus.identity import reads_once
 from headscope.corpus.object_store import is_uri
 from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.text.batches import Encoder, TextBatch, chunks
@@ -198,6 +199,15 @@ class Corpus:
             sizes = [(one.name, one.group, one.span, one.size) for one in self.shards]
             said["shards"] = fingerprint(sizes)
         return said
+
+    def check_read(self, digest: str) -> None:
+        """A corpus that can be read once is known by nothing but its text: it is read again."""
+        if not reads_once(self.given):
+            return
+        every = (self.cutter.portions(shard, Taken()) for shard in self.shards)
+        total = sum(portion.digest for portions in every for portion in portions)
+        if f"{total % 2**128:032x}" != digest:
+            raise BadInput(ANOTHER)
 
     def total(self) -> int | None:
         """How many documents there are, where counting them is cheap and does not use them up."""

@@ -223,6 +223,8 @@ def over_corpus(
         try:
             if (state := part.recall()) is not None:
                 so_far.restore(state)
+                if so_far.ended:
+                    source.check_read(so_far.digest)
             else:
                 so_far.merge(Measurer(scope, reducers, options.seed).repeats())
             total = source.total()
