@@ -62,9 +62,9 @@ def kept(client) -> str:
     return Container(client.post("/api/read", json=asked).content).header["id"]
 
 
-def requests(name: str, count: int):
+def requests(name: str, count: int, seed: int = 7):
     """Method, address, body and headers, by chance but always the same."""
-    chance = random.Random(7)
+    chance = random.Random(seed)
 
     def odd() -> str:
         text = chance.choice(ODD)
@@ -101,10 +101,13 @@ def requests(name: str, count: int):
             yield "POST", f"/api/{where}", content, headers
 
 
-def test_seven_hundred_odd_requests_get_no_500_and_always_the_policy(client):
+@pytest.mark.parametrize(
+    ("count", "seed"), [(700, 7), pytest.param(1600, 26, marks=pytest.mark.slow)]
+)
+def test_odd_requests_get_no_500_and_always_the_policy(client, count, seed):
     name = kept(client)
     worst = []
-    for method, address, body, headers in requests(name, 700):
+    for method, address, body, headers in requests(name, count, seed):
         plain = {key: value.encode("latin-1") for key, value in headers.items()}
         reply = client.request(method, address, content=body, headers=plain)
         if reply.status_code >= 500:

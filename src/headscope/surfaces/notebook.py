@@ -7,10 +7,10 @@ cannot disturb each other: each has a document of its own.
 from __future__ import annotations
 
 import base64
-import html
 import io
 from typing import TYPE_CHECKING
 
+from headscope.surfaces.html import render
 from headscope.views import ViewData, discover
 
 if TYPE_CHECKING:
@@ -20,23 +20,15 @@ _LEAST, _MOST = 380, 720  # pixels
 _DOTS = 96  # an inch
 
 
-def frame(page: str, height: int) -> str:
-    content = html.escape(page, quote=True)
-    return (
-        f'<iframe srcdoc="{content}" sandbox="allow-scripts allow-downloads" '
-        'allow="clipboard-write" title="headscope" loading="eager" '
-        f'style="width:100%;height:{height}px;border:0;display:block;background:Canvas"></iframe>'
-    )
-
-
-def over_picture(framed: str, picture: str, alternative: str, height: int) -> str:
-    """The frame in front of its picture: where frames are taken out, as in a notebook that is not
-    trusted, the picture is left. One cell of a grid holds both."""
-    place, said = "grid-area:1/1", html.escape(alternative, quote=True)
-    return (
-        f'<div style="display:grid"><img src="data:image/png;base64,{picture}" alt="{said}" '
-        f'style="{place};max-width:100%;max-height:{height}px">'
-        f'<div style="{place}">{framed}</div></div>'
+def framed(page: str, height: int, picture: str = "", alternative: str = "") -> str:
+    """The frame, in front of its picture if one is given: notebooks that are not trusted take
+    frames out, and the picture is left."""
+    return render(
+        "surfaces/notebook.html",
+        page=page,
+        height=height,
+        picture=picture,
+        alternative=alternative,
     )
 
 

@@ -83,17 +83,15 @@ class View:
         return Widget(self.name, self.source, self._sending, self._selection)
 
     def _repr_html_(self) -> str:
-        return notebook.frame(self.html(), notebook.height_for(self.data))
+        return notebook.framed(self.html(), notebook.height_for(self.data))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        shown = {"text/html": self._repr_html_(), "text/plain": repr(self)}
+        height, picture = notebook.height_for(self.data), ""
+        shown = {"text/plain": repr(self)}
         if notebook.longest(self.data) <= MOST_DRAWN:
             # for readers that show no page: exports to PDF, slides, notebooks that are not trusted
             picture = shown["image/png"] = notebook.picture(self.figure())
-            height = notebook.height_for(self.data)
-            shown["text/html"] = notebook.over_picture(
-                shown["text/html"], picture, repr(self), height
-            )
+        shown["text/html"] = notebook.framed(self.html(), height, picture, repr(self))
         return shown
 
     def __repr__(self) -> str:
