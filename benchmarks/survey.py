@@ -56,16 +56,21 @@ def texts(count: int) -> list[tuple[str, str]]:
 
 
 def speed(rounds: int) -> dict[str, float]:
-    from headscope.corpus.text.batches import batches
+    from headscope.corpus.bad_data import Faults
+    from headscope.corpus.text.batches import Encoder
     from headscope.corpus.text.segments import Segment
-    from headscope.statistics.survey.portion import Settings, measure_chunk
-    from headscope.statistics.survey.selection import measurable
+    from headscope.statistics.selection import measurable
+    from headscope.surveys.corpus import Portion, Prepared
+    from headscope.surveys.measure import Measurer
+    from headscope.surveys.reducers import Statistics
 
     scope = bert_base()
     segments = [Segment(n, n, *pair) for n, pair in enumerate(texts(BATCH))]
     chosen = measurable(scope, None)[0]
-    settings = Settings(tuple(chosen), most_tokens=BATCH * TOKENS)
-    inputs = next(batches(scope, segments, most_tokens=BATCH * TOKENS, longest=None)).inputs.inputs
+    encoder = Encoder.of(scope, most_tokens=BATCH * TOKENS)
+    inputs = next(encoder.batches(segments)).on(scope.device)
+    measurer = Measurer(scope, [Statistics(chosen)], seed=0)
+    portion = Portion(0, 0, segments, BATCH, Faults(), True)
     scope.model.set_attn_implementation("eager")
 
     def forward() -> None:
@@ -73,7 +78,7 @@ def speed(rounds: int) -> dict[str, float]:
             scope.model(**inputs)
 
     def survey() -> None:
-        measure_chunk(scope, segments, settings)
+        list(measurer.portions([Prepared(portion, list(encoder.batches(segments)))]))
 
     def kept_maps() -> None:  # the peers' way: every map kept, then reduced
         with torch.no_grad():
@@ -109,7 +114,7 @@ def speed(rounds: int) -> dict[str, float]:
 def preparation() -> float:
     """Tokens a core reads, cuts into sentence pairs and tokenises in a second."""
     from headscope.corpus.bad_data import Faults
-    from headscope.corpus.text.batches import batches
+    from headscope.corpus.text.batches import Encoder
     from headscope.corpus.text.documents import Reader
     from headscope.corpus.text.segments import segments
     from headscope.statistics.features.grid import grids
@@ -119,10 +124,10 @@ def preparation() -> float:
     start = time.process_time()
     documents = Reader().documents(corpus, Faults())
     cut = list(segments(documents, "pairs", scope.tokenizer, longest=TOKENS))
-    made = list(batches(scope, cut, most_tokens=2**15, longest=TOKENS))
+    made = list(Encoder.of(scope, 2**15, TOKENS).batches(cut))
     for batch in made:
         grids(scope, batch)
-    count = sum(len(tokens) for batch in made for tokens in batch.tokens)
+    count = sum(batch.amount.tokens for batch in made)
     return count / (time.process_time() - start)
 
 

@@ -84,7 +84,7 @@ def measure(scope: Any, corpus: Any, cut: str, longest: int) -> None:
 
 def _stages(scope: Any, documents: list[Any], cut: Any, longest: int) -> dict[str, float]:
     """Seconds of each stage for these documents, and how many tokens they make."""
-    from headscope.corpus.text.batches import batches
+    from headscope.corpus.text.batches import Encoder
     from headscope.corpus.text.segments import segments
     from headscope.statistics.features.grid import grids
 
@@ -94,7 +94,7 @@ def _stages(scope: Any, documents: list[Any], cut: Any, longest: int) -> dict[st
         lambda: [
             batch
             for portion in portions
-            for batch in batches(scope, portion, most_tokens=2**15, longest=longest)
+            for batch in Encoder.of(scope, 2**15, longest).batches(portion)
         ]
     )
     gridding, _ = timed(lambda: [grids(scope, batch) for batch in batched])
@@ -105,7 +105,7 @@ def _stages(scope: Any, documents: list[Any], cut: Any, longest: int) -> dict[st
         scope.tokenizer(texts, pairs, truncation=True, max_length=longest, verbose=False)
 
     bare, _ = timed(lambda: [call(portion) for portion in portions])
-    count = sum(len(tokens) for batch in batched for tokens in batch.tokens)
+    count = sum(batch.amount.tokens for batch in batched)
     return {
         "cutting": cutting,
         "tokenising": tokenising,

@@ -93,6 +93,7 @@ def find_heads(
 def _of_every_kind(measure: type[PatternMeasure]) -> PatternMeasure:
     """Strings and words are found across two texts too, which other patterns are not."""
     measure.kinds = ("encoder", "decoder", "cross")
+    measure.reads_text = True
     return measure()
 
 
