@@ -15,7 +15,8 @@ from headscope.statistics.features.grid import CLS, PADDING, PUNCTUATION, SEP, W
 from headscope.statistics.kernels import survey_launch
 from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.batch_values import features_for
+from headscope.surveys.measure import features_for
+from headscope.surveys.reducers import Statistics
 
 DEVICE = "cuda"
 
@@ -135,7 +136,7 @@ def check() -> dict[str, float]:
         )
         grid = make_grid(batch, n, causal, lengths)
         call = make_call(q * 1.5, k, v, grid, window)
-        plan = Plan(grid, features_for(chosen, {grid.kind: grid})[grid.kind])
+        plan = Plan(grid, features_for([Statistics(chosen)], {grid.kind: grid})[grid.kind])
         reduced, output = survey_launch.from_scores(call, plan)
         expected, expected_output = reference(call, grid, plan.names)
         valid = grid.query.valid[:, None, :]

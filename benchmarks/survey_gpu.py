@@ -26,7 +26,8 @@ from gpu_truth import DEVICE, check, make_call, make_grid, standard_statistics
 from transformers import AutoTokenizer
 
 from headscope.capture import capture
-from headscope.corpus.text.batches import batches
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
 from headscope.models.open import BUNDLED
 from headscope.reading.scope import Scope
@@ -36,9 +37,10 @@ from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.survey_launch import Tile
 from headscope.statistics.statistic import Statistic
-from headscope.statistics.survey.batch_values import add_values, features_for
-from headscope.statistics.survey.portion import Settings, measure_batches
-from headscope.statistics.survey.tally import Tally
+from headscope.surveys.corpus import Portion, Prepared
+from headscope.surveys.measure import Measurer, features_for
+from headscope.surveys.reducer import Batch
+from headscope.surveys.reducers import Statistics
 
 TILES = [
     Tile(64, 64, 4, 2), Tile(64, 64, 4, 3), Tile(64, 64, 4, 2, 168), Tile(64, 64, 4, 3, 168),
@@ -91,7 +93,7 @@ def sweep(
     )
     grid = make_grid(batch, n, causal)
     call = make_call(q, k, v, grid)
-    plan = Plan(grid, features_for(chosen, {grid.kind: grid})[grid.kind])
+    plan = Plan(grid, features_for([Statistics(chosen)], {grid.kind: grid})[grid.kind])
     plain = timed_alone(
         lambda: torch.nn.functional.scaled_dot_product_attention(
             q, k, v, is_causal=causal, enable_gqa=heads != groups
@@ -126,16 +128,16 @@ def sweep(
 def survey_pass(model, inputs, grid: Grid, chosen: list[Statistic]):
     """One batch of a survey: forward pass, features, statistics, tally."""
     on = {grid.kind: grid}
-    features = features_for(chosen, on)
+    features = features_for([Statistics(chosen)], on)
 
-    def run() -> Tally:
+    def run() -> Statistics:
         fresh = dataclasses.replace(grid)  # nothing kept from the batch before
         recorder = Recorder({grid.kind: fresh}, features, lambda call: True)
-        tally = Tally(chosen)
+        found = Statistics(chosen)
         with torch.no_grad(), capture(model, recorder, lazy=True):
             model(**inputs)
-        add_values(chosen, recorder.rows(grid.kind), fresh, tally)
-        return tally
+        found.add(Batch(recorder.rows(grid.kind), fresh, {}, {}))()
+        return found
 
     return run
 
@@ -150,17 +152,20 @@ def bert(batch: int, n: int, peers: bool) -> None:
     model = BertModel(settings, add_pooling_layer=False).to(DEVICE, torch.bfloat16).eval()
     scope = Scope(model, tokenizer, "BERT-base")
     texts = made_up(tokenizer, STREAM * batch, n)
-    chosen = Settings(tuple(standard_statistics()), longest=n, most_tokens=batch * n)
-    prepared = list(batches(scope, texts, most_tokens=batch * n, longest=n))
-    assert [tuple(b.inputs.inputs["input_ids"].shape) for b in prepared] == [(batch, n)] * STREAM
+    chosen = standard_statistics()
+    prepared = list(Encoder.of(scope, batch * n, n).batches(texts))
+    assert [b.inputs["input_ids"].shape for b in prepared] == [(batch, n)] * STREAM
+    inputs = [part.on(scope.device) for part in prepared]
+    measurer = Measurer(scope, [Statistics(chosen)], seed=0)
+    portion = Portion(0, 0, texts, len(texts), Faults(), True)
 
     def plain() -> None:
         with torch.no_grad():
-            for part in prepared:
-                model(**part.inputs.inputs)
+            for part in inputs:
+                model(**part)
 
-    def measured() -> Tally:
-        return measure_batches(scope, prepared, chosen)
+    def measured() -> None:
+        list(measurer.portions([Prepared(portion, prepared)]))
 
     name = f"BERT-base {batch}×{n} bf16"
     a, b = [], []
@@ -175,11 +180,11 @@ def bert(batch: int, n: int, peers: bool) -> None:
         "survey ratio": stats.median(ratios),
         "smallest ratio": ratios[0],
         "largest ratio": ratios[-1],
-        "statistics": len(chosen.statistics),
+        "statistics": len(chosen),
     }
     if peers:
         grid = make_grid(batch, n, causal=False)
-        rows.update(peer_ways(model, prepared[0].inputs.inputs, grid, bare))
+        rows.update(peer_ways(model, inputs[0], grid, bare))
     results[name] = rows
     print(name, {k: round(v, 3) for k, v in rows.items()}, flush=True)
 

@@ -8,8 +8,7 @@ megabytes; without, made-up sentences). Of each: the forward passes alone over t
 which lie ready on the device; then `hs.survey` from the list or file to the table, all it does
 included (checking the model, starting the processes that prepare text, reading, tokenising,
 measuring, adding up). "Once running" begins with the first sums of text that the processes beside
-the GPU prepared. What the survey does before, and what its main process waits for, is told part by
-part (`text_timeline.py`). Each corpus is surveyed twice: as the first survey on a machine, which
+the GPU prepared. Each corpus is surveyed twice: as the first survey on a machine, which
 compiles the GPU kernel, and as later ones, which find it on the disk.
 `--device cpu --small` tries the script out in half a minute, with little text.
 """
@@ -18,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import tempfile
 import time
@@ -31,23 +29,19 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 import torch
-from text_timeline import timeline
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 import headscope as hs
 from headscope.corpus.text import byte_ranges, sharding
-from headscope.corpus.text.sharding import shards_of
+from headscope.corpus.text.batches import Encoder, TextBatch
 from headscope.models.open import BUNDLED
 from headscope.statistics.kernels import verified
-from headscope.statistics.survey.cutting import Cutter
-from headscope.statistics.survey.feeding.desk import Desk
-from headscope.statistics.survey.feeding.fed import helpers
-from headscope.statistics.survey.feeding.laid_out import laid_out
-from headscope.statistics.survey.feeding.packed import Packed
-from headscope.statistics.survey.options import Options
-from headscope.statistics.survey.portion import Settings, measure_batches
-from headscope.statistics.survey.run import Source, _settings
-from headscope.statistics.survey.selection import measurable
+from headscope.statistics.selection import measurable
+from headscope.surveys.corpus import ON_GPU, Corpus, Prepared, Taken
+from headscope.surveys.feeds import helpers
+from headscope.surveys.measure import Measurer
+from headscope.surveys.options import Options
+from headscope.surveys.reducers import Statistics
 
 SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
 FORWARDS = 24  # batches whose forward passes are timed, three times over
@@ -81,9 +75,9 @@ def settled() -> None:
         torch.cuda.synchronize()
 
 
-def forwards(scope: hs.Scope, prepared: list[Packed]) -> float:
+def forwards(scope: hs.Scope, prepared: list[TextBatch]) -> float:
     """Seconds a token takes in the forward passes alone; inputs lie on the device."""
-    inputs = [laid_out(scope, one)[0] for one in prepared]
+    inputs = [one.on(scope.device) for one in prepared]
     found: list[float] = []
     with torch.no_grad():
         for _ in range(4):
@@ -93,7 +87,7 @@ def forwards(scope: hs.Scope, prepared: list[Packed]) -> float:
                 scope.model(**one)
             settled()
             found.append(time.perf_counter() - start)
-    return float(np.median(found[1:])) / sum(one.read.tokens for one in prepared)
+    return float(np.median(found[1:])) / sum(one.amount.tokens for one in prepared)
 
 
 def as_new(scope: hs.Scope) -> hs.Scope:
@@ -106,42 +100,41 @@ def as_new(scope: hs.Scope) -> hs.Scope:
     return hs.Scope(scope.model, scope.tokenizer, scope.name)
 
 
-def waits(scope: hs.Scope, settings: Settings, prepared: list[Packed]) -> list[str]:
-    """Lines at which Python waits for the device while it measures two batches."""
+def waits(scope: hs.Scope, prepared: Prepared) -> list[str]:
+    """Lines at which Python waits for the device while it measures a portion."""
     if not torch.cuda.is_available():
         return []
+    measurer = Measurer(scope, [Statistics(measurable(scope, None)[0])], seed=0)
     torch.cuda.set_sync_debug_mode("warn")
     try:
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            measure_batches(scope, prepared[:2], settings)
+            list(measurer.portions([prepared]))
     finally:
         torch.cuda.set_sync_debug_mode("default")
     return sorted({f"{Path(one.filename).name}:{one.lineno}" for one in seen})
 
 
-def some_batches(
-    scope: hs.Scope, corpus: Any, options: dict[str, Any]
-) -> tuple[list[Packed], Settings, int]:
-    """Batches as the survey makes them, and in how many shards the corpus is read."""
+def some_portions(
+    scope: hs.Scope, given: Any, options: dict[str, Any]
+) -> tuple[list[Prepared], int]:
+    """Portions as the survey makes them, and in how many shards the corpus is read."""
     chosen = Options(**options)
-    settings = _settings(scope, chosen, measurable(scope, None)[0])
-    cutter: Cutter = Source(scope, corpus, chosen, settings, None).cutter
-    shards = shards_of(corpus, cutter.reader) or []
-    desk, found = Desk.of(scope, settings, cutter), []
-    for shard in shards:
-        for prepared in desk.prepared(shard, 0):
-            found += prepared.batches
-        if len(found) >= FORWARDS:
+    encoder = Encoder.of(scope, chosen.tokens_of_a_batch(scope), chosen.longest(scope))
+    corpus = Corpus.of(given, chosen, encoder, ON_GPU, None)
+    found: list[Prepared] = []
+    for shard in corpus.shards:
+        found += map(corpus.cutter.prepared, corpus.cutter.portions(shard, Taken()))
+        if sum(len(one.batches) for one in found) >= FORWARDS:
             break
-    return found[:FORWARDS], settings, len(shards)
+    return found, len(corpus.shards)
 
 
 def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
-    prepared, settings, shards = some_batches(scope, corpus, options)
+    portions, shards = some_portions(scope, corpus, options)
+    prepared = [batch for one in portions for batch in one.batches][:FORWARDS]
     alone = forwards(scope, prepared)
-    sizes = [math.prod(shape) for one in prepared for name, _, shape, _ in one.arrays
-             if name == "input_ids"]  # fmt: skip
+    sizes = [batch.inputs["input_ids"].size for batch in prepared]
     row = {
         "shards": shards,
         "tokens of a batch, padded": [min(sizes), max(sizes)],
@@ -151,7 +144,7 @@ def measure(scope: hs.Scope, corpus: Any, **options: Any) -> dict[str, Any]:
         os.environ["TRITON_CACHE_DIR"] = folder
         for name in ("first survey on a machine", "later surveys"):
             row[name] = surveyed(as_new(scope), corpus, options, alone)
-        row["lines that wait for the device"] = waits(scope, settings, prepared)
+        row["lines that wait for the device"] = waits(scope, portions[0])
     return row
 
 
@@ -159,14 +152,13 @@ def surveyed(scope: hs.Scope, corpus: Any, options: dict[str, Any], alone: float
     """One survey beside the forward passes alone, which take `alone` seconds a token."""
     settled()
     seen: list[tuple[float, int, bool]] = []  # when, tokens by then, whether text comes prepared
-    with timeline() as parts:
-        start = time.perf_counter()
-        survey = hs.survey(
-            scope, corpus, **options,
-            progress=lambda p: seen.append((time.perf_counter(), p.tokens, bool(p.note))),
-        )  # fmt: skip
-        settled()
-        taken = time.perf_counter() - start
+    start = time.perf_counter()
+    survey = hs.survey(
+        scope, corpus, **options,
+        progress=lambda p: seen.append((time.perf_counter(), p.tokens, bool(p.note))),
+    )  # fmt: skip
+    settled()
+    taken = time.perf_counter() - start
     tokens = survey.metadata["tokens"]
     at, before, _ = next((one for one in seen if one[2]), seen[0])
     end, after, _ = seen[-1]
@@ -179,8 +171,6 @@ def surveyed(scope: hs.Scope, corpus: Any, options: dict[str, Any], alone: float
         "once running, tokens a second": (after - before) / (end - at),
         "first sums after, s": seen[0][0] - start,
         "last sums to table, s": taken - (end - start),
-        "parts, when they ran first": parts.first(),
-        "parts, in all": parts.whole(),
     }
 
 
