@@ -25,18 +25,28 @@ class Seen:
     inputs: tuple[weakref.ref[Any], ...]
     replaced: Tensor | None
     queries: Tensor | None
+    answered: bool  # a sink gave the output
 
     @staticmethod
     def of(
-        module: nn.Module, query: Tensor, key: Tensor, replaced: Tensor | None, queries: Tensor
+        module: nn.Module,
+        query: Tensor,
+        key: Tensor,
+        replaced: Tensor | None,
+        queries: Tensor,
+        answered: bool,
     ) -> Seen:
         others = None if queries is query else queries  # its own must not be kept by this note
-        return Seen(tuple(map(weakref.ref, (module, query, key))), replaced, others)
+        return Seen(tuple(map(weakref.ref, (module, query, key))), replaced, others, answered)
 
     def is_same(self, module: nn.Module, query: Tensor, key: Tensor) -> bool:
         """Whether a module asks again with the very tensors it has just asked with."""
         found = [known() for known in self.inputs]
         return all(a is b for a, b in zip(found, (module, query, key), strict=True))
+
+
+# modules that weigh two sets of values by one softmax (DiffLlama)
+asked_twice: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
 
 class _Stack(threading.local):

@@ -72,6 +72,12 @@ def attention(
     before = active.stack.last
     if before is not None and before.is_same(module, query, key):
         # DiffLlama weighs two halves of its values by one softmax: one attention, shown once
+        active.asked_twice.add(module)
+        if before.answered:
+            raise HeadscopeError(
+                f"{type(module).__name__} weighs two sets of values by one softmax, so its heads' "
+                "outputs cannot be replaced; replace its attention weights."
+            )
         if before.replaced is None:
             return own.with_queries(query if before.queries is None else before.queries).as_found()
         return apply(before.replaced, value), before.replaced
@@ -87,7 +93,7 @@ def attention(
     seen, output = _shown(base, doors, weights, attention_mask)
     assert seen.q is not None
     active.stack.last = active.Seen.of(
-        module, query, key, seen.weights if seen.edited else None, seen.q
+        module, query, key, seen.weights if seen.edited else None, seen.q, output is not None
     )
     if output is not None:
         return output, weights.value

@@ -18,7 +18,7 @@ from headscope.capture.stack import Stack, find_stack
 from headscope.edits.disable import Disabled, chosen_kind
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.sweep.sweep import Sweep
+from headscope.edits.sweep.sweep import Sweep, can_be_swept
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State
 from headscope.tasks.files import read_task
@@ -218,4 +218,5 @@ def stack_of(scope: Scope, questions: Questions, kind: Kind) -> Stack | None:
 
     with torch.no_grad():
         scope.forward(inputs, note, lazy=True)
-    return find_stack(scope.model, kind, calls)
+    stack = find_stack(scope.model, kind, calls)
+    return stack if stack is not None and can_be_swept(scope, stack) else None

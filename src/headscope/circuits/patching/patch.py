@@ -26,7 +26,7 @@ from headscope.circuits.patching.result import (
     Site,
     intervals_of,
 )
-from headscope.circuits.patching.swept import PatchSweep, Queries, What
+from headscope.circuits.patching.swept import PatchSweep, Queries, What, need_sweep
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
@@ -86,6 +86,7 @@ def patch(
         need_count(limit, "limit")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
     found, every = wiring(scope), list(batches(scope, pairs))
+    need_sweep(scope, found.stack)
     sites = _common_sites(scope, found, what, every, positions)
     identity = {
         **scope_identity(scope),

@@ -24,7 +24,7 @@ from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
 from headscope.circuits.patching.pairs import Pairs, as_pairs
 from headscope.circuits.patching.result import Floats, share_of
-from headscope.circuits.patching.swept import PatchSweep
+from headscope.circuits.patching.swept import PatchSweep, need_sweep
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput
@@ -79,6 +79,7 @@ def path_patch(
     need_scope(scope)
     scope = unrolled(scope)
     found = wiring(scope)
+    need_sweep(scope, found.stack)
     layers, heads = len(found.stack.layers), scope.heads[found.stack.kind]
     if not (0 <= sender[0] < layers - 1 and 0 <= sender[1] < heads):
         raise BadInput(
@@ -162,7 +163,7 @@ def _message(
 
 
 def _hearing(told: Call, through: Through) -> Callable[[Call], Tensor]:
-    """b t h d: a layer's head outputs with the told queries, keys or values in site of its own."""
+    """b t h d: a layer's head outputs with the told queries, keys or values in place of its own."""
 
     def heard(call: Call) -> Tensor:
         assert call.q is not None and call.k is not None and call.v is not None

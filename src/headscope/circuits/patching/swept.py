@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from headscope.capture import Call
 from headscope.capture.interface import apply
-from headscope.capture.stack import hidden_of
+from headscope.capture.stack import Stack, hidden_of
 from headscope.circuits.patching.donor import Donor
-from headscope.edits.sweep.sweep import Sweep
+from headscope.edits.sweep.sweep import Sweep, can_be_swept
 from headscope.errors import HeadscopeError
 from headscope.models.own_thread import only_here, standing_in
 
@@ -58,7 +58,7 @@ class PatchSweep(Sweep):
         return apply(call.weights, there.v)
 
     def _donated(self, call: Call, weights: object) -> Tensor:
-        """b h t s: for families in which nothing but the weights can be put in site of others."""
+        """b h t s: for families in which nothing but the weights can be put in place of others."""
         if self.what != "weights" or self.other is not None:
             raise HeadscopeError(
                 f"{type(call.module).__name__} mixes its heads' outputs with something else, so "
@@ -139,6 +139,14 @@ class PatchSweep(Sweep):
             flat = run(some)
             found.append(flat.reshape(len(some), self.batch, *flat.shape[1:]))
         return torch.cat(found)
+
+
+def need_sweep(scope: Scope, stack: Stack) -> None:
+    if not can_be_swept(scope, stack):
+        raise HeadscopeError(
+            f"{scope.name} cannot be run from the middle of its layers, so nothing of one run can "
+            "be put into another; use hs.ablate, which runs the whole model for every head."
+        )
 
 
 def _mixed(own: Tensor, donated: Tensor, edits: Sequence[Queries]) -> Tensor:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from headscope.capture import Call, Output
+from headscope.capture import Call, Output, active
 from headscope.capture.call import ReadAt
 from headscope.capture.interface import apply
 from headscope.capture.output_projection import same_numbers
@@ -23,7 +23,6 @@ from headscope.capture.stack import (
     with_hidden,
 )
 from headscope.edits.sweep.answer_positions import can_be_sliced, heads_at, rows
-from headscope.errors import HeadscopeError
 from headscope.models.own_thread import forward_of, only_here, standing_in
 
 if TYPE_CHECKING:
@@ -98,8 +97,9 @@ class SplitLayer:
 
         with self._sweep.asking(note), self._sweep.one_copy():
             self._step = find_output_step(self._whole, self._attention, few[0], few[1], own)
-        if self._step is None and self._read_at != "interface":
-            self._own = None  # a softmax takes other weights, and no outputs
+        twice = self._attention in active.asked_twice
+        if self._step is None and (self._read_at != "interface" or twice):
+            self._own = None  # a softmax, or two sets of values, take other weights and no outputs
         self._prepared = True
 
     def _heads(self, edits: Sequence[Edited], look: Tensor | None) -> Tensor:
@@ -120,17 +120,20 @@ class SplitLayer:
         return stacked.flatten(0, 1)
 
     def _weights(self, call: Call, edits: Sequence[Edited]) -> Tensor:
-        """e·b h t s: for families read at their softmax, whose values cannot be seen."""
-        chosen = torch.zeros(len(edits), call.heads, dtype=torch.bool, device=call.weights.device)
+        """e·b h t s: for families whose heads' outputs cannot be replaced."""
+        queries, device = call.weights.shape[2], call.weights.device
+        chosen = torch.zeros(len(edits), call.heads, queries, dtype=torch.bool, device=device)
         for copy, edit in enumerate(edits):
+            heads, at = (edit, range(queries))
             if isinstance(edit, Replaced):
-                raise HeadscopeError(
-                    "This model hands over no values, so its heads cannot be replaced query by "
-                    "query; replace its attention weights, or whole layers."
-                )
-            chosen[copy, list(edit)] = True
-        chosen = chosen.repeat_interleave(self._sweep.batch, dim=0)[:, :, None, None]
-        return torch.where(chosen, self._sweep.instead(call, self._sweep.weights), call.weights)
+                heads, at = edit.heads, edit.queries
+            for head in heads:
+                chosen[copy, head, list(at)] = True
+        chosen = chosen.repeat_interleave(self._sweep.batch, dim=0)[:, :, :, None]
+        instead = self._sweep.instead(call, self._sweep.weights)
+        if instead.shape[0] == self._sweep.batch:  # another run's weights, of one copy
+            instead = instead.repeat(len(edits), 1, 1, 1)
+        return torch.where(chosen, instead, call.weights)
 
 
 class SlicedLast:

@@ -14,23 +14,30 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
-from headscope.capture import Call, Output, Queries, capture
+from headscope.capture import Call, Kind, Output, Queries, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
 from headscope.capture.stack import Stack, hidden_of, repeated, with_hidden
+from headscope.edits.disable import Disabled
 from headscope.edits.modes import Instead
+from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep.answer_positions import OutputRows, output_layer, positions_read
 from headscope.edits.sweep.split_layer import Edited, SlicedLast, SplitLayer
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.models.own_thread import only_here, standing_in
+from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+
+TRIED = 6  # layers, spread over the stack, on which a sweep is held to whole passes
+_tried: WeakKeyDictionary[nn.Module, dict[Kind, bool]] = WeakKeyDictionary()
 
 OnCall = Callable[[Call, bool], Tensor | Output | None]
 
@@ -218,3 +225,49 @@ def _without_cache(model: nn.Module) -> dict[str, Any]:
     """A key-value cache would be filled only by the layers that run; none is needed."""
     accepted = inspect.signature(model.forward).parameters
     return {"use_cache": False} if "use_cache" in accepted else {}
+
+
+def can_be_swept(scope: Scope, stack: Stack) -> bool:
+    """Whether a sweep gives the answers of whole passes, tried once on a few tokens.
+
+    Families that hand on something besides the hidden state, or keep their examples along another
+    axis, cannot be run from the middle; what fails, or gives other numbers, is run whole.
+    """
+    known = _tried.setdefault(scope.model, {})
+    if stack.kind not in known:
+        plain = dataclasses.replace(scope, edits=())
+        try:
+            known[stack.kind] = _agrees(plain, stack)
+        except Exception:  # a family's own code, run in a way its authors did not think of
+            known[stack.kind] = False
+    return known[stack.kind]
+
+
+def _agrees(scope: Scope, stack: Stack) -> bool:
+    trial = trial_inputs(scope.model)
+    given = {name: one.repeat(2, *[1] * (one.dim() - 1)) for name, one in trial.items()}
+    several = range(len(stack.layers))
+    step = max(1, -(-len(several) // TRIED))
+    chosen = sorted({*several[::step], several[-1]})
+    calls: list[Call] = []
+    scope.forward(given, calls.append, lazy=True)
+    heads = {call.layer: call.heads for call in calls if call.kind == stack.kind}
+    edits = [(layer, (head,)) for layer in chosen for head in sorted({0, heads[layer] - 1})]
+    whole = [
+        _first(scope.edited(Disabled(stack.kind, ((layer, some[0]),), "zero")).forward(given), 1)
+        for layer, some in edits
+    ]
+    with Sweep(scope, stack, given, _first, find_mode("zero")) as sweep:
+        for layer in chosen:
+            here = [number for number, edit in enumerate(edits) if edit[0] == layer]
+            made = sweep.answers(layer, [edits[number][1] for number in here], 2)
+            for one, number in zip(made, here, strict=True):
+                if not torch.allclose(one, whole[number], rtol=1e-3, atol=1e-4):
+                    return False
+    return True
+
+
+def _first(output: Any, copies: int) -> Tensor:
+    """c·b o: the first of a model's outputs."""
+    found: Any = next(one for one in output.values() if isinstance(one, Tensor) and one.dim() > 1)
+    return found.float().flatten(1)
