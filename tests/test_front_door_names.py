@@ -82,6 +82,11 @@ CALLS = [
     ("hs.probe.dependency(scope, 'sample', minimum=5)", "minimum=", "minimun="),
     ("hs.ablate(scope, 'sample', draws=10)", "draws=", "draw="),
     ("hs.compare(scope, scope, 'sample', max_tokens=64)", "max_tokens=", "max_length="),
+    ("hs.survey(scope, 'sample', limit=5)", "limit=", "limt="),
+    ("hs.atlas(scope, 'sample', top=5)", "top=", "tpo="),
+    ("hs.atlas(scope, 'sample', bad_data='skip')", "'skip'", "'skpi'"),
+    ("hs.open('r.parquet')", "('r.parquet')", "(file='r.parquet')"),
+    ("hs.results.Survey.load('s.parquet').map('entropy')", ".map(", ".mpa("),
     ("hs.attribute(scope, 'a', target='b')", "target=", "targte="),
 ]
 

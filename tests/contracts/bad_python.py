@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -135,6 +136,8 @@ def calls() -> list[Any]:
 
     found: list[Any] = []
     for name, (function, sound, wrong) in _functions().items():
+        taken = inspect.signature(function).parameters
+        assert {*sound, *wrong} <= taken.keys(), f"{name} has other arguments"
         for argument, values in wrong.items():
             for value in values:
                 shown = f"{name}({argument}={str(value)[:20]!r})"

@@ -104,7 +104,7 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
             "batch-size is at least 1",
         ),
         (("ablate", "task.tsv", "--model", "tuned", "--limit", "0"), "limit is at least 1"),
-        (("ablate", "task.tsv", "--model", "tuned", "--max-length", "2"), "at least 8 tokens"),
+        (("ablate", "task.tsv", "--model", "tuned", "--max-tokens", "2"), "at least 8 tokens"),
         (("ablate", "task.tsv", "--model", "tuned", "--map", "m.gif"), "not as gif"),
         (("ablate", "task.tsv", "--model", "tuned", "--device", "gpu"), "no such device"),
         (("ablate", "texts.txt", "--model", "tuned"), "no output layer of words"),
@@ -128,7 +128,7 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
         (("compare", "base", "tuned", "nowhere.txt"), "no file or folder"),
         (("compare", "base", "writer", "texts.txt"), "differ in layers or heads"),
         (("compare", "base", "tuned", "texts.txt", "--limit", "0"), "limit is at least 1"),
-        (("compare", "base", "tuned", "texts.txt", "--max-length", "2"), "at least 8 tokens"),
+        (("compare", "base", "tuned", "texts.txt", "--max-tokens", "2"), "at least 8 tokens"),
         (("compare", "base", "tuned", "texts.txt", "--map", "m.gif"), "not as gif"),
     ],
 )

@@ -170,7 +170,7 @@ def test_ctrl_c_says_how_to_go_on_and_changed_runs_are_refused(
         assert made(place) == kept  # a refusal harms nothing
         return " ".join(capsys.readouterr().err.split())
 
-    other = ("--mode", "zero") if words is ABLATE else ("--max-length", "9")
+    other = ("--mode", "zero") if words is ABLATE else ("--max-tokens", "9")
     assert "begun with another settings;" in refused(*other)
     data = place / words[1 if words is ABLATE else 3]
     text = data.read_text()
@@ -190,7 +190,7 @@ def test_a_run_may_start_anew(place, monkeypatch, words, module, name):
     whole = made(place)
     with monkeypatch.context() as stopping:
         stop_after(stopping, module, name, 3)
-        assert run(stopping, *words, "--max-length", "9") == 130
+        assert run(stopping, *words, "--max-tokens", "9") == 130
     assert run(monkeypatch, *words, "--restart") == 0
     assert made(place) == whole
 

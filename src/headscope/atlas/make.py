@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.arguments import need_scope
 from headscope.atlas.atlas import Atlas
@@ -22,6 +22,9 @@ from headscope.surveys.run import need_text, over_corpus, survey_reducers
 from headscope.surveys.table import survey_of
 
 if TYPE_CHECKING:
+    from headscope.corpus.bad_data import Choice
+    from headscope.corpus.text.documents import Layout
+    from headscope.corpus.text.segments import Segmentation
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
 
@@ -41,7 +44,19 @@ def atlas(
     output: str | Path | None = None,
     restart: bool = False,
     progress: bool | ProgressCallback = True,
-    **options: Any,
+    segments: Segmentation = "windows",
+    stride: int | None = None,
+    max_tokens: int | None = None,
+    token_types: Literal["proper", "zeros"] = "proper",
+    seed: int = 0,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    field: str = "text",
+    layout: Layout = "auto",
+    bad_data: Choice = "skip",
+    batch_tokens: int | None = None,
+    chunk: int | None = None,
 ) -> Atlas:
     """Measure every head of a scope over a corpus, and keep the examples behind the numbers.
 
@@ -58,7 +73,11 @@ def atlas(
     if not 0 <= distances <= 1:
         raise BadInput(f"distances is a share of all queries, 0 to 1, not {distances}.")
     need_text(scope, limit)
-    chosen = Options.named({**options, "distances": distances > 0})
+    chosen = Options(
+        segments=segments, stride=stride, max_tokens=max_tokens, distances=distances > 0,
+        token_types=token_types, seed=seed, engine=engine, address=address, workers=workers,
+        field=field, layout=layout, bad_data=bad_data, batch_tokens=batch_tokens, chunk=chunk,
+    )  # fmt: skip
     patterns = pattern_measures(scope)
     measured, missing = measurable(scope, statistics)
     wanted = with_patterns(measured, [*patterns, discover()["focus"]])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from headscope.results import HeadResult, tidy
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.corpus.bad_data import Choice
+    from headscope.corpus.text.documents import Layout
     from headscope.corpus.text.segments import Segmentation
     from headscope.reading import Scope
     from headscope.runs import ProgressCallback
@@ -23,7 +26,7 @@ class Patterns(HeadResult):
     """Scores with their evidence (`scores`), and the labels that hold (`labels`)."""
 
     scores: pd.DataFrame  # kind, layer, head, pattern, score, uniform, lift, null, error, p, …
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    metadata: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
     @property
     def title(self) -> str:
@@ -52,18 +55,45 @@ def patterns(
     output: str | Path | None = None,
     restart: bool = False,
     progress: bool | ProgressCallback = True,
-    **reading: Any,
+    field: str = "text",
+    layout: Layout = "auto",
+    bad_data: Choice = "skip",
+    seed: int = 0,
 ) -> Patterns:
     """Score every head of a scope on every pattern over a corpus.
 
-    `corpus` is what `hs.survey` takes. `segments` is "pairs" or "documents" (what suits the model
-    when left out); `predictive` is in how many texts masked words are also guessed; `reading` says
-    how the corpus is read (field, layout, bad_data, seed). With an `output` (.csv or .parquet) the
-    table of evidence is written there, and a run that is stopped goes on.
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    corpus
+        What `hs.survey` takes.
+    segments
+        "pairs" or "documents"; what suits the model if left out.
+    predictive
+        In how many texts masked words are also guessed.
+    max_tokens
+        The most tokens of a text.
+    limit
+        Only the first texts.
+    output
+        A .csv or .parquet file for the table of evidence; a stopped run resumes.
+    restart
+        Whether to start over instead of resuming.
+    progress
+        Whether to show progress, or a function that is called with it.
+    field, layout, bad_data, seed
+        How the corpus is read, as for `hs.survey`.
+
+    Returns
+    -------
+    Patterns
+        Every head's score on every pattern, and the labels that hold.
     """
     found = pattern_scores(
         scope, corpus, cut=segments, predictive=predictive, max_tokens=max_tokens, limit=limit,
-        output=output, restart=restart, progress=progress, **reading,
+        output=output, restart=restart, progress=progress, field=field,
+        layout=layout, bad_data=bad_data, seed=seed,
     )  # fmt: skip
     about = {"model": scope.name, **{str(name): one for name, one in found.attrs.items()}}
     return Patterns(found.reset_index(drop=True), about)
