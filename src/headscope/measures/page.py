@@ -34,7 +34,7 @@ def page() -> str:
         "# Measures\n",
         "Every number per head has one name, wherever it appears: tables, head maps, the app, "
         "commands. α_ij is the attention of query i to key j, n the number of real tokens, x_i "
-        "the token and s_i the sentence at place i.\n",
+        "the token and s_i the sentence at position i.\n",
         f"This page is made by `{COMMAND}`.\n",
     ]
     for origin, (title, about) in TITLES.items():

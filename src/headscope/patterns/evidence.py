@@ -57,19 +57,19 @@ def table(
     number = survey.groupby(HEAD, sort=False, observed=True).ngroup().to_numpy()
     heads: Any = survey[HEAD].drop_duplicates()  # in the order of their numbers
     measure, names = pd.factorize(survey["measure"])
-    place = {name: row for row, name in enumerate(names)}
+    row_of = {name: row for row, name in enumerate(names)}
     numbers = {
         column: _laid_out(survey[column].to_numpy(float), measure, number, (len(names), len(heads)))
         for column in ("value", "error", "count")
     }
     parts: list[pd.DataFrame] = []
     for name in patterns:
-        if name not in place or f"{name}:excess" not in place:
+        if name not in row_of or f"{name}:excess" not in row_of:
             continue
-        there = np.flatnonzero(numbers["count"][place[name]] > 0)
+        there = np.flatnonzero(numbers["count"][row_of[name]] > 0)
 
         def of(column: str, part: str = "", name: str = name, there: Any = there) -> Values:
-            return numbers[column][place[name + part]][there]
+            return numbers[column][row_of[name + part]][there]
 
         mean, even = of("value"), of("value", ":uniform")
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -53,13 +53,13 @@ def predictive(
     assert isinstance(pattern, RankPattern)
     run = run or Run(None, {})
     kept, title = run.part("predictive"), "Guessing masked words"
-    places: list[tuple[int, int]] = []
+    heads: list[tuple[int, int]] = []
     parts: dict[str, Moments] = {}
     done, kind = 0, scope.kinds[0]
     if (state := kept.recall()) is not None:
         done = int(state.position["texts"])
-        places = [(layer, head) for layer, head in state.position["places"]]
-        parts = {part: Moments(len(places)) for part in PARTS}
+        heads = [(layer, head) for layer, head in state.position["heads"]]
+        parts = {part: Moments(len(heads)) for part in PARTS}
         for part, moments in parts.items():
             moments.restore({n: state.arrays[f"{part}/{n}"] for n in moments.arrays()})
 
@@ -69,15 +69,15 @@ def predictive(
             for part, moments in parts.items()
             for name, array in moments.arrays().items()
         }
-        return State({"texts": done, "places": places}, arrays)
+        return State({"texts": done, "heads": heads}, arrays)
 
     chosen = list(itertools.islice(texts, limit))
     run.tell(done, len(chosen), title=title)
     for number in range(done, len(chosen)):
-        values, places = _scored(scope, chosen[number], pattern, kind)
+        values, heads = _scored(scope, chosen[number], pattern, kind)
         with kept.step(now):
             for part in PARTS:
-                moments = parts.setdefault(part, Moments(len(places)))
+                moments = parts.setdefault(part, Moments(len(heads)))
                 moments.add(np.array([number]), values[part].double().numpy())
             done += 1
         run.tell(done, len(chosen), title=title)
@@ -88,8 +88,8 @@ def predictive(
             pd.DataFrame(
                 {
                     "kind": kind,
-                    "layer": [layer for layer, _ in places],
-                    "head": [head for _, head in places],
+                    "layer": [layer for layer, _ in heads],
+                    "head": [head for _, head in heads],
                     "measure": pattern.name if part == "score" else f"{pattern.name}:{part}",
                     "value": value, "error": error, "count": count,
                 }
@@ -111,8 +111,8 @@ def _scored(
     grid = grid_of(batch.tokens, kind=kind, causal=scope.causal)
     scores = score_maps(following, torch.cat(maps)[None], grid)
     assert scores is not None
-    places = [(layer, head) for layer, one in enumerate(maps) for head in range(len(one))]
-    return {**scores._asdict(), "excess": scores.score - scores.null}, places
+    heads = [(layer, head) for layer, one in enumerate(maps) for head in range(len(one))]
+    return {**scores._asdict(), "excess": scores.score - scores.null}, heads
 
 
 def _by_masking(scope: Scope, batch: Batch) -> Tensor:
@@ -123,7 +123,7 @@ def _by_masking(scope: Scope, batch: Batch) -> Tensor:
     tokens, ids = batch.tokens[0], batch.inputs["input_ids"][0]
     content = np.flatnonzero(tokens.content).tolist()
     pairs = [(i, i) for i in content]
-    pairs += [(i, j) for place, i in enumerate(content) for j in content[place + 1 :]]
+    pairs += [(i, j) for index, i in enumerate(content) for j in content[index + 1 :]]
     guessed: dict[tuple[int, int], float] = {}  # (word, other masked word) -> log p
     for start in range(0, len(pairs), AT_ONCE):
         some = pairs[start : start + AT_ONCE]

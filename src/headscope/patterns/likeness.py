@@ -23,7 +23,7 @@ class Likeness:
         self._table = normalize(table.detach().float() - table.detach().float().mean(0), dim=1)
 
     def __call__(self, grid: Grid, queries: slice) -> Tensor:
-        """b tq s, to five digits: what lies below is rounding, and must not rank two places of one
+        """b tq s, to five digits: what lies below is rounding, and must not rank two copies of one
         token, which are equally alike."""
         table = self._table.to(grid.key.ids.device)
         query = table[grid.query.ids[:, queries].clamp(min=0)]

@@ -100,7 +100,7 @@ class RankPattern(Pattern):
 class Relation:
     """What rows of weights are correlated with: ranks within a pool (b t s), kept for all layers.
 
-    Ties take the order of their places, so both sides are the numbers 0 … n−1 in some order and
+    Ties take the order of their positions, so both sides are the numbers 0 … n−1 in some order and
     ρ = Σ_k k·r(k) / (n (n²−1) / 12), with r(k) the relation's centred rank of the k-th lightest.
     """
 
@@ -125,8 +125,8 @@ class Relation:
         ordered, order = held.sort(dim=-1, stable=True)
         met = self._ranks[:, None].expand(weights.shape).gather(3, order)
         last = (self._count - 1).clamp_min(0)[:, None, :, None].expand(*weights.shape[:3], 1)
-        places = torch.arange(met.shape[3], dtype=met.dtype, device=met.device)
-        return met @ places, ordered[..., 0] == ordered.gather(3, last)[..., 0]
+        steps = torch.arange(met.shape[3], dtype=met.dtype, device=met.device)
+        return met @ steps, ordered[..., 0] == ordered.gather(3, last)[..., 0]
 
     def _summed_in_stretches(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """The same on a processor, of float32."""
@@ -139,8 +139,8 @@ class Relation:
             whole |= below
             whole.sort(axis=-1)
             doubled = whole.astype(np.int16).astype(np.float32)  # its lowest bits
-            places = np.arange(doubled.shape[2], dtype=np.float32)
-            summed[document, :, queries] = doubled @ places * np.float32(0.5)
+            steps = np.arange(doubled.shape[2], dtype=np.float32)
+            summed[document, :, queries] = doubled @ steps * np.float32(0.5)
             heaviest = whole[:, np.arange(len(last)), last]
             flat[document, :, queries] = whole[..., 0] >> 32 == heaviest >> 32
         return torch.from_numpy(summed), torch.from_numpy(flat)
@@ -149,7 +149,7 @@ class Relation:
     def _stretches(self) -> list[Stretch]:
         """Neighbouring queries of a document whose pools lie within about the same keys.
 
-        A weight is never negative, so its bits are in its order; with its place and then its rank
+        A weight is never negative, so its bits are in its order; with its position and then rank
         below them, one plain sort of whole numbers is stable and takes the ranks along. Keys
         outside the pool have the bits of infinity, which put them last.
         """
@@ -166,7 +166,7 @@ class Relation:
 
 
 Stretch = tuple[int, slice, slice, NDArray[np.uint64], NDArray[np.int64]]
-"""Document, queries, keys, what stands below their weights, and the place of the heaviest key."""
+"""Document, queries, keys, the bits below their weights, and the position of the heaviest key."""
 
 
 def stretches(pool: NDArray[np.bool_]) -> Iterator[tuple[slice, slice]]:
@@ -187,9 +187,9 @@ def stretches(pool: NDArray[np.bool_]) -> Iterator[tuple[slice, slice]]:
 
 
 def centred_ranks(values: Tensor, pool: Tensor) -> Tensor:
-    """Ranks within the pool, centred, 0 outside it; ties take the order of their places."""
+    """Ranks within the pool, centred, 0 outside it; ties take the order of their positions."""
     order = torch.where(pool, values, torch.inf).argsort(dim=-1, stable=True)
-    places = torch.arange(order.shape[-1], dtype=values.dtype, device=values.device)
-    ordered = torch.empty_like(values).scatter_(-1, order, places.expand_as(order))
+    steps = torch.arange(order.shape[-1], dtype=values.dtype, device=values.device)
+    ordered = torch.empty_like(values).scatter_(-1, order, steps.expand_as(order))
     count = pool.sum(-1, keepdim=True)
     return torch.where(pool, ordered - (count - 1) / 2, 0.0)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.statistics.features.grid import PUNCTUATION, WORD, Grid
-from headscope.statistics.features.named import places
+from headscope.statistics.features.named import positions_of
 
 SPAN = 512  # queries looked at together
 
@@ -29,7 +29,7 @@ class TokenPairs:
     @cached_property
     def offset(self) -> Tensor:
         """Key position minus query position, 1 tq s."""
-        query, key = places(self.grid, self.queries)
+        query, key = positions_of(self.grid, self.queries)
         return (key - query)[None]
 
     @cached_property

@@ -56,10 +56,10 @@ def word_index(
     for row, of_token in enumerate(numbers):
         inside = np.flatnonzero(of_token >= 0)
         total[row, of_token[inside], inside] = 1  # padding stands on the right
-    for row, places in enumerate(ends or ()):
-        for extra, place in enumerate(places):
-            if place >= 0:
-                total[row, words + extra, place] = 1
+    for row, positions in enumerate(ends or ()):
+        for extra, position in enumerate(positions):
+            if position >= 0:
+                total[row, words + extra, position] = 1
     present: NDArray[np.bool_] = total.max(axis=2, initial=0) > 0
     if mode == "first":
         average = np.zeros_like(total)

@@ -52,8 +52,8 @@ def fitting(scope: Scope, task: Task) -> Task:
     names = [str(known.get(number, number)) for number in range(outputs)]
     if set(task.classes) <= set(names):
         # by name: a file may lack a class, or list them in another order
-        places = np.array([names.index(one) for one in task.classes], dtype=np.int64)
-        return dataclasses.replace(task, labels=places[task.labels], classes=tuple(names))
+        numbers = np.array([names.index(one) for one in task.classes], dtype=np.int64)
+        return dataclasses.replace(task, labels=numbers[task.labels], classes=tuple(names))
     if outputs != len(task.classes):
         head = "gives one number" if outputs == 1 else f"knows {_listed(names)}"
         raise BadInput(

@@ -76,19 +76,19 @@ class KindCounts:
     def add(self, reading: Reading) -> None:
         found: Any = map_kinds(reading)
         for row in found.itertuples():
-            place = (str(row.kind), int(row.layer), int(row.head))
-            tally = self._counts.setdefault(place, np.zeros(len(KINDS)))
+            of_head = (str(row.kind), int(row.layer), int(row.head))
+            tally = self._counts.setdefault(of_head, np.zeros(len(KINDS)))
             tally[KINDS.index(row.map)] += 1
         self.texts += 1
 
     def state(self) -> State:
-        places = [list(place) for place in self._counts]
+        heads = [list(of_head) for of_head in self._counts]
         counts = np.array(list(self._counts.values())).reshape(-1, len(KINDS))
-        return State({"texts": self.texts, "places": places}, {"counts": counts})
+        return State({"texts": self.texts, "heads": heads}, {"counts": counts})
 
     def restore(self, state: State) -> None:
-        places = (tuple(place) for place in state.position["places"])
-        self._counts = dict(zip(places, state.arrays["counts"], strict=True))
+        heads = (tuple(of_head) for of_head in state.position["heads"])
+        self._counts = dict(zip(heads, state.arrays["counts"], strict=True))
         self.texts = int(state.position["texts"])
 
     def table(self) -> pd.DataFrame:
@@ -112,8 +112,8 @@ def trained() -> tuple[MapClassifier, float]:
     from safetensors import safe_open
 
     network = MapClassifier()
-    place = resources.files("headscope.patterns.kinds") / WEIGHTS
-    with resources.as_file(place) as path, safe_open(path, "pt") as stored:
+    file = resources.files("headscope.patterns.kinds") / WEIGHTS
+    with resources.as_file(file) as path, safe_open(path, "pt") as stored:
         metadata = stored.metadata() or {}
         state = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     own = network.state_dict()

@@ -18,9 +18,9 @@ class MapClassifier(nn.Module):
         super().__init__()
         layers: list[nn.Module] = []
         before = CHANNELS
-        for place, width in enumerate(WIDTHS):
+        for index, width in enumerate(WIDTHS):
             layers += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
-            if place % 2 == 1 and place + 1 < len(WIDTHS):
+            if index % 2 == 1 and index + 1 < len(WIDTHS):
                 layers.append(nn.MaxPool2d(2))
             before = width
         self.body = nn.Sequential(*layers)

@@ -1,7 +1,7 @@
 """The written rules for the five kinds of map: the baseline the network is compared with.
 
 V is the mean mass on special tokens (or, where a text has none, on its first token), D the mean
-mass one or two places away, B the mass inside the own sentence above what uniform attention
+mass one or two tokens away, B the mass inside the own sentence above what uniform attention
 would put there, counted only when it is spread evenly. The first rule that holds decides.
 """
 

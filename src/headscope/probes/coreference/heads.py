@@ -159,9 +159,9 @@ def _table(tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]]) -> pd.D
     counts[counts == 0] = np.nan  # a share of nothing is not a number
     low, high = tally.bootstrap.interval().reshape(2, -1, len(GROUPS))
     rows: list[dict[str, object]] = []
-    for place, name in enumerate(RULES):
-        right = _grouped(tally.rules)[:, place] / counts
-        column = len(picks) + place
+    for index, name in enumerate(RULES):
+        right = _grouped(tally.rules)[:, index] / counts
+        column = len(picks) + index
         rows.append(
             {"method": name, "candidates": "mentions"}
             | dict(zip(GROUPS, right, strict=True))

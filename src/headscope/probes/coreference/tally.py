@@ -23,7 +23,7 @@ DIRECTIONS = ("mention→antecedent", "antecedent→mention")
 class ChosenHead:
     """A head to be scored with an interval."""
 
-    candidates: int  # place in CANDIDATES
+    candidates: int  # index in CANDIDATES
     direction: int
     layer: int
     head: int
@@ -61,14 +61,14 @@ class CoreferenceTally:
         looks = words[batch.row, :, batch.anaphor]  # case h w: from the mention
         looked_at = words[batch.row, :, :, batch.anaphor]  # case h w: to the mention
         both = torch.stack([looks, looked_at], dim=1)  # case 2 h w
-        for place, allowed in enumerate((batch.words, batch.mentions)):
+        for index, allowed in enumerate((batch.words, batch.mentions)):
             best = both.masked_fill(~allowed[:, None, None], -1.0).argmax(dim=-1)  # case 2 h
             right = batch.antecedents.gather(1, best.flatten(1)).view_as(best)
             sums = torch.zeros((len(KINDS), *right.shape[1:]), dtype=torch.int32)
             sums.index_add_(0, batch.kind.cpu(), right.to(torch.int32).cpu())
-            self.hits[:, place, :, number] += sums.numpy()
+            self.hits[:, index, :, number] += sums.numpy()
             for column, pick in enumerate(self.chosen):
-                if pick.layer == number and pick.candidates == place:
+                if pick.layer == number and pick.candidates == index:
                     self._chosen_hits[:, column] = right[:, pick.direction, pick.head].float().cpu()
 
     def end(self, batch: int) -> None:
@@ -109,7 +109,7 @@ class _Cases:
     items: int
     row: Tensor  # case: which window
     anaphor: Tensor  # case: which word
-    kind: Tensor  # case: place in KINDS
+    kind: Tensor  # case: index in KINDS
     words: Tensor  # case w: every other word
     mentions: Tensor  # case w: heads of the mentions before
     antecedents: Tensor  # case w: the right answers

@@ -142,7 +142,7 @@ def probe_dependency(
 class _Pick:
     relation: str
     head: Chosen
-    offset: int  # place in OFFSETS
+    offset: int  # index in OFFSETS
     dev_accuracy: float
     dev_count: int
 

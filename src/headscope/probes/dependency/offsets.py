@@ -1,4 +1,4 @@
-"""The fixed-offset baseline: the head of a word is the word `offset` places further on."""
+"""The fixed-offset baseline: the head of a word is the word `offset` words further on."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Chosen:
 
     layer: int
     head: int
-    direction: int  # place in DIRECTIONS
+    direction: int  # index in DIRECTIONS
     relations: frozenset[str] | None  # None: every word
 
 

@@ -199,8 +199,8 @@ def _feature_tokens(items: Sequence[Sentence], tokens: Sequence[Tokens]) -> NDAr
     width = max(map(len, tokens))
     marks = np.zeros((len(FEATURES) + len(SPECIALS), len(items), width), bool)
     for row, (sentence, of) in enumerate(zip(items, tokens, strict=True)):
-        for place, feature in enumerate(FEATURES):
-            marks[place, row, : len(of)] = np.isin(of.word_ids, words_with(feature, sentence))
+        for index, feature in enumerate(FEATURES):
+            marks[index, row, : len(of)] = np.isin(of.word_ids, words_with(feature, sentence))
         marks[len(FEATURES), row, 0] = of.classes[0] == TokenClass.CLS
         marks[len(FEATURES) + 1, row, : len(of)] = of.classes == TokenClass.SEP
     return marks

@@ -32,11 +32,11 @@ class Alike:
 
     def same_number(self) -> dict[tuple[int, int], float]:
         """Likeness of the heads that have the same number in both."""
-        place = {head: at for at, head in enumerate(self.second)}
+        index = {head: at for at, head in enumerate(self.second)}
         return {
-            head: float(self.likeness[at, place[head]])
+            head: float(self.likeness[at, index[head]])
             for at, head in enumerate(self.first)
-            if head in place
+            if head in index
         }
 
     def matched(self) -> dict[tuple[int, int], tuple[tuple[int, int], float]]:
@@ -93,10 +93,10 @@ def by_numbers(
 def _profile(
     part: Part, found: dict[str, NDArray[np.floating]], names: list[str]
 ) -> NDArray[np.float64]:  # heads measures
-    place = {number: at for at, number in enumerate(part.numbers)}
+    index = {number: at for at, number in enumerate(part.numbers)}
     return np.array(
         [
-            [float(found[name][place[layer], head]) for name in names]
+            [float(found[name][index[layer], head]) for name in names]
             for layer, head in heads_of(part)
         ]
     ).reshape(-1, len(names))

@@ -109,7 +109,7 @@ class Grid:
         return self.key.ids.cpu().numpy()
 
     def scrambled(self, seed: int) -> NDArray[np.float64]:
-        """b t, in main memory: the fixed number of every query's place in the corpus."""
+        """b t, in main memory: the fixed number of every query of the corpus."""
         if ("scrambled", seed) not in self.memo:
             queries = np.arange(self.query.ids.shape[1], dtype=np.int64)
             self.memo["scrambled", seed] = scrambled(self.documents[:, None], queries[None], seed)

@@ -57,18 +57,18 @@ def _largest(weights: Tensor, grid: Grid, queries: slice) -> Tensor:
 
 
 def at_offset(weights: Tensor, grid: Grid, queries: slice, offset: int) -> Tensor:
-    """b h tq: the weight from each query to the key `offset` places after it, 0 where none is."""
+    """b h tq: the weight from each query to the key `offset` tokens after it, 0 where none is."""
     _, _, count, keys = weights.shape
-    place = torch.arange(queries.start, queries.start + count, device=weights.device)
-    place = place + grid.offset + offset
+    position = torch.arange(queries.start, queries.start + count, device=weights.device)
+    position = position + grid.offset + offset
     first = queries.start + grid.offset + offset
     if first >= 0 and first + count <= keys:  # they lie on one diagonal
         found = weights.diagonal(first, 2, 3)
-        return found if grid.all_keys_valid else found * grid.key.valid[:, None, place]
-    inside = (place >= 0) & (place < keys)
-    place = place.clamp(0, keys - 1)
-    found = weights.gather(3, place.view(1, 1, -1, 1).expand(*weights.shape[:2], -1, 1))[..., 0]
-    real = inside & grid.key.valid[:, place]  # b tq
+        return found if grid.all_keys_valid else found * grid.key.valid[:, None, position]
+    inside = (position >= 0) & (position < keys)
+    position = position.clamp(0, keys - 1)
+    found = weights.gather(3, position.view(1, 1, -1, 1).expand(*weights.shape[:2], -1, 1))[..., 0]
+    real = inside & grid.key.valid[:, position]  # b tq
     return found * real[:, None]
 
 
@@ -76,7 +76,7 @@ def _at(name: str, offset: int) -> RowFeature:
     return RowFeature(name, lambda weights, grid, q: at_offset(weights, grid, q, offset))
 
 
-def places(grid: Grid, queries: slice) -> tuple[Tensor, Tensor]:
+def positions_of(grid: Grid, queries: slice) -> tuple[Tensor, Tensor]:
     """The positions of the queries (tq 1) and of the keys (1 s), on the keys' axis."""
     device = grid.key.ids.device
     query = torch.arange(queries.start, queries.stop, device=device) + grid.offset
@@ -84,7 +84,7 @@ def places(grid: Grid, queries: slice) -> tuple[Tensor, Tensor]:
 
 
 def _distance(grid: Grid, queries: slice) -> Tensor:
-    query, key = places(grid, queries)
+    query, key = positions_of(grid, queries)
     return (query - key).abs().float()[None]
 
 
@@ -93,8 +93,8 @@ def _distance_squared(grid: Grid, queries: slice) -> Tensor:
 
 
 def same_token(grid: Grid, queries: slice) -> Tensor:
-    """b tq s bool: another place where the query's own token stands; never a special token."""
-    query, key = places(grid, queries)
+    """b tq s bool: another occurrence of the query's own token; never a special token."""
+    query, key = positions_of(grid, queries)
     same = grid.query.ids[:, queries, None] == grid.key.ids[:, None, :]
     content = (grid.query.classes[:, queries, None] >= PUNCTUATION) & (
         grid.key.classes[:, None, :] >= PUNCTUATION

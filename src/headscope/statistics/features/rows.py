@@ -32,7 +32,7 @@ class Rows:
     ) -> None:
         self.grid = grid
         self.heads = tuple(heads)
-        self._place = {name: place for place, name in enumerate(names)}
+        self._column = {name: column for column, name in enumerate(names)}
         self._values = values
         self._wide = wide
         self.counts: Mapping[str, Tensor] = counts or {}
@@ -49,10 +49,10 @@ class Rows:
         """b H t, or b H t' width for a wide feature. Rows of padded queries mean nothing."""
         if name in self._wide:
             return self._wide[name]
-        return self._values[:, :, self._place[name]]
+        return self._values[:, :, self._column[name]]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._wide or name in self._place
+        return name in self._wide or name in self._column
 
     def mean(self, name: str, queries: str | Tensor = "all") -> Tensor:
         """b H float64: the feature's mean over some queries; nan where there are none.
@@ -64,7 +64,7 @@ class Rows:
                 chosen = torch.stack([self.grid.select(s) for s in SELECTIONS], dim=-1)
                 sums = _sum_over_queries(self._values, chosen.to(self._values.dtype))
                 self._means = sums / chosen.sum(1)[:, None, None].double()  # 0 / 0 is nan
-            return self._means[:, :, self._place[name], SELECTIONS.index(queries)]
+            return self._means[:, :, self._column[name], SELECTIONS.index(queries)]
         return self.mean_of(self[name], queries)
 
     def mean_of(self, values: Tensor, queries: str | Tensor = "all") -> Tensor:

@@ -1,4 +1,4 @@
-"""A fixed number for every place of a corpus: a sample by it is the same in any order and split."""
+"""A fixed number for every query of a corpus: a sample by it is the same in any order and split."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def scrambled(
     documents: NDArray[np.int64], queries: NDArray[np.int64], seed: int
 ) -> NDArray[np.float64]:
-    """In [0, 1), decided by a place's document, its query and the seed."""
+    """In [0, 1), decided by the document, the query and the seed."""
     with np.errstate(over="ignore"):
         mixed = documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         mixed = mixed + queries.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
