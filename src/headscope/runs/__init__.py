@@ -33,10 +33,6 @@ from headscope.runs.identity import describe as describe
 from headscope.runs.identity import fingerprint as fingerprint
 from headscope.runs.identity import model_fingerprint as model_fingerprint
 from headscope.runs.identity import scope_identity as scope_identity
-from headscope.runs.memory import give_back as give_back
-from headscope.runs.memory import room as room
-from headscope.runs.memory import set_aside as set_aside
-from headscope.runs.memory import uncollected as uncollected
 from headscope.runs.part import RunPart as RunPart
 from headscope.runs.part import State as State
 from headscope.runs.progress import Progress as Progress

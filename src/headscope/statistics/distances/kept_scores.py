@@ -1,21 +1,22 @@
 """Room for q and k of every layer of a batch, or its weights; the same room for the next batch.
 
 Kept as the model made them they would lie between what it makes and frees layer by layer: the holes
-are too small for the next large piece, and a process takes a third more memory (`runs.memory`).
+are too small for the next large piece, and a process takes a third more memory (`_pages`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import mmap
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Call
 from headscope.capture.call import Lazy
-from headscope.runs import room
 
 
 class KeptScores:
@@ -61,6 +62,11 @@ class KeptScores:
     def _held(self, count: int, dtype: torch.dtype, at: tuple[str, int]) -> Tensor:
         held = self._room.get(at)
         if held is None or held.dtype != dtype or held.numel() < count:
-            size = (count * dtype.itemsize,)
-            held = self._room[at] = torch.from_numpy(room(size, np.uint8)).view(dtype)
+            pages = _pages(count * dtype.itemsize)
+            held = self._room[at] = torch.from_numpy(pages).view(dtype)
         return held
+
+
+def _pages(size: int) -> NDArray[np.uint8]:
+    """Zeros on pages of their own, which go back to the system when the array does."""
+    return np.frombuffer(mmap.mmap(-1, max(1, size)), dtype=np.uint8, count=size)
