@@ -217,7 +217,8 @@ class Spread:
         for sent in answers:
             into = self._measurer.fresh()
             for reducer, state in zip(into, sent.states, strict=True):
-                reducer.restore(state)
+                # copies: what comes from Ray's object store cannot be written to
+                reducer.restore({name: array.copy() for name, array in state.items()})
             yield Measured(sent.portions, sent.amount, into)
 
     def close(self) -> None:
