@@ -149,3 +149,10 @@ def test_a_reading_that_waits_shows_its_place_and_can_be_cancelled(app, models: 
     assert app.tokens() == before  # what was on screen stays
     app.read("a dog ran to the house")  # and the model is free again
     assert "dog" in app.tokens() and app.errors == []
+
+
+def test_a_link_to_a_model_that_the_app_has_not_says_so_and_opens_no_other(new_page, address):
+    page = new_page()
+    page.goto(f"{address}/?model=nosuch&text=the+cat")
+    page.get_by_text("This app has no model nosuch").wait_for()
+    assert page.locator('[data-side="query"]').count() == 0

@@ -87,7 +87,7 @@ def _wav(file: Any, told: str, name: str, most_seconds: float) -> Sound:
             f"{told} is not a WAV file that can be read ({error}); "
             "other formats need: pip install 'headscope[sound]'."
         ) from error
-    channels = 1 if samples.ndim == 1 else samples.shape[1]
+    channels = samples.size // max(len(samples), 1)
     _check(len(samples), channels, rate, told, most_seconds)
     return _from_array(np.asarray(samples), rate, name)
 
