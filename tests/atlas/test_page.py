@@ -171,7 +171,11 @@ def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
 def ablation(tiny_bert):
     from headscope.tasks.task import language_task
 
-    texts = ["the cat sat on the mat.", "a dog ran to the red house.", "it was in the tree."]
+    texts = [
+        "the cat sat on the mat.", "a dog ran to the red house.", "it was in the tree.",
+        "one cat and two dog.", "the house was blue.", "the mat was in the red house.",
+        "it ran to the green tree.", "two cat sat on it.",
+    ]  # fmt: skip
     return hs.ablate(tiny_bert, language_task("words", texts), draws=1000, progress=False)
 
 
@@ -184,7 +188,8 @@ def test_a_head_s_page_says_what_disabling_it_did(atlas, ablation):
     of_heads = ablation.scores[ablation.scores["disabled"] == "head"]
     for row in of_heads.itertuples():
         page = data.header["atlas"]["heads"][row.layer * table["heads"] + row.head]
-        assert page["off"] == [[row.score, row.low, row.high, row.p_holm]]
+        own = (row.score, row.low, row.high, row.p_holm)
+        assert page["off"] == [[None if np.isnan(one) else one for one in own]]
     with pytest.raises(BadInput, match=r"hs\.ablate"):
         hs.atlas_view(atlas, ablations=[{"task": "words"}])
 

@@ -332,7 +332,7 @@ export interface HeadPage {
   /** [layer, head, distance], nearest first. */
   near: [number, number, number][];
   /** What disabling it does, as the header's `ablations`: [score, low, high, p]; low, high and p are of the difference. */
-  off: ([number, number, number, number] | null)[];
+  off: ([number, number | null, number | null, number | null] | null)[];
 }
 
 /** A task scored with every head disabled in turn; the differences are a column of the table. */

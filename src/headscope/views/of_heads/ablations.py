@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -60,14 +61,20 @@ def described(ablations: Sequence[Ablation]) -> list[dict[str, Any]]:
 
 def of_each_head(
     ablations: Sequence[Ablation], layers: Sequence[int], heads: int
-) -> list[list[list[float] | None]]:
-    """Of every head, layer by layer, and every ablation: score, low, high and p; None: not run."""
-    by_head: list[dict[tuple[int, int], list[float]]] = []
+) -> list[list[list[float | None] | None]]:
+    """Of every head, layer by layer, and every ablation: score, low, high and p; None: not run.
+
+    Too few examples give no interval and no p; those are None too.
+    """
+    by_head: list[dict[tuple[int, int], list[float | None]]] = []
     for one in ablations:
         rows: Any = one.scores[one.scores["disabled"] == "head"]
         by_head.append(
             {
-                (int(row.layer), int(row.head)): [row.score, row.low, row.high, row.p_holm]
+                (int(row.layer), int(row.head)): [
+                    None if math.isnan(one) else float(one)
+                    for one in (row.score, row.low, row.high, row.p_holm)
+                ]
                 for row in rows.itertuples()
             }
         )

@@ -289,7 +289,7 @@ class HeadPage(Wire, kw_only=True):
     """Of each measure: decile, least and largest value, share of the positions drawn."""
     near: list[tuple[int, int, float]]
     """[layer, head, distance], nearest first."""
-    off: list[tuple[float, float, float, float] | None]
+    off: list[tuple[float, float | None, float | None, float | None] | None]
     """What disabling it does, as the header's `ablations`: [score, low, high, p]; low, high and p are of the difference."""  # noqa: E501
 
 
