@@ -149,6 +149,8 @@ class _Cut:
             return output
         given = args[0].detach() if args and isinstance(args[0], Tensor) else None
         start = self.found.start
+        if start is not None and output.shape[-1] != start.value.shape[-1]:
+            return output  # a gate (of Qwen2-MoE's shared expert): it scales what another writes
         along = start is not None and output.shape[:-1] == start.value.shape[:-1]
         if self.rows is None or not along or output.dim() != 3:
             value = output.detach().requires_grad_()

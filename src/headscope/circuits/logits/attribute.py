@@ -26,6 +26,7 @@ from headscope.circuits.logits.target import (
 from headscope.circuits.trace import Attended, Leaf, Trace, trace
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
+from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here
 from headscope.reading.predict import likeliest
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 SPEAKING = 12  # heads whose raised and lowered tokens are worked out
 SHOWN = 5  # likeliest answers kept
 LONG = 2048  # tokens from which on it is asked first which positions make a whole text's answer
+MISSED, MISSED_IN_HALF = 1e-3, 5e-2  # of the largest part: what a sum may miss by
 MOST_EDGES = 2**24  # of a layer; where more queries than that reach the answer, they are summed up
 
 
@@ -65,8 +67,10 @@ def attribute(
     parts, edges = _parts(found, solved)
     value = float(solved.answer.detach())
     explained = sum(part.value for part in parts)
-    strongest = sorted((p for p in parts if p.part == "head"), key=lambda p: -abs(p.value))
     speaks = asked.output_layer is not None
+    if speaks and "decoder" in scope.kinds:
+        _check_sum(scope, parts, value - explained)
+    strongest = sorted((p for p in parts if p.part == "head"), key=lambda p: -abs(p.value))
     heads = strongest[:SPEAKING] if tokens and speaks else []
     raised = promoted(scope, found, solved.traced, solved.logits, heads, tokens)
     seen, by_layer = logit_lens(scope, found, asked, solved) if lens else ((), ())
@@ -87,6 +91,18 @@ def attribute(
         lens=seen,
         target_by_layer=by_layer,
     )
+
+
+def _check_sum(scope: Scope, parts: list[PartOfLogit], missed: float) -> None:
+    """A decoder's parts are its logit: where they are not, none of them can be trusted."""
+    largest = max(abs(part.value) for part in parts)
+    half = next(scope.model.parameters()).dtype not in (torch.float32, torch.float64)
+    if abs(missed) > (MISSED_IN_HALF if half else MISSED) * largest:
+        raise HeadscopeError(
+            f"What the heads and MLPs of {scope.name} add does not sum to its logit (it misses by "
+            f"{abs(missed) / largest:.1%} of the largest part): something in its layers multiplies "
+            "what they write, so its logits cannot be decomposed."
+        )
 
 
 class Solved:

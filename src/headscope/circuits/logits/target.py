@@ -176,9 +176,14 @@ def difference(logits: Tensor, ids: list[int]) -> Tensor:
 
 
 def softcapped(logits: Tensor, before: Tensor) -> bool:
-    """Whether something bent the logits after the output layer (a soft-cap)."""
-    scale = (logits * before).sum() / before.square().sum().clamp(min=1e-12)
-    return bool((logits - scale * before).norm() > 1e-3 * logits.norm().clamp(min=1e-6))
+    """Whether something bent the logits after the output layer (a soft-cap).
+
+    Small logits are bent by little: all that is more than rounding counts.
+    """
+    rounding = 3e-6 if before.dtype in (torch.float32, torch.float64) else 1e-2
+    shown, plain = logits.double(), before.double()
+    scale = (shown * plain).sum() / plain.square().sum().clamp(min=1e-12)
+    return bool((shown - scale * plain).norm() > rounding * shown.norm().clamp(min=1e-6))
 
 
 @torch.no_grad()
