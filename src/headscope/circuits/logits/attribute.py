@@ -100,8 +100,8 @@ def _check_sum(scope: Scope, parts: list[PartOfLogit], missed: float) -> None:
     if abs(missed) > (MISSED_IN_HALF if half else MISSED) * largest:
         raise HeadscopeError(
             f"What the heads and MLPs of {scope.name} add does not sum to its logit (it misses by "
-            f"{abs(missed) / largest:.1%} of the largest part): something in its layers multiplies "
-            "what they write, so its logits cannot be decomposed."
+            f"{abs(missed) / largest:.1%} of the largest part): between them and "
+            "the logit stands more than sums and linear maps, so it cannot be decomposed."
         )
 
 
