@@ -20,6 +20,13 @@ def until(page: Page, holds: Callable[[], Any], patience: float = 40.0) -> Any:
     return found
 
 
+def display(where: Locator | Page) -> None:
+    """Open what says how the picture is drawn, so that its controls can be used."""
+    menu = where.locator('details[data-control="display"]')
+    if menu.count():
+        menu.first.evaluate("menu => menu.open = true")
+
+
 class Seen:
     """One opened page with one or more views on it."""
 
@@ -63,6 +70,7 @@ class Seen:
         return self.view(number).locator(f'[data-side="{side}"][data-token="{at}"]')
 
     def control(self, name: str, number: int = 0) -> Locator:
+        display(self.view(number))
         return self.view(number).locator(f'[data-control="{name}"]')
 
     def status(self, number: int = 0) -> str:

@@ -13,6 +13,7 @@ from headscope.surfaces.app.guard import LOOPBACK, Guard
 from headscope.surfaces.app.server import routes_over
 from headscope.surfaces.app.session import session_over
 from tests.atlas.conftest import texts
+from tests.browser.looking import display
 from tests.browser.serving import served
 
 pytestmark = pytest.mark.browser
@@ -68,6 +69,7 @@ def test_from_a_sentence_to_this_head_over_a_corpus_to_an_example_and_back(
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page h2", has_text="Head 1-2").wait_for()
     page.locator("[data-control=opens]").select_option("matrix")
+    display(page.locator(".app-atlas"))
     page.locator("[data-control=y]").select_option("focus")
     page.locator(".at-examples li").first.locator(".at-text").click()
     page.locator("[role=tab][data-view=matrix][aria-selected=true]").wait_for()

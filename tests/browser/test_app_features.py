@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.looking import display
 from tests.browser.test_app import address
 
 __all__ = ["address"]
@@ -54,7 +55,7 @@ def test_the_first_hint_has_three_steps_and_never_returns(new_page, address):
 def test_the_panel_asks_in_plain_order(new_page, address):
     page = opened(new_page, address, "model=tiny&text=the+cat+sat+on+the+mat")
     page.locator('[data-panel="facts"] .meters li').first.wait_for()
-    names = page.locator(".side.right [data-panel]").evaluate_all(
+    names = page.locator(".this-head [data-panel]").evaluate_all(
         "all => all.map(each => each.dataset.panel)"
     )
     first, last = ["facts", "looks", "numbers", "why", "switch"], ["predictions", "importance"]
@@ -135,6 +136,7 @@ def test_heads_are_paired_by_likeness_and_steered_by_one_set_of_controls(new_pag
 
 def test_the_first_token_is_hidden_with_one_control(new_page, address):
     page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat&layer=0&heads=0")
+    display(page.locator(".app-view"))
     page.locator('.app-view [data-control="first"]').select_option("hidden")
     keys = page.locator('.app-view [data-side="key"][data-token]')
     assert keys.first.get_attribute("data-token") == "1"
@@ -148,6 +150,7 @@ def test_the_app_draws_what_is_moved_towards_the_answer_chosen(new_page, address
     other.click()
     page.locator(f'.pr-answers button[aria-pressed="true"]:has-text("{answer}")').wait_for()
     page.locator(".app-view").evaluate("e => e.headscope.set({view: 'head'})")
+    display(page.locator(".app-view"))
     page.locator('[data-control="weighting"]').select_option("logit")
     page.locator(f'.legend:has-text("along the logit of {answer}")').wait_for()
     page.locator('[data-control="weighting"]').select_option("weight")

@@ -56,7 +56,7 @@ def test_beside_an_error_no_numbers_of_the_text_before_are_shown(app):
     app.page.get_by_role("button", name="read", exact=True).click()
     app.page.locator('[data-state="too-long"]').wait_for()
     assert app.page.locator('[data-panel="facts"]').count() == 0
-    assert app.page.locator(".side.left [data-map]").count() == 0
+    assert app.page.locator(".dial [data-map]").count() == 0
 
 
 def test_unknown_tokens_are_counted_and_a_foreign_text_is_warned_about(app):

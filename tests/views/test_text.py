@@ -102,7 +102,8 @@ def test_a_reading_of_q_and_k_alone_shades_alike(tiny_llama, side):
 
 
 def test_a_sample_of_queries_is_the_one_the_page_takes():
-    assert spread(1000, 32) == [62, 187, 312, 437, 562, 687, 812, 937]  # as web/tests/text.test.ts
+    # as web/tests/text.test.ts
+    assert spread(1000, 32, 256_000) == [62, 187, 312, 437, 562, 687, 812, 937]
     assert spread(5, 1) == [0, 1, 2, 3, 4]
 
 

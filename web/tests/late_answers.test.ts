@@ -207,7 +207,7 @@ describe("the app", () => {
     expect([session.text, last("api/read").body["text"]]).toEqual(["two", "two"]);
   });
 
-  it("writes no longer when an empty text is read", async () => {
+  it("writes no longer when an empty text is read, and keeps the picture", async () => {
     const session = await opened();
     void session.write();
     await rest();
@@ -215,7 +215,7 @@ describe("the app", () => {
     await session.readTyped();
     last("api/write").answer({ id: "w", steps: [], done: true });
     await rest();
-    expect([session.isWriting, session.phase, all("api/read").length]).toEqual([false, "empty", 1]);
+    expect([session.isWriting, session.phase, session.reading?.id, all("api/read").length]).toEqual([false, "ready", "first", 1]);
   });
 
   it("no longer writes once something else is read", async () => {

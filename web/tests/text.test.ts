@@ -9,7 +9,7 @@ vi.mock("../src/render/text", () => ({ textWidth: (text: string) => 10 * [...tex
 const { layout } = await import("../src/views/text/layout");
 const { piecesOf } = await import("../src/views/text/pieces");
 const { topOf } = await import("../src/render/strong_list");
-const { spread } = await import("../src/views/text/weights");
+const { shared, spread } = await import("../src/views/text/weights");
 const { moved } = await import("../src/views/text/walk");
 
 function tokensOf(written: string[]): Tokens {
@@ -61,8 +61,14 @@ describe("running text", () => {
 describe("a sample of queries", () => {
   it("is every query of a short text, spread over a long one, fewer for many heads", () => {
     expect(spread(5, 1)).toEqual([0, 1, 2, 3, 4]);
-    expect(spread(1000, 1)).toHaveLength(64);
-    expect(spread(1000, 32)).toEqual([62, 187, 312, 437, 562, 687, 812, 937]);
+    expect(spread(1000, 1)).toHaveLength(1000);
+    expect(spread(1000, 32, 256_000)).toEqual([62, 187, 312, 437, 562, 687, 812, 937]);
+  });
+  it("leaves no rhythm of its own in what lies near its queries", () => {
+    for (const step of [2, 3, 4]) {
+      const found = shared(Float32Array.from({ length: 40 }, (_, i) => Number(i % step === 1)), step);
+      for (const value of found.subarray(step, 40 - step)) expect(value).toBeCloseTo(1 / step, 6);
+    }
   });
 });
 

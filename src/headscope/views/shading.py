@@ -1,11 +1,13 @@
 """What the selected words give every other word, as the text view shades it.
 
 The page follows the same rules (web/src/views/text/weights.ts): a word's row is the mean over its
-pieces, its column their sum; with no word selected, queries spread over the text are averaged.
+pieces, its column their sum; with no word selected all queries are averaged, or, of a long text,
+queries spread over it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,7 +19,8 @@ from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
 from headscope.views.weighting import factor
 
-MOST = 64  # queries averaged when no word is selected
+MOST_WEIGHTS = 2**21  # averaged when no word is selected: rows of every head that make no more
+NEARBY = 16  # tokens: what lies so near to a sampled query is shared between the samples
 AT_ONCE = 64  # rows computed together from q and k
 Side = Literal["query", "key"]
 
@@ -88,9 +91,21 @@ def units_of(tokens: Tokens, state: Mapping[str, Any], *, keys: bool) -> Units:
     return Units(np.array(starts, dtype=np.intp), np.array(ends, dtype=np.intp))
 
 
-def spread(count: int, heads: int) -> list[int]:
-    taken = min(count, max(8, MOST // max(1, heads)))
+def spread(count: int, heads: int, weights: int = MOST_WEIGHTS) -> list[int]:
+    taken = min(count, max(8, weights // max(1, count * heads)))
     return [(2 * i + 1) * count // (2 * taken) for i in range(taken)]
+
+
+def shared(values: NDArray[np.float64], reach: int) -> NDArray[np.float64]:  # h k
+    """The mean of each value and those around it; the farthest count half, so that no rhythm of
+    `reach` is left."""
+    window = np.ones(2 * reach + 1)
+    window[[0, -1]] = 0.5
+
+    def around(row: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.convolve(row, window)[reach : reach + row.size]
+
+    return np.stack([around(row) for row in values]) / around(np.ones(values.shape[-1]))
 
 
 def shade(part: Part, state: Mapping[str, Any]) -> Shading:
@@ -117,7 +132,8 @@ def by_head(part: Part, state: Mapping[str, Any]) -> ByHead:
     sampled = 0 if hand else len(spread(len(query), len(heads)))
     looked = hand or spread(len(query), len(heads))
     if side == "query":
-        each = _from_queries(part, state, heads, query, key, looked)
+        step = 1.0 if hand or not looked else len(query) / len(looked)
+        each = _from_queries(part, state, heads, query, key, looked, step)
     else:
         each = _to_keys(part, state, heads, query, key, looked)
     if not (hand and state.get("combine") == "sum"):
@@ -142,16 +158,21 @@ def _from_queries(
     query: Units,
     key: Units,
     looked: Sequence[int],
+    step: float,
 ) -> NDArray[np.float64]:  # h k
-    total = np.zeros((len(heads), len(key)))
+    """`step`: from one query to the next. Unless what lies near is shared among the words between
+    them, a head that looks at neighbours would shade every step-th word."""
+    total, near = np.zeros((2, len(heads), len(key)))
+    reach = max(NEARBY, 4 * step) if step > 1 and part.kind != "cross" else -1
     for at in looked:
         tokens = np.arange(query.start[at], query.end[at])
         rows = rows_of(part.layer(state["layer"]), heads, tokens)
         rows = rows * factor(part, state, state["layer"], heads)
-        total += _kept(part, state, _joined(rows, key).mean(axis=1)[:, None], query, key, [at])[
-            :, 0
-        ]
-    return total
+        row = _kept(part, state, _joined(rows, key).mean(axis=1)[:, None], query, key, [at])[:, 0]
+        close = np.abs(key.start - query.start[at]) <= reach
+        near += row * close
+        total += row * ~close
+    return total if reach < 0 else total + shared(near, math.ceil(step))
 
 
 def _to_keys(

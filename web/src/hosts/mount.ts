@@ -3,6 +3,7 @@ import { createElement, render } from "preact";
 import { Chrome } from "../instrument/chrome";
 import { adoptStyle, takeIn } from "../instrument/definitions";
 import { Instrument } from "../instrument/instrument";
+import type { Options } from "../instrument/instrument";
 import { openContainer } from "../protocol/container";
 import type { MountOptions, Mounted, Source } from "../protocol/types";
 import { make, sentenceOf } from "../render/dom";
@@ -17,7 +18,7 @@ export function mount(element: HTMLElement, source: Source | ArrayBuffer | Uint8
 }
 
 /** `bare`: no title, caption and theme of its own, because the app around it has them. */
-export function mountInto(element: HTMLElement, source: Source, options: MountOptions, bare: boolean) {
+export function mountInto(element: HTMLElement, source: Source, options: Options, bare: boolean) {
   takeIn();
   const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
   adoptStyle(root);

@@ -14,6 +14,7 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
   const colours = instrument.colours();
   const many = instrument.definitionNow().chips === "many";
   const on = headsOn(state, part);
+  const { switches } = instrument.notice;
   const [pooled, setPooled] = useState<{ kind: string; thumbnails: Thumbnails | null }>({ kind: "", thumbnails: null });
   useEffect(() => {
     let current = true;
@@ -38,7 +39,7 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
   return (
     <nav class="rail" aria-label="Heads" style={{ maxHeight: `${instrument.railHeight()}px` }}>
       <div class="rail-head">
-        <span>{many ? `${on.length} of ${part.heads} heads on` : `head ${state.layer}-${state.head}`}</span>
+        <span>{many ? `${on.length} of ${part.heads} shown` : `head ${state.layer}-${state.head}`}</span>
         {many && (
           <>
             <button data-control="all-heads" onClick={() => store.set({ heads: null })}>all</button>
@@ -50,10 +51,11 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
         {all.map((head) => {
           const label = reading.label(state.kind, state.layer, head);
           const pressed = many ? on.includes(head) : state.head === head;
-          return (
+          const off = switches?.isOff(state.kind, state.layer, head) ?? false;
+          const chip = (
             <button
               key={head}
-              class="chip"
+              class={off ? "chip off" : "chip"}
               data-head={head}
               role={many ? undefined : "radio"}
               aria-pressed={many ? pressed : undefined}
@@ -75,9 +77,17 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
                 <b>{head}</b>{" "}
                 {label && <span class="label">{label.text}</span>}
               </span>
-              {label && " "}
-              {label && <span class="score">{label.score.toFixed(2)}</span>}
+              {(label || off) && " "}
+              {off ? <span class="score">OFF</span> : label && <span class="score">{label.score.toFixed(2)}</span>}
             </button>
+          );
+          if (!switches) return chip;
+          const says = off ? `Switch head ${state.layer}-${head} on again` : `Switch head ${state.layer}-${head} off`;
+          return (
+            <span class="chip-row" key={head}>
+              {chip}
+              <button class="flip" role="switch" data-flip={head} aria-checked={!off} aria-label={says} title={says} onClick={() => switches.flip(state.kind, state.layer, head)} />
+            </span>
           );
         })}
       </div>

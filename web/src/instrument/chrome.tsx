@@ -8,7 +8,7 @@ import { Finder } from "./finder";
 import { Help } from "./help";
 import type { Instrument } from "./instrument";
 import { LegendMark } from "./legend";
-import { Options } from "./options";
+import { Display, Where } from "./options";
 
 /** Re-renders when the state or the line under the picture changes. */
 export function useInstrument(instrument: Instrument): State {
@@ -30,7 +30,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
   const tabs = instrument.options.tabs === false ? [] : instrument.tabs();
   return (
     <>
-      {!follows && (!bare || tabs.length > 1) && (
+      {!follows && (
         <div class="top">
           {!bare && <div class="title" title={header.model}>{header.model}</div>}
           {tabs.length > 1 && (
@@ -49,16 +49,8 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
               ))}
             </div>
           )}
-          {tabs.map((tab) => {
-            const invitation = tab.name === state.view ? undefined : tab.invitation?.(state);
-            return (
-              invitation && (
-                <button class="button" key={tab.name} data-control={`to-${tab.name}`} title={invitation.title} onClick={() => instrument.set({ view: tab.name })}>
-                  {invitation.text} →
-                </button>
-              )
-            );
-          })}
+          <Where instrument={instrument} />
+          <Display instrument={instrument} />
           <span class="spring" />
           <button class="icon" title="Find a token  /" aria-label="Find a token" onClick={() => (instrument.notice.finding = true)}>
             find
@@ -71,7 +63,6 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
       )}
       {header.warnings?.map((warning) => <p class="warning" role="note" key={warning}>{warning}</p>)}
       {header.left_out && <p class="warning quiet" role="note">{header.left_out}</p>}
-      {!follows && <Options instrument={instrument} />}
       <div class={rail ? "body" : "body no-rail"}>
         {rail && <Chips key="rail" instrument={instrument} />}
         <div key="stage" class="stage-holder" ref={holder} />

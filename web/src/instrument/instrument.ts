@@ -16,17 +16,27 @@ import { Painting } from "./painting";
 import { prefetch } from "./prefetch";
 import { shadeAround, watchShade } from "./shade";
 
+export interface Switches {
+  isOff(kind: Kind, layer: number, head: number): boolean;
+  flip(kind: Kind, layer: number, head: number): void;
+}
+
+/** `dial`: a head map stands beside the view, which needs none of its own. */
+export type Options = MountOptions & { dial?: boolean };
+
 interface Around {
   status: string;
   legend: Legend | null;
   help: boolean;
   finding: boolean;
+  /** Where a model is at hand: heads can be switched off. */
+  switches: Switches | null;
   /** What the theme "auto" means here and now. */
   around: Shade;
 }
 
 /** What stands around the picture. */
-class Notice extends signals((): Around => ({ status: "", legend: null, help: false, finding: false, around: "light" })) {}
+class Notice extends signals((): Around => ({ status: "", legend: null, help: false, finding: false, switches: null, around: "light" })) {}
 
 export class Instrument implements Mounted {
   readonly store: Store;
@@ -50,7 +60,7 @@ export class Instrument implements Mounted {
 
   constructor(
     readonly source: Source,
-    readonly options: MountOptions,
+    readonly options: Options,
     root: HTMLElement,
   ) {
     this.root = root;
@@ -135,7 +145,8 @@ export class Instrument implements Mounted {
   /** Tabs to offer: those the container names, or all that its data can fill or that say why it cannot. */
   tabs(): ViewDefinition[] {
     const named = this.source.header.views;
-    return definitions.filter((each) =>
+    const offered = definitions.filter((each) => each.name !== "head_map" || !this.options.dial);
+    return offered.filter((each) =>
       named ? named.includes(each.name) : each.missing(this.reading) === null || (each.alwaysOffered === true && this.reading.parts.length > 0),
     );
   }

@@ -1,10 +1,11 @@
-/** The controls a view asks for, one line, each with its name. */
+/** The controls a view asks for: where one looks, and, behind a button, how it is drawn. */
 import type { JSX } from "preact";
 import type { State } from "../protocol/types";
 import { hasPair, isRightToLeft } from "../protocol/units";
-import { layersOf, own } from "../state/state";
+import { layersOf, opening, own } from "../state/state";
 import type { Control } from "../views/view";
 import type { Instrument } from "./instrument";
+import { Menu } from "./menu";
 
 const named = (entries: [string, string][]) => entries;
 
@@ -69,46 +70,86 @@ const choices: Choice[] = [
   },
 ];
 
-export function Options({ instrument }: { instrument: Instrument }): JSX.Element {
-  const { state, store } = instrument;
-  const definition = instrument.definitionNow();
-  const set = (change: Partial<State>) => store.set(change);
+/** Which layer and head is looked at, where no dial says it. */
+export function Where({ instrument }: { instrument: Instrument }): JSX.Element {
+  const { controls } = instrument.definitionNow();
+  const { dial } = instrument.options;
   return (
-    <div class="options" role="group" aria-label="Options">
-      {definition.controls.includes("layer") && <LayerControl instrument={instrument} />}
-      {definition.controls.includes("head") && instrument.reading.parts.length > 0 && <HeadControl instrument={instrument} />}
-      {definition.controls.includes("column") && <ColumnControl instrument={instrument} />}
-      {instrument.reading.parts.length > 0 &&
-        choices
-          .filter((choice) => definition.controls.includes(choice.control) && (choice.when?.(instrument) ?? true))
-          .map((choice) => (
-            <label class="field" key={choice.control}>
-              <span>{choice.title}</span>
-              <select
-                data-control={choice.control}
-                value={String(state[choice.control as keyof State])}
-                onChange={(event) => set({ [choice.control]: event.currentTarget.value })}
-              >
-                {choice.entries.map(([value, text]) => (
-                  <option value={value} key={value}>{text}</option>
-                ))}
-              </select>
-            </label>
-          ))}
-      {definition.choices
-        ?.filter((choice) => choice.when?.(instrument.reading, state) ?? true)
-        .map((choice) => (
-          <label class="field" key={choice.name}>
-            <span>{choice.title}</span>
-            <select data-control={choice.name} value={own(state, choice.name)} onChange={(event) => set({ [choice.name]: event.currentTarget.value })}>
-              {choice.entries.map(([value, text]) => (
-                <option value={value} key={value}>{text}</option>
-              ))}
-            </select>
-          </label>
+    <>
+      {controls.includes("layer") && <KindControl instrument={instrument} />}
+      {!dial && controls.includes("layer") && <LayerControl instrument={instrument} />}
+      {!dial && controls.includes("head") && instrument.reading.parts.length > 0 && <HeadControl instrument={instrument} />}
+      {controls.includes("column") && <ColumnControl instrument={instrument} />}
+    </>
+  );
+}
+
+/** A menu, or a number, of how the picture is drawn. */
+interface Field {
+  name: string;
+  title: string;
+  value: string;
+  usual: string;
+  control: JSX.Element;
+}
+
+/** How the picture is drawn: behind one button, beside which stands what is not as usual, each a click from being so. */
+export function Display({ instrument }: { instrument: Instrument }): JSX.Element | null {
+  const fields = fieldsOf(instrument);
+  if (!fields.length) return null;
+  const usual = opening({ ...instrument.source.header, state: {} });
+  return (
+    <>
+      <Menu name="display" title="How the picture is drawn" label="Display" stays>
+        {fields.map((field) => field.control)}
+      </Menu>
+      {fields
+        .filter((field) => field.value !== field.usual)
+        .map((field) => (
+          <button class="tag" key={field.name} data-unusual={field.name} title="Draw it as usual again" onClick={() => instrument.set({ [field.name]: own(usual, field.name) })}>
+            {field.title} {field.value} ×
+          </button>
         ))}
-      {definition.controls.includes("minimum") && (
-        <label class="field">
+    </>
+  );
+}
+
+function fieldsOf(instrument: Instrument): Field[] {
+  const { state, store, reading } = instrument;
+  const definition = instrument.definitionNow();
+  const usual = opening({ ...instrument.source.header, state: {} });
+  const set = (change: Partial<State>) => store.set(change);
+  const has = (control: Control) => definition.controls.includes(control);
+  const common = reading.parts.length ? choices.filter((choice) => has(choice.control) && (choice.when?.(instrument) ?? true)).map((choice) => ({ ...choice, name: choice.control as string })) : [];
+  const its = definition.choices?.filter((choice) => choice.when?.(reading, state) ?? true) ?? [];
+  const fields: Field[] = [...common, ...its].map(({ name, title, entries }) => {
+    const text = (of: State) => entries.find(([value]) => value === String(own(of, name)))?.[1] ?? "";
+    return {
+      name,
+      title,
+      value: text(state),
+      usual: text(usual),
+      control: (
+        <label class="field" key={name}>
+          <span>{title}</span>
+          <select data-control={name} value={String(own(state, name))} onChange={(event) => set({ [name]: event.currentTarget.value })}>
+            {entries.map(([value, entry]) => (
+              <option value={value} key={value}>{entry}</option>
+            ))}
+          </select>
+        </label>
+      ),
+    };
+  });
+  if (has("minimum")) {
+    const said = (minimum: number) => (minimum === 0 ? "0" : minimum.toFixed(minimum < 0.1 ? 3 : 2));
+    fields.push({
+      name: "minimum",
+      title: "weight ≥",
+      value: said(state.minimum),
+      usual: said(usual.minimum),
+      control: (
+        <label class="field" key="minimum">
           <span>weight ≥</span>
           <input
             type="range"
@@ -121,46 +162,66 @@ export function Options({ instrument }: { instrument: Instrument }): JSX.Element
             aria-valuetext={state.minimum.toFixed(3)}
             onInput={(event) => set({ minimum: Number((event.currentTarget.valueAsNumber ** 2).toFixed(4)) })}
           />
-          <output>{state.minimum === 0 ? "0" : state.minimum.toFixed(state.minimum < 0.1 ? 3 : 2)}</output>
+          <output>{said(state.minimum)}</output>
         </label>
-      )}
-      {definition.controls.includes("find") && (
-        <label class="field">
+      ),
+    });
+  }
+  if (has("find")) {
+    fields.push({
+      name: "find",
+      title: "label",
+      value: state.find,
+      usual: "",
+      control: (
+        <label class="field" key="find">
           <span>label</span>
           <input type="search" data-control="find" value={state.find} placeholder="any" onInput={(event) => set({ find: event.currentTarget.value })} />
         </label>
-      )}
-      {definition.controls.includes("wrap") && (
-        <label class="field">
-          <input type="checkbox" data-control="wrap" checked={state.wrap} onChange={(event) => set({ wrap: event.currentTarget.checked })} />
+      ),
+    });
+  }
+  if (has("wrap")) {
+    fields.push({
+      name: "wrap",
+      title: "wrap",
+      value: state.wrap ? "on" : "",
+      usual: usual.wrap ? "on" : "",
+      control: (
+        <label class="field" key="wrap">
           <span>wrap</span>
+          <input type="checkbox" data-control="wrap" checked={state.wrap} onChange={(event) => set({ wrap: event.currentTarget.checked })} />
         </label>
-      )}
-    </div>
+      ),
+    });
+  }
+  return fields;
+}
+
+function KindControl({ instrument: { state, store, reading } }: { instrument: Instrument }): JSX.Element | null {
+  if (reading.parts.length < 2) return null;
+  return (
+    <label class="field">
+      <span>attention</span>
+      <select
+        data-control="kind"
+        value={state.kind}
+        onChange={(event) => store.set({ kind: event.currentTarget.value as State["kind"], query: null, key: null, marked: [] })}
+      >
+        {reading.parts.map((part) => (
+          <option value={part.kind} key={part.kind}>{part.kind}</option>
+        ))}
+      </select>
+    </label>
   );
 }
 
 function LayerControl({ instrument }: { instrument: Instrument }): JSX.Element {
-  const { state, store, reading } = instrument;
+  const { state, store } = instrument;
   const layers = layersOf(store.header, state.kind);
   const at = layers.indexOf(state.layer);
   const to = (index: number) => layers[index] !== undefined && store.set({ layer: layers[index], marked: [] });
   return (
-    <>
-      {reading.parts.length > 1 && (
-        <label class="field">
-          <span>attention</span>
-          <select
-            data-control="kind"
-            value={state.kind}
-            onChange={(event) => store.set({ kind: event.currentTarget.value as State["kind"], query: null, key: null, marked: [] })}
-          >
-            {reading.parts.map((part) => (
-              <option value={part.kind} key={part.kind}>{part.kind}</option>
-            ))}
-          </select>
-        </label>
-      )}
       <span class="field layer">
         <span id="layer-name">layer</span>
         <button class="step" aria-label="Layer before" disabled={at <= 0} onClick={() => to(at - 1)}>‹</button>
@@ -182,7 +243,6 @@ function LayerControl({ instrument }: { instrument: Instrument }): JSX.Element {
           ))}
         </select>
       </span>
-    </>
   );
 }
 

@@ -82,6 +82,9 @@ export interface Lesson {
   title: string;
   says: string;
   tries: string;
+  /** The head it speaks of, where it speaks of one. */
+  layer?: number;
+  head?: number;
 }
 
 /** POST /api/write {model, text, off, count} begins a text, {writing, count} goes on with it. */

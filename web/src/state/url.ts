@@ -9,12 +9,14 @@ import { choices, defaults } from "./state";
 const always = new Set<keyof State>(["view", "kind", "layer", "heads", "head"]);
 const isList = (name: keyof State) => name === "heads" || name === "columns" || Array.isArray(defaults[name]);
 
-export function toQuery(state: Partial<State>): URLSearchParams {
+/** `opened`: what would open without the link; where it is not the default, the default is said too. */
+export function toQuery(state: Partial<State>, opened: Partial<State> = {}): URLSearchParams {
   const query = new URLSearchParams();
   for (const name of Object.keys(defaults) as (keyof State)[]) {
     const value = state[name];
     if (name === "heads" && value === null) query.set("heads", "all");
-    else if (value === null || value === undefined || (!always.has(name) && JSON.stringify(value) === JSON.stringify(defaults[name]))) continue;
+    else if (value === undefined || (!always.has(name) && [defaults[name], opened[name] ?? defaults[name]].every((each) => JSON.stringify(value) === JSON.stringify(each)))) continue;
+    else if (value === null) query.set(name, "none");
     else query.set(name, Array.isArray(value) ? value.join(".") : String(value));
   }
   return query;
@@ -28,7 +30,8 @@ export function fromQuery(query: URLSearchParams): Partial<State> {
     const allowed = choices[name] as readonly unknown[] | undefined;
     if (allowed) {
       if (allowed.includes(text)) state[name] = text;
-    } else if (isList(name)) {
+    } else if (text === "none" && defaults[name] === null) state[name] = null;
+    else if (isList(name)) {
       if (name === "heads" && text === "all") state[name] = null;
       else state[name] = text.split(".").filter((each) => /^\d+$/.test(each)).map(Number);
     } else if (typeof defaults[name] === "boolean") state[name] = text === "true";

@@ -85,8 +85,6 @@ export interface ViewDefinition {
   overview?: boolean;
   /** Its tab stands there even when the data cannot fill it: it then says why. */
   alwaysOffered?: boolean;
-  /** A button in other views that leads here. */
-  invitation?(state: State): { text: string; title: string };
   style?: string;
   /** What the head chips do: switch heads on and off, choose one, or stay away. */
   chips: "many" | "one" | "none";

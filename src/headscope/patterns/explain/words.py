@@ -45,8 +45,13 @@ def _who(found: Explanation) -> str:
         text += " speak for it most"
     else:
         whole = found.delta.share(found.size)
-        text += f" carry {share:.0%} of the difference, {found.size} carry {whole:.0%}"
+        text += f" carry {_part(share)} of the difference, {found.size} carry {_part(whole)}"
     return text + (f", position itself adds {found.bias:.2f}." if found.bias is not None else ".")
+
+
+def _part(share: float) -> str:
+    """Others may work against the pattern: what a few carry is then more than is left of it."""
+    return f"{share:.0%}" if share <= 1 else "more than all"
 
 
 def _where(found: Explanation) -> str:

@@ -146,6 +146,7 @@ def why(
     except HeadscopeError as error:
         return None, str(error)
     rows = found.neurons.head(CHARTED)
+    lift = _lift(found)
     marked = [int(neuron) for neuron in list(found.order)[:CHARTED]]
     reply = {
         "text": found.words,
@@ -154,25 +155,36 @@ def why(
             {
                 "name": str(row.neuron),
                 "contribution": float(row.contribution),
-                "share": float(row.share) if row.share == row.share else 0.0,
+                "share": float(row.contribution) / lift if lift > 0 else 0.0,
             }
             for row in rows.itertuples()
         ],
         "marked": marked,
-        "share": float(found.neurons["share"].head(len(marked)).sum()),
+        "share": _carried(found, len(marked)),
     }
     return reply, None
+
+
+def _lift(found: Any) -> float:
+    """What all neurons that favour the label add up to: a share of it never exceeds one."""
+    return float(found.neurons["contribution"].clip(lower=0).sum())
+
+
+def _carried(found: Any, count: int) -> float:
+    lift = _lift(found)
+    own = float(found.neurons["contribution"].head(count).clip(lower=0).sum())
+    return own / lift if lift > 0 else 0.0
 
 
 def _sentence(found: Any) -> str:
     if found.delta.total <= 0:
         return "Its neurons together do not lift what the label names above the rest."
-    share, size = found.delta.share(found.size), found.size
-    unit = found.unit if size > 1 else found.unit.removesuffix("s")
+    size = found.size
+    verb = "carry" if size > 1 else "carries"
     return (
-        f"{size} of {found.count} {unit} carry {share:.0%} of what lifts these words above the "
-        f"others; without them the score goes from {found.causal.score:.2f} to "
-        f"{found.causal.without:.2f}."
+        f"{size} of {found.count} {found.unit} {verb} {_carried(found, size):.0%} of what lifts "
+        f"these words above the others; without them the score goes from "
+        f"{found.causal.score:.2f} to {found.causal.without:.2f}."
     )
 
 

@@ -13,47 +13,47 @@ import { Terms } from "./terms";
 /** Another model, another text, or this model before heads were switched off. */
 export function Against({ session }: { session: Session }): JSX.Element | null {
   const others = session.models?.models.filter((each) => each.id !== session.model) ?? [];
-  const [typed, setTyped] = useState(session.againstText);
-  const box = useRef<HTMLInputElement>(null);
-  const compareText = () => {
-    session.againstText = typed;
-    void session.read();
-  };
   return (
-    <>
-      <label class="field">
-        <span>against</span>
-        <select
-          data-control="against"
-          value={session.against}
-          onChange={(event) => {
-            session.against = event.currentTarget.value;
-            if (session.against !== anotherText || session.againstText.trim()) void session.read();
-          }}
-        >
-          <option value="">nothing</option>
-          {session.off.length > 0 && <option value={allOn}>every head on</option>}
-          <option value={anotherText}>another text…</option>
-          {others.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
-        </select>
-      </label>
-      {session.against === anotherText && (
-        <input
-          ref={box}
-          type="text"
-          class="against-text"
-          data-control="against-text"
-          placeholder="the other text; Enter compares"
-          aria-label="Text to compare with"
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            event.stopPropagation();
-            if (event.key === "Enter") compareText();
-          }}
-        />
-      )}
-    </>
+    <label class="field">
+      <span class="sr">Compare with</span>
+      <select
+        data-control="against"
+        class={session.against ? "" : "icon"}
+        value={session.against}
+        onChange={(event) => {
+          session.against = event.currentTarget.value;
+          if (session.against !== anotherText || session.againstText.trim()) void session.read();
+        }}
+      >
+        <option value="">{session.against ? "compare with nothing" : "compare"}</option>
+        {session.off.length > 0 && <option value={allOn}>every head on</option>}
+        <option value={anotherText}>another text…</option>
+        {others.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** The other text, where one is compared with. */
+export function AgainstText({ session }: { session: Session }): JSX.Element | null {
+  const [typed, setTyped] = useState(session.againstText);
+  if (session.against !== anotherText) return null;
+  return (
+    <input
+      type="text"
+      class="against-text"
+      data-control="against-text"
+      placeholder="the other text; Enter compares"
+      aria-label="Text to compare with"
+      value={typed}
+      onInput={(event) => setTyped(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key !== "Enter") return;
+        session.againstText = typed;
+        void session.read();
+      }}
+    />
   );
 }
 

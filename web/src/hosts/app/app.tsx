@@ -6,7 +6,7 @@ import { useInstrument } from "../../instrument/chrome";
 import { adoptStyle } from "../../instrument/definitions";
 import type { Instrument } from "../../instrument/instrument";
 import { make, number } from "../../render/dom";
-import type { State } from "../../protocol/types";
+import type { Kind, State } from "../../protocol/types";
 import { useSignals } from "../../state/signal";
 import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
@@ -15,7 +15,8 @@ import { Partner } from "./against";
 import { AtlasLayer } from "./atlas";
 import { AppHeader } from "./header";
 import { FirstHint, LessonCard } from "./lesson";
-import { HeadMap } from "./map";
+import { Dial } from "./dial";
+import { OffStrip } from "./off_strip";
 import { HeadPanel } from "./panel";
 import { Session } from "./session";
 import { Tips } from "./terms";
@@ -23,24 +24,23 @@ import { Queue } from "./waiting";
 import { Growing } from "./writing";
 
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
-  const [instrument, setInstrument] = useState<Instrument | null>(null);
-  const [folded, setFolded] = useState<"left" | "right" | null>(null);
+  const [unfolded, setUnfolded] = useState(false);
   const holder = useRef<HTMLDivElement>(null);
   const beside = useRef<HTMLDivElement>(null);
-  const { reading, theme } = session;
+  const { reading, theme, mounted } = session;
   useSignals(session.changes);
   useLayoutEffect(() => {
     if (!reading || !holder.current) return;
     let stop = () => undefined as void;
-    const options = { fill: true, other: reading.other?.source, onState: (state: State) => session.follow(state) };
-    const mounted = mountInto(holder.current, reading.source, options, true);
-    session.follow(mounted.instrument.state);
-    setInstrument(mounted.instrument);
-    void mounted.instrument.ready.then(onReady);
-    if (reading.other && beside.current) stop = mountBeside(beside.current, reading.other.source, mounted.instrument, session);
+    const options = { fill: true, dial: true, other: reading.other?.source, onState: (state: State) => session.follow(state) };
+    const { instrument } = mountInto(holder.current, reading.source, options, true);
+    session.follow(instrument.state);
+    session.mounted = instrument;
+    void instrument.ready.then(onReady);
+    if (reading.other && beside.current) stop = mountBeside(beside.current, reading.other.source, instrument, session);
     return () => {
       stop();
-      mounted.instrument.unmount();
+      instrument.unmount();
     };
   }, [reading]);
   useLayoutEffect(() => {
@@ -48,24 +48,30 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     const apply = () => (frame.dataset["shade"] = theme === "dark" || (theme === "auto" && system.matches) ? "dark" : "light");
     apply();
     system.addEventListener("change", apply);
-    instrument?.set({ theme });
-    if (reading) history.replaceState(null, "", session.address());
+    mounted?.set({ theme });
+    if (reading) session.step();
     return () => system.removeEventListener("change", apply);
-  }, [theme, instrument]);
+  }, [theme, mounted]);
   const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);
   // Beside an error the numbers of the text before would look like those of this one.
-  const current = instrument && instrument.source === reading?.source && !covered ? instrument : null;
+  const current = mounted && mounted.source === reading?.source && !covered ? mounted : null;
+  useLayoutEffect(() => {
+    if (!current) return;
+    // Of what is asked for: the picture without a head is still to come when its switch is already off.
+    const switches = { isOff: session.isOff.bind(session), flip: (kind: Kind, layer: number, head: number) => void session.switchHead(kind, layer, head) };
+    current.notice.switches = session.model === reading?.of.model ? switches : null;
+  }, [current, session.off, session.model]);
   return (
     <>
-      <AppHeader session={session} fold={(side) => setFolded(folded === side ? null : side)} />
-      {session.atlasSeen && <AtlasLayer session={session} />}
-      <div hidden={session.inAtlas} class={`app-main${folded ? ` show-${folded}` : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
-        {current ? <Left session={session} instrument={current} /> : <aside class="side left" aria-label="Head map" />}
+      <AppHeader session={session} fold={() => setUnfolded(!unfolded)} />
+      {session.atlasSeen && session.models && <AtlasLayer session={session} />}
+      <div hidden={session.inAtlas} class={`app-main${unfolded ? " unfolded" : ""}`} data-state={session.phase} aria-busy={session.phase === "loading"}>
+        {current ? <Side session={session} instrument={current} /> : <aside class="side" aria-label="Heads" />}
         <main class="centre">
           {session.phase === "loading" && reading && <div class="busy reading" role="status"><span class="sr">Reading…</span></div>}
           <Queue session={session} />
           <Growing session={session} />
-          {!covered && <LessonCard session={session} />}
+          {!covered && <OffStrip session={session} />}
           <div class={reading?.other ? "pair" : "alone"} hidden={covered}>
             <div class="app-view" ref={holder} />
             {reading?.other && (
@@ -78,21 +84,22 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
           {!covered && reading && <FirstHint />}
           {covered && <Cover session={session} />}
         </main>
-        {current ? <Right session={session} instrument={current} /> : <aside class="side right" aria-label="This head" />}
       </div>
       <Tips session={session} />
     </>
   );
 }
 
-function Left({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
-  useInstrument(instrument);
-  return <HeadMap session={session} instrument={instrument} />;
-}
-
-function Right({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
-  useInstrument(instrument);
-  return <HeadPanel session={session} instrument={instrument} />;
+/** The dial, what the example teaches, and the head it points at. */
+function Side({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+  const state = useInstrument(instrument);
+  return (
+    <aside class="side" aria-label="Heads">
+      <Dial session={session} instrument={instrument} />
+      <LessonCard session={session} state={state} />
+      <HeadPanel session={session} instrument={instrument} />
+    </aside>
+  );
 }
 
 /** Nothing read yet, reading, too long, failed: each says what it is and what to do. */
@@ -112,6 +119,16 @@ function Cover({ session }: { session: Session }): JSX.Element {
         <strong>This text has {number(tooLong.tokens)} tokens; the model reads at most {number(tooLong.limit)}.</strong>
         <p>Shorten it, choose a model that reads more, or read its beginning.</p>
         <button class="button primary" data-control="truncate" onClick={() => void session.read(true, true)}>read the first {number(tooLong.limit)} tokens</button>
+      </div>
+    );
+  }
+  if (phase === "error" && models && !session.entry) {
+    return (
+      <div class="message" role="alert">
+        <strong>{session.message}</strong>
+        <div class="cards">
+          {models.models.map((model) => <button class="card" key={model.id} data-model={model.id} onClick={() => void session.choose(model.id)}><b>{model.title}</b></button>)}
+        </div>
       </div>
     );
   }
@@ -162,5 +179,6 @@ export function mountApp(element: AppElement): void {
     },
   };
   render(<App session={session} frame={frame} onReady={() => onReady()} />, frame);
+  addEventListener("popstate", () => void session.go(new URLSearchParams(location.search)));
   void session.start();
 }

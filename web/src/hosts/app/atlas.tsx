@@ -2,9 +2,13 @@
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { openContainer } from "../../protocol/container";
-import type { Mounted, TextPlace } from "../../protocol/types";
+import type { State, TextPlace } from "../../protocol/types";
+import { takeIn } from "../../instrument/definitions";
+import type { Instrument } from "../../instrument/instrument";
 import { sentenceOf } from "../../render/dom";
 import { Newest } from "../../state/signal";
+import { opening } from "../../state/state";
+import { fromQuery, toQuery } from "../../state/url";
 import { mountInto } from "../mount";
 import { getBytes, getJson, postFile } from "./server/api";
 import type { Session } from "./session";
@@ -26,12 +30,12 @@ export async function openText(session: Session, { document, query, kind, layer,
 const views = "/static/headscope-heads.js";
 
 /** Whether the model in hand is the one that an atlas is, or may be, open of. */
-export const hasAtlas = (session: Session) => !!session.models && (session.models.atlas ?? session.models.default) === session.model;
+const hasAtlas = (session: Session) => !!session.models && (session.models.atlas ?? session.models.default) === session.model;
 
 export function AtlasButton({ session }: { session: Session }): JSX.Element | null {
   if (!hasAtlas(session)) return null;
   return (
-    <button class="button" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
+    <button class="icon" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
       {session.inAtlas ? "back" : "atlas"}
     </button>
   );
@@ -39,7 +43,9 @@ export function AtlasButton({ session }: { session: Session }): JSX.Element | nu
 
 export function AtlasLayer({ session }: { session: Session }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
-  const current = useRef<Mounted | null>(null);
+  const current = useRef<Instrument | null>(null);
+  /** What the atlas would open with by itself. */
+  const own = useRef<Partial<State>>({});
   const [message, setMessage] = useState("Opening the atlas…");
   const [opened, setOpened] = useState(0);
   /** The kind of heads that was asked for, and what is shown. */
@@ -54,22 +60,35 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       setOpened((count) => count + 1);
     }, fail);
   };
+  const { atlas, theme, models } = session;
   useLayoutEffect(() => {
+    if (!models?.atlas) return setMessage("No atlas of this model is open: open a file that headscope atlas wrote.");
     let stop = () => undefined as void;
     const showing = new AbortController();
     const { signal } = showing;
     const show = async () => {
-      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? session.state.kind ?? ""}`, signal), import(views) as Promise<unknown>]);
+      const linked = new URLSearchParams(session.atlas ?? "");
+      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? linked.get("kind") ?? session.state.kind ?? ""}`, signal), import(views) as Promise<unknown>]);
       const source = openContainer(bytes);
       if (signal.aborted || !holder.current) return;
-      const { layer, head } = session.state;
-      const kind = source.header.state!.kind!;
-      const inHand = layer !== undefined && head !== undefined && (session.state.kind ?? kind) === kind;
-      source.header.state = { ...source.header.state, theme: session.theme, ...(inHand ? { layer, head, heads: [head] } : {}) };
-      const options = { fill: true, openText: (place: TextPlace) => void openText(session, place).catch(fail) };
-      setShown({ kind, kinds: source.header.atlas!.kinds });
+      takeIn();
+      const { header } = source;
+      own.current = { ...header.state };
+      const kind = header.state!.kind!;
+      header.state = { ...header.state, ...(session.atlas ? fromQuery(linked) : inHand(kind)), kind, theme: session.theme };
+      setShown({ kind, kinds: header.atlas!.kinds });
+      const options = {
+        fill: true,
+        openText: (place: TextPlace) => void openText(session, place).catch(fail),
+        onState: (state: State) => {
+          if (session.atlas === null) return;
+          session.atlas = addressOf(state);
+          session.step();
+        },
+      };
       const { instrument } = mountInto(holder.current, source, options, true);
       current.current = instrument;
+      if (session.atlas !== null) options.onState(instrument.state);
       stop = () => instrument.unmount();
       setMessage("");
     };
@@ -79,12 +98,21 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
       stop();
     };
   }, [opened, asked]);
-  // It stays as it was left, but for the head: that in hand.
+  /** What the address says of the atlas. */
+  const addressOf = (state: State) => toQuery({ ...state, theme: "auto" }, own.current).toString();
+  const inHand = (kind: string): Partial<State> => {
+    const { layer, head } = session.state;
+    return layer === undefined || head === undefined || (session.state.kind ?? kind) !== kind ? {} : { layer, head, heads: [head] };
+  };
+  // It stays as it was left, but for the head: that in hand; Back and Forward bring it to where it was.
   useLayoutEffect(() => {
-    const { kind, layer, head } = session.state;
-    if (!session.inAtlas || !current.current || layer === undefined || head === undefined) return;
-    if ((kind ?? shown?.kind) === shown?.kind) current.current.set({ layer, head, heads: [head], theme: session.theme });
-  }, [session.inAtlas, session.theme]);
+    const instrument = current.current;
+    if (atlas === null || !instrument || !shown) return;
+    if (atlas === "") instrument.set({ ...inHand(shown.kind), theme });
+    else if (atlas !== addressOf(instrument.state)) instrument.set(opening({ ...instrument.source.header, state: { ...own.current, ...fromQuery(new URLSearchParams(atlas)), theme } }));
+    else instrument.set({ theme });
+    if (session.atlas === "") session.atlas = addressOf(instrument.state);
+  }, [atlas, theme]);
   return (
     <main
       class="app-atlas"

@@ -5,11 +5,12 @@ import type { TokensReply } from "../../protocol/app";
 import { number } from "../../render/dom";
 import { useAnswer } from "./server/answer";
 import { postJson } from "./server/api";
+import { AgainstText } from "./against";
 import { DropZone } from "./media";
 import type { Session } from "./session";
 
 export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
-  const second = session.entry?.encoder_decoder ? "Decoder text (optional)" : "Sentence B (optional)";
+  const second = session.entry?.encoder_decoder ? "Decoder text" : "Sentence B";
   if (session.senses) {
     return (
       <div class="texts">
@@ -22,6 +23,7 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
     <div class="texts">
       <TextBox session={session} which="text" label="Sentence A" onRead={onRead} />
       <TextBox session={session} which="pair" label={second} onRead={onRead} />
+      <AgainstText session={session} />
       <Count session={session} />
     </div>
   );
@@ -63,7 +65,7 @@ function TextBox({ session, which, label, onRead }: BoxProps): JSX.Element {
 /** Tokens against the limit while one types, and whether what stands there is what is on screen. */
 function Count({ session }: { session: Session }): JSX.Element {
   const { model, text, pair, models, tooMany } = session;
-  const question = !models || tooMany || !text.trim() ? null : JSON.stringify([model, text, pair]);
+  const question = !session.entry || tooMany || !text.trim() ? null : JSON.stringify([model, text, pair]);
   const request = { model, text, text_pair: pair.trim() ? pair : null, off: [] };
   const counted = useAnswer(question, async (signal) => ({ ...(await postJson<TokensReply>("api/tokens", request, signal)), by: model }), 250)?.reply;
   const limit = models?.max_characters ?? 0;
@@ -80,7 +82,7 @@ function Count({ session }: { session: Session }): JSX.Element {
     const over = counted.limit !== null && counted.tokens > counted.limit;
     notes.push(
       <span key="tokens" class={over ? "warn" : ""} data-tokens={counted.tokens}>
-        {number(counted.tokens)}{counted.limit === null ? "" : ` of ${number(counted.limit)}`} tokens{over ? ": too long" : ""}
+        {number(counted.tokens)}{counted.limit === null ? "" : ` of ${number(counted.limit)}`} tokens{over ? ", too long" : ""}
       </span>,
     );
     if (counted.unknown) {
@@ -92,6 +94,6 @@ function Count({ session }: { session: Session }): JSX.Element {
       );
     }
   }
-  if (session.changed && text.trim() && session.reading) notes.push(<b key="changed">changed: press read</b>);
+  if (session.changed && session.reading) notes.push(text.trim() ? <b key="changed">changed: press read</b> : <b key="empty">type a text to read</b>);
   return <p class="count" id="count" role="status">{notes}</p>;
 }

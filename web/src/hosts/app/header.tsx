@@ -1,6 +1,7 @@
 /** The app's top line: model, one or two sentences, read, theme, link, export. */
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { Menu } from "../../instrument/menu";
 import type { AppHeader as AppReadingHeader, ExportFormat } from "../../protocol/app";
 import { copyText } from "../../render/dom";
 import { useSignals } from "../../state/signal";
@@ -18,69 +19,32 @@ const formats: [ExportFormat, string][] = [
   ["safetensors", "the reading (safetensors)"],
 ];
 
-export function AppHeader({ session, fold }: { session: Session; fold: (side: "left" | "right") => void }): JSX.Element {
+export function AppHeader({ session, fold }: { session: Session; fold: () => void }): JSX.Element {
   const { models } = session;
   const read = () => void session.readTyped();
+  const nothing = !session.text.trim() && !session.senses;
   return (
     <header class="app-head">
       <h1 class="brand">headscope</h1>
-      <button class="icon fold" aria-label="Head map" onClick={() => fold("left")}>▦</button>
+      <button class="icon fold" aria-label="Heads" title="Heads and this head" onClick={fold}>▦</button>
       <label class="field">
         <span class="sr">Model</span>
-        <select
-          data-control="model"
-          value={session.model}
-          onChange={(event) => void session.choose(event.currentTarget.value)}
-        >
+        <select data-control="model" value={session.model} onChange={(event) => void session.choose(event.currentTarget.value)}>
+          {models && !session.entry && <option value={session.model}>{session.model}</option>}
           {models?.models.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
         </select>
       </label>
-      <Against session={session} />
       <Boxes session={session} onRead={read} />
-      <button class="button primary" data-control="read" disabled={session.phase === "loading" || session.tooMany > 0} onClick={read}>read</button>
+      <button class={session.changed ? "button primary" : "button"} data-control="read" disabled={session.phase === "loading" || session.tooMany > 0 || nothing} onClick={read}>read</button>
       <WriteButton session={session} />
+      <Against session={session} />
       <Examples session={session} />
       <AtlasButton session={session} />
       <span class="spring" />
       <Theme session={session} />
       <CopyLink session={session} />
       {!session.inAtlas && <Export session={session} />}
-      <button class="icon fold" aria-label="This head" onClick={() => fold("right")}>☰</button>
     </header>
-  );
-}
-
-interface MenuProps {
-  name: string;
-  title: string;
-  label: string;
-  children: JSX.Element | JSX.Element[];
-}
-
-function Menu({ name, title, label, children }: MenuProps): JSX.Element {
-  const details = useRef<HTMLDetailsElement>(null);
-  useLayoutEffect(() => {
-    const leave = (event: Event) => {
-      if (details.current && !event.composedPath().includes(details.current)) details.current.open = false;
-    };
-    document.addEventListener("pointerdown", leave);
-    return () => document.removeEventListener("pointerdown", leave);
-  }, []);
-  return (
-    <details
-      class="menu"
-      data-control={name}
-      ref={details}
-      onClick={(event) => {
-        if ((event.target as Element).closest(".menu-list")) details.current!.open = false;
-      }}
-      onKeyDown={(event) => {
-        if (event.key === "Escape") details.current!.open = false;
-      }}
-    >
-      <summary class="icon" title={title}>{label}</summary>
-      <div class="menu-list">{children}</div>
-    </details>
   );
 }
 

@@ -1,17 +1,21 @@
 /** What the example on screen teaches; and, on a first visit, three steps that never return. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import type { AppHeader } from "../../protocol/app";
+import type { State } from "../../protocol/types";
 import type { Session } from "./session";
 
-export function LessonCard({ session }: { session: Session }): JSX.Element | null {
-  const { lesson } = session;
-  if (!lesson) return null;
+/** It belongs to its text, its head and every head on, and goes when one of them does. */
+export function LessonCard({ session, state }: { session: Session; state: State }): JSX.Element | null {
+  const { lesson } = session.reading!.source.header as AppHeader;
+  if (!lesson || session.lessonClosed || session.reading!.of.off.length) return null;
+  if (lesson.layer !== undefined && (lesson.layer !== state.layer || lesson.head !== state.head)) return null;
   return (
     <section class="lesson" data-lesson aria-label={`Example: ${lesson.title}`}>
       <p>
         <b>{lesson.title}.</b> {lesson.says} <i>Try: {lesson.tries}</i>
       </p>
-      <button class="icon" data-control="close-lesson" aria-label="Close the example's note" onClick={() => (session.lesson = null)}>×</button>
+      <button class="icon" data-control="close-lesson" aria-label="Close the example's note" onClick={() => (session.lessonClosed = true)}>×</button>
     </section>
   );
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
-import type { HeadFacts, ImportanceReply, PredictReply, Prediction } from "../../protocol/app";
+import type { HeadFacts, ImportanceReply, Prediction } from "../../protocol/app";
 import type { Tokens } from "../../protocol/types";
 import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
@@ -30,7 +30,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
   const reply = facts?.reply ?? null;
   const waiting = <p class="quiet">{(!stale && facts?.error) || (session.opening ? "waiting for the model…" : "measuring…")}</p>;
   return (
-    <aside class="side right" aria-label="This head">
+    <section class="this-head" aria-label="This head">
       <h2>
         <i class="dot" style={{ background: css(colour) }} />
         Head {state.layer}-{state.head}
@@ -59,7 +59,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <Writes instrument={instrument} session={session} />
       <Predictions session={session} />
       <Importance session={session} instrument={instrument} />
-    </aside>
+    </section>
   );
 }
 
@@ -137,62 +137,51 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
         <input type="checkbox" data-control="off" checked={off} disabled={session.model !== session.reading!.of.model} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
         <span>switch off</span>
       </label>
-      {off && <p class="quiet">While it is off, each token attends to every token it may see alike.</p>}
-      {session.off.length > 0 && (
-        <p class="quiet">
-          off: {session.off.map(([kind, layer, head]) => `${layer}-${head}${kind === state.kind ? "" : ` (${kind})`}`).join(", ")}{" "}
-          <button
-            class="plain"
-            data-control="all-on"
-            onClick={() => {
-              session.off = [];
-              void session.read();
-            }}
-          >
-            all on again
-          </button>
-        </p>
-      )}
+      <p class="quiet">Off: each token attends alike to every token it may see.</p>
     </section>
   );
 }
 
 function Predictions({ session }: { session: Session }): JSX.Element | null {
-  const { id, of: { off } } = session.reading!;
-  const question = session.entry?.predicts === false ? null : id;
-  const answer = useAnswer(question, (signal) => postJson<PredictReply>("api/predict", { id, off }, signal), 60);
-  if (question === null) return null;
-  const reply = answer?.reply;
+  const { predictions: reply, reading, entry } = session;
+  const { off } = reading!.of;
+  if (entry?.predicts === false || session.senses) return null;
+  const said = typeof reply === "string" ? reply : session.opening ? "waiting for the model…" : "asking the model…";
   return (
-    <section data-panel="predictions" aria-busy={!answer}>
+    <section data-panel="predictions" aria-busy={reply === null}>
       <h3><Terms session={session}>Predictions</Terms>{off.length > 0 && <small> before → after</small>}</h3>
-      {!reply && <p class="quiet">{answer?.error ?? (session.opening ? "waiting for the model…" : "asking the model…")}</p>}
-      {reply?.note && <p class="quiet"><Terms session={session}>{reply.note}</Terms></p>}
-      {reply?.places.map((place) => (
-        <div key={place.position} class="place">
-          <p class="quiet">{place.title}: <Terms session={session}>token and probability</Terms></p>
-          <table>
-            <tbody>
-              {place.before.slice(0, 5).map((before, i) => (
-                <tr key={i}>
-                  <PredictionCell prediction={before} />
-                  {off.length > 0 && <PredictionCell prediction={place.after[i]} changed={place.after[i]?.token !== before.token} />}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ))}
+      {(reply === null || typeof reply === "string") && <p class="quiet">{said}</p>}
+      {reply !== null && typeof reply !== "string" && (
+        <>
+          {reply.note && <p class="quiet"><Terms session={session}>{reply.note}</Terms></p>}
+          {reply.places.map((place) => (
+            <div key={place.position} class="place">
+              <p class="quiet">{place.title}: <Terms session={session}>token and probability</Terms></p>
+              <table>
+                <tbody>{place.before.slice(0, 5).map((before, i) => <Row key={i} before={before} after={off.length ? place.after[i] : null} was={place.before} />)}</tbody>
+              </table>
+            </div>
+          ))}
+        </>
+      )}
     </section>
   );
 }
 
-function PredictionCell({ prediction, changed }: { prediction: Prediction | undefined; changed?: boolean }): JSX.Element {
-  if (!prediction) return <td />;
+/** A word before, and beside it the word of that rank after, with how much its own probability changed. */
+function Row({ before, after, was }: { before: Prediction; after: Prediction | null | undefined; was: Prediction[] }): JSX.Element {
+  const own = after && was.find((each) => each.token === after.token);
+  const change = after && own ? after.probability - own.probability : null;
   return (
-    <td class={changed ? "changed" : ""}>
-      <span class="token-text">{visible(prediction.token)}</span> <small>{prediction.probability.toFixed(3)}</small>
-    </td>
+    <tr>
+      <td><span class="token-text">{visible(before.token)}</span> <small>{before.probability.toFixed(3)}</small></td>
+      {after && (
+        <td class={after.token === before.token ? "" : "changed"}>
+          <span class="token-text">{visible(after.token)}</span> <small>{after.probability.toFixed(3)}</small>
+          {change !== null && <i class={change < 0 ? "bar less" : "bar"} style={{ width: `${Math.min(100, 100 * Math.abs(change))}%` }} title={`${change < 0 ? "−" : "+"}${Math.abs(change).toFixed(3)}`} />}
+        </td>
+      )}
+    </tr>
   );
 }
 

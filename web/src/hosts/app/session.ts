@@ -1,12 +1,14 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
-import type { AppHeader, Comparison, Example, MediaRequest, ModelsReply, StartReply, Writing } from "../../protocol/app";
+import type { AppHeader, Comparison, Example, MediaRequest, ModelsReply, OffHead, PredictReply, StartReply, TokensReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State } from "../../protocol/types";
 import { sentenceOf } from "../../render/dom";
 import type { Tooltip } from "../../render/tooltip";
 import { Following, kept, lasting } from "../../state/lasting";
-import { readOff, writeOff } from "../../state/off";
 import { Newest } from "../../state/signal";
-import { fromQuery, toQuery } from "../../state/url";
+import { opening } from "../../state/state";
+import { toQuery } from "../../state/url";
+import { addressOf, isStep, placeOf, readPart } from "./place";
+import type { Place } from "./place";
 import { Known } from "./server/known";
 import type { Phase, Reading, Wanted } from "./server/known";
 import { sourceOf } from "./server/source";
@@ -17,9 +19,12 @@ import { ApiError, getJson, postJson } from "./server/api";
 export const allOn = "all-on";
 export const anotherText = "another-text";
 
-/** Tokens asked for at once, so that the text is seen to grow; and until the model rests. */
+/** Tokens asked for at once, so that the text is seen to grow; until the model rests; and in one answer. */
 const atOnce = 4;
 const atMost = 24;
+const mostAtOnce = 64;
+/** Readings that Back and Forward find as they were. */
+const mostKept = 6;
 
 export class Session extends Known {
   /** Where terms say what they mean. */
@@ -29,19 +34,19 @@ export class Session extends Known {
   readonly following = new Following();
   /** What was asked for last; everything that waits for something older is aborted. */
   readonly work = new Newest();
+  private readonly kept = new Map<string, Reading>();
   private urlTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The address as it was written last; "": never. */
+  private written = "";
+  /** Back or Forward leads to what is being read: its address is there already. */
+  private landing = false;
 
   constructor(address: URLSearchParams) {
     super();
-    this.model = address.get("model") ?? "";
-    this.text = address.get("text") ?? "";
-    this.pair = address.get("pair") ?? "";
-    this.off = readOff(address.get("off") ?? "");
-    this.against = address.get("against") ?? "";
-    this.againstText = address.get("against_text") ?? "";
-    if (address.get("pairing") === "likeness") this.pairing = "likeness";
-    this.state = fromQuery(address);
-    this.theme = this.state.theme ?? "auto";
+    const place = placeOf(address);
+    this.state = place.state;
+    this.take(place);
+    this.theme = place.state.theme ?? "auto";
   }
 
   async start(): Promise<void> {
@@ -52,14 +57,12 @@ export class Session extends Known {
     } catch (error) {
       return this.fail(error);
     }
-    const asked = this.model;
-    const known = this.models.models.some((each) => each.id === asked);
-    if (!known) this.model = this.models.default;
-    if (!known && asked) return this.fail(new Error(`This app has no model ${asked}; choose another, or start it with: headscope app --model ${asked}`));
-    const first = this.examples()[0];
+    this.model ||= this.models.default;
+    if (!this.entry) return this.fail(new Error(`This app has no model ${this.model}; choose one of these, or start it with: headscope app --model ${this.model}`));
     if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
-    if (this.senses) await this.useMedia(this.media ?? this.mediaExamples()[0] ?? null);
-    else if (this.text) await this.read(false, true);
+    const first = this.examples()[0];
+    if (this.senses) await this.useMedia(this.isTaken(this.media) ? this.media : (this.mediaExamples()[0] ?? null));
+    else if (this.text) await this.read(this.truncated, true);
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
@@ -116,25 +119,33 @@ export class Session extends Known {
   /** Reads what stands in the boxes: heads and tokens of the old text mean nothing there. */
   async readTyped(): Promise<void> {
     if (this.tooMany) return;
+    if (!this.text.trim() && this.reading && !this.senses) {
+      this.begin();
+      return this.takeBack(this.reading);
+    }
     this.forget();
     await this.read(false, true);
   }
 
+  get inAtlas(): boolean {
+    return this.atlas !== null;
+  }
+
   showAtlas(on: boolean): void {
-    this.set({ inAtlas: on, atlasSeen: this.atlasSeen || on });
+    this.set({ atlas: on ? "" : null, atlasSeen: this.atlasSeen || on });
+    this.step();
   }
 
   /** A text of the atlas's corpus, opened on the head whose example it is. */
   async readAt(text: string, pair: string | null, place: Partial<State>): Promise<void> {
-    this.set({ text, pair: pair ?? "", off: [], writing: null });
+    this.set({ text, pair: pair ?? "", off: [], writing: null, wrote: null, atlas: null });
     this.state = { ...kept(this.state, ["theme"]), ...place };
     this.following.coming = true;
-    this.showAtlas(false);
     await this.read(false, true);
   }
 
   async useExample(example: Example): Promise<void> {
-    this.set({ inAtlas: false, text: example.text, pair: example.text_pair ?? "", off: [], writing: null });
+    this.set({ atlas: null, text: example.text, pair: example.text_pair ?? "", off: [], writing: null, wrote: null });
     this.state = kept(this.state, ["theme"]);
     this.following.coming = true;
     if (example.writes) await this.write();
@@ -144,20 +155,17 @@ export class Session extends Known {
   /** The model goes on from the text, or from what it wrote so far, until it is stopped or has written enough. */
   async write(): Promise<void> {
     const signal = this.begin();
-    this.inAtlas = false;
     if (!this.writing) this.wasRead = { text: this.text, pair: "" };
-    if (!this.wasRead.text.trim()) return this.settle("empty");
+    if (!this.wasRead.text.trim()) return this.reading ? this.takeBack(this.reading) : this.settle("empty");
     const already = this.writing?.steps.length ?? 0;
     // What is written is first read as text; another view was chosen by hand.
     if (!this.writing && this.state.view === "head") delete this.state.view;
-    this.isWriting = true;
+    this.set({ atlas: null, isWriting: true });
     this.settle("loading");
     try {
-      while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) {
-        const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.wasRead.text, off: this.off };
-        this.writing = await postJson<Writing>("api/write", { ...from, count: atOnce }, signal);
-      }
-      this.set({ isWriting: false, pair: "" });
+      const off = this.wrote?.off ?? this.off;
+      while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) await this.writeOn(atOnce, off, signal);
+      this.set({ isWriting: false, pair: "", wrote: { count: this.writing!.steps.length, off } });
       this.state = kept(this.state, ["view", "theme", "layer", "head", "heads", "kind", "first", "scale", "unit", "specials"]);
       await this.read();
     } catch (error) {
@@ -167,30 +175,40 @@ export class Session extends Known {
     }
   }
 
+  private async writeOn(count: number, off: OffHead[], signal: AbortSignal): Promise<void> {
+    const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.wasRead.text, off };
+    this.writing = await postJson<Writing>("api/write", { ...from, count }, signal);
+  }
+
+  /** What a link says was written is written again: the model always takes the likeliest token. */
+  private async writeAgain({ count, off }: NonNullable<Place["wrote"]>, signal: AbortSignal): Promise<void> {
+    this.writing = null as Writing | null;
+    for (let left = count; left > 0; left = this.writing!.done ? 0 : count - this.writing!.steps.length) await this.writeOn(Math.min(mostAtOnce, left), off, signal);
+  }
+
   stopWriting(): void {
     this.isWriting = false;
   }
 
   /** Reads again the text that was read last, or, `typed`, the one in the boxes; what was on screen stays until the new reading is here. */
-  async read(truncate = false, typed = false): Promise<void> {
+  async read(truncate = this.truncated, typed = false): Promise<void> {
     const signal = this.begin();
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
     if (this.against === allOn && !this.off.length) this.against = "";
     const waiting = new Waiting((before) => (this.before = before));
-    this.set({ waiting, before: null });
-    const wanted = this.wanted();
+    this.set({ waiting, before: null, truncated: truncate });
     this.settle("loading");
     try {
-      const source = await this.ask(wanted, truncate, signal);
-      const other = await this.askOther(wanted, truncate, signal);
+      if (this.wrote && !this.writing) await this.writeAgain(this.wrote, signal);
+      const wanted = this.wanted();
+      if (this.mayBeTooLong(wanted) && (await this.isTooLong(wanted, signal))) return;
+      const source = await this.ask(wanted, signal);
+      const other = await this.askOther(wanted, signal);
       await this.learn(signal);
-      const { id, lesson, writing } = source.header as AppHeader;
-      this.set({ lesson: lesson ?? null, writing: (wanted.writing = writing ?? null) });
-      source.header.state = { ...source.header.state, ...this.state, theme: this.theme };
-      if (other) other.header.state = source.header.state;
-      this.reading = { id, source, of: wanted, other: other && { source: other, title: this.otherTitle(wanted), id: (other.header as AppHeader).id } };
-      this.settle("ready");
+      const { id, writing, state } = source.header as AppHeader;
+      wanted.writing = writing ?? null;
+      this.show({ id, source, of: wanted, own: state ?? {}, other: other && { source: other, title: this.otherTitle(wanted), id: (other.header as AppHeader).id } });
       await this.compare();
     } catch (error) {
       if (signal.aborted) return;
@@ -201,9 +219,42 @@ export class Session extends Known {
     }
   }
 
+  private mayBeTooLong({ wasRead: { text, pair }, truncated, writing }: Wanted): boolean {
+    return !truncated && !writing && !this.senses && 3 * (text.length + pair.length) > (this.entry?.max_length ?? Infinity);
+  }
+
+  /** A text that may be too long is counted before it is read. */
+  private async isTooLong({ model, wasRead: { text, pair } }: Wanted, signal: AbortSignal): Promise<boolean> {
+    const { tokens, limit } = await postJson<TokensReply>("api/tokens", { model, text, text_pair: pair.trim() ? pair : null, off: [] }, signal);
+    if (!tokens || !limit || tokens <= limit) return false;
+    this.tooLong = { tokens, limit };
+    this.settle("too-long");
+    return true;
+  }
+
+  /** Puts a reading on screen, new or kept. */
+  private show(reading: Reading): void {
+    const { source, of, other, own } = reading;
+    // The dial beside it is the head map.
+    if (this.state.view === "head_map") delete this.state.view;
+    source.header.state = { ...own, ...this.state, theme: this.theme };
+    if (other) other.source.header.state = source.header.state;
+    this.set({ ...of, reading, lessonClosed: false, predictions: null });
+    this.keep(reading);
+    this.settle("ready");
+    void this.predict(reading);
+  }
+
+  private keep(reading: Reading): void {
+    const name = readPart(this.place()).toString();
+    this.kept.delete(name);
+    this.kept.set(name, reading);
+    if (this.kept.size > mostKept) this.kept.delete(this.kept.keys().next().value!);
+  }
+
   private wanted(): Wanted {
-    const { model, wasRead, media, off, writing, against, againstText } = this;
-    return { model, wasRead, media, off, writing, against, againstText };
+    const { model, wasRead, media, off, writing, wrote, against, againstText, truncated } = this;
+    return { model, wasRead, media, off, writing, wrote, against, againstText, truncated };
   }
 
   /** What was on screen before is still there, and everything goes on from it; what was typed is left as it is. */
@@ -213,13 +264,22 @@ export class Session extends Known {
     this.settle("ready");
   }
 
-  private async askOther(wanted: Wanted, truncate: boolean, signal: AbortSignal): Promise<Source | null> {
+  /** The reading that is waited for is called off; nobody waits for the server to say so. */
+  cancel(): void {
+    const { waiting, reading } = this;
+    void waiting?.cancel();
+    this.begin();
+    if (reading) this.takeBack(reading);
+    else this.settle("empty");
+  }
+
+  private async askOther(wanted: Wanted, signal: AbortSignal): Promise<Source | null> {
     const { against, againstText } = wanted;
     if (!against || (against === anotherText && !againstText.trim())) return null;
-    if (against === anotherText) return this.ask({ ...wanted, wasRead: { text: againstText, pair: "" }, writing: null }, truncate, signal);
+    if (against === anotherText) return this.ask({ ...wanted, wasRead: { text: againstText, pair: "" }, writing: null }, signal);
     // What one model wrote is read token by token by it alone; another reads the same words.
-    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], writing: null }, truncate, signal);
-    return this.ask({ ...wanted, off: [] }, truncate, signal);
+    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], writing: null }, signal);
+    return this.ask({ ...wanted, off: [] }, signal);
   }
 
   private otherTitle({ against, againstText }: Wanted): string {
@@ -232,9 +292,32 @@ export class Session extends Known {
     const { reading } = this;
     this.set({ comparison: null, uncompared: "" });
     if (!reading?.other) return;
+    const kinds = [reading.source, reading.other.source].map(({ header }) => header.parts.map((part) => part.kind));
+    if (kinds[0].length && !kinds[0].some((kind) => kinds[1].includes(kind))) {
+      this.uncompared = `This reading has ${kinds[0].join(" and ")} attention and the other ${kinds[1].join(" and ")}: there are no two heads to compare.`;
+      return;
+    }
     const found = await postJson<Comparison>("api/compare", { id: reading.id, other: reading.other.id }).catch(sentenceOf);
     if (reading !== this.reading) return;
     this.set(typeof found === "string" ? { uncompared: found } : { comparison: found });
+  }
+
+  /** What the model says of the text, with every head on and with those that are off. */
+  private async predict(reading: Reading): Promise<void> {
+    if (this.entry?.predicts === false || this.senses) return;
+    const { id, source, of: { off } } = reading;
+    const asked = (reading.predictions ??= postJson<PredictReply>("api/predict", { id, off }));
+    const { fetchPrediction } = source;
+    // The server would refuse to explain what it does not predict.
+    if (fetchPrediction) {
+      source.fetchPrediction = async (target) => {
+        const { note } = await asked;
+        if (note) throw new Error(note);
+        return fetchPrediction(target);
+      };
+    }
+    const found = await asked.catch(sentenceOf);
+    if (reading === this.reading) this.predictions = found;
   }
 
   /** The head of the other reading that stands beside this one. */
@@ -243,7 +326,7 @@ export class Session extends Known {
     return this.pairing === "likeness" && match ? match.to : [layer, head];
   }
 
-  private ask(wanted: Wanted, truncate: boolean, signal: AbortSignal): Promise<Source> {
+  private ask(wanted: Wanted, signal: AbortSignal): Promise<Source> {
     const asked = {
       model: wanted.model,
       text: wanted.wasRead.text,
@@ -251,21 +334,21 @@ export class Session extends Known {
       ...(wanted.writing ? { writing: wanted.writing.id } : {}),
       off: wanted.off,
       layer: this.state.layer ?? null,
-      ...(truncate ? { truncate } : {}),
+      ...(wanted.truncated ? { truncate: true } : {}),
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
     const media = this.senses ? wanted.media : null;
     const gone = (id: string) => {
       // Whatever is on its way takes the place of what is gone.
       const { reading } = this;
-      if (this.phase === "ready" && (reading?.id === id || reading?.other?.id === id)) void this.read(truncate);
+      if (this.phase === "ready" && (reading?.id === id || reading?.other?.id === id)) void this.read();
     };
     return sourceOf(media && !this.about ? { ...asked, text: "" } : asked, media, gone, signal);
   }
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
-    this.set({ inAtlas: false, off: [], writing: null });
+    this.set({ atlas: null, off: [], writing: null, wrote: null });
     this.state = kept(this.state, lasting);
     this.following.coming = true;
     // The server opens a long text as text and a short one with lines; another view was chosen by hand.
@@ -281,22 +364,76 @@ export class Session extends Known {
     await this.read();
   }
 
+  async allOn(): Promise<void> {
+    this.off = [];
+    await this.read();
+  }
+
   /** The address follows the picture, so that a link reopens it. */
   follow(state: State): void {
     this.state = this.following.after(state, this.state);
+    this.step();
+  }
+
+  /** Soon the address says where one is now: as a step to go back over, or, of how it is drawn, in its place. */
+  step(): void {
     clearTimeout(this.urlTimer);
-    this.urlTimer = setTimeout(() => history.replaceState(null, "", this.address()), 150);
+    this.urlTimer = setTimeout(() => this.phase === "ready" && this.writeAddress(), 150);
+  }
+
+  private writeAddress(): void {
+    const address = this.address();
+    if (address === this.written) return;
+    const step = this.written !== "" && !this.landing && isStep(this.written, address);
+    history[step ? "pushState" : "replaceState"](null, "", address);
+    [this.written, this.landing] = [address, false];
+  }
+
+  private place(): Place {
+    const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas } = this;
+    const example = media?.media === "example" && this.senses ? media.name : "";
+    return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, state: { ...this.state, theme: this.theme }, opened: this.opened };
+  }
+
+  /** What the picture on screen would have opened as. */
+  private get opened(): Partial<State> {
+    const { reading, phase } = this;
+    return reading && phase === "ready" ? opening({ ...reading.source.header, state: reading.own }) : {};
   }
 
   address(): string {
-    const query = new URLSearchParams({ model: this.model, text: this.wasRead.text });
-    if (this.wasRead.pair.trim()) query.set("pair", this.wasRead.pair);
-    if (this.against) query.set("against", this.against);
-    if (this.against === anotherText) query.set("against_text", this.againstText);
-    if (this.pairing === "likeness") query.set("pairing", "likeness");
-    if (this.off.length) query.set("off", writeOff(this.off));
-    for (const [name, value] of toQuery({ ...this.state, theme: this.theme })) query.set(name, value);
-    return `${location.pathname}?${query.toString()}`;
+    return `${location.pathname}?${addressOf(this.place()).toString()}`;
+  }
+
+  private take(place: Place): void {
+    const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas } = place;
+    this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, atlasSeen: this.atlasSeen || atlas !== null });
+    if (media) this.media = { media: "example", name: media };
+  }
+
+  /** Back and Forward: a text is read again only where it was let go. */
+  async go(address: URLSearchParams): Promise<void> {
+    const place = placeOf(address);
+    clearTimeout(this.urlTimer);
+    this.written = `${location.pathname}${location.search}`;
+    const [here, there] = [this.place(), place].map((each) => readPart(each).toString());
+    this.state = place.state;
+    const { reading, mounted } = this;
+    if (reading && mounted && this.phase === "ready" && here === there) {
+      this.set({ pairing: place.pairing, atlas: place.atlas, atlasSeen: this.atlasSeen || place.atlas !== null });
+      return mounted.set(opening({ ...mounted.source.header, state: { ...reading.own, ...place.state, theme: this.theme } }));
+    }
+    this.landing = true;
+    const before = this.kept.get(there);
+    this.begin();
+    this.take(place);
+    this.following.coming = true;
+    if (!before) {
+      this.writing = null;
+      return this.read(place.truncate, true);
+    }
+    this.show({ ...before });
+    await this.compare();
   }
 
   /** What is exported is the picture on screen, also while another text is being read. */

@@ -42,7 +42,7 @@ export function Queue({ session }: { session: Session }): JSX.Element | null {
   return (
     <div class="queue" role="status" data-before={many}>
       <span>{before}</span>
-      <button class="button" data-control="cancel" onClick={() => void waiting.cancel()}>cancel</button>
+      <button class="button" data-control="cancel" onClick={() => session.cancel()}>cancel</button>
     </div>
   );
 }

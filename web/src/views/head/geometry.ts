@@ -25,24 +25,24 @@ export interface Geometry {
   across: number;
 }
 
-/** Few tokens get room and size; many get density. */
-function rowHeight(count: number): [number, number] {
-  if (count <= 10) return [38, 20];
-  if (count <= 16) return [30, 17];
-  if (count <= 28) return [25, 16];
-  if (count <= 64) return [22, 15];
-  return [19, 13.5];
+/** Few tokens get room and size, as far as they fill the height there is; many get density. */
+function rowHeight(count: number, tall: number): [number, number] {
+  const room = Math.floor(tall / Math.max(1, count));
+  if (room >= 36) return [Math.min(room, 52), 20];
+  if (room >= 28) return [room, 17];
+  if (room >= 22) return [room, 15];
+  return count <= 64 ? [22, 15] : [19, 13];
 }
 
-export function rows(query: Unit[], key: Unit[], width: number, mirrored: boolean, crops: boolean): Geometry {
-  const [height, size] = rowHeight(Math.max(query.length, key.length));
+export function rows(query: Unit[], key: Unit[], width: number, tall: number, mirrored: boolean, crops: boolean): Geometry {
+  const [height, size] = rowHeight(Math.max(query.length, key.length), tall);
   const narrow = width < 460;
   const fontSize = narrow ? Math.min(size, 15) : size;
   const place = (count: number) => Float32Array.from({ length: count }, (_, i) => (i + 0.5) * height);
   const longest = longestText([...query, ...key], fontSize);
   const bars = width > 620 ? 132 : narrow ? 44 : 76;
   const text = Math.round(Math.min(longest + 18 + (crops ? height + 6 : 0), Math.max(crops ? 76 + height : 70, width * (narrow ? 0.28 : 0.24))));
-  const gap = Math.round(Math.max(narrow ? 60 : 90, Math.min(600, width - 2 * (text + bars) - 24)));
+  const gap = Math.round(Math.max(narrow ? 60 : 90, Math.min(760, width - 2 * (text + bars) - 24)));
   const across = 2 * (text + bars) + gap;
   const start = Math.max(0, Math.floor((width - across) / 2)) + bars + text;
   const extent = (count: number) => new Float32Array(count).fill(height);

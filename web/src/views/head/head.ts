@@ -150,7 +150,7 @@ export class HeadView implements View {
     const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
     const room = (less: number) =>
       state.layout === "vertical"
-        ? rows(this.units.query, this.units.key, width - 14 - less, mirrored, cut !== null)
+        ? rows(this.units.query, this.units.key, width - 14 - less, height - 46, mirrored, cut !== null)
         : line(this.units.query, this.units.key, width - 14, height, mirrored);
     this.geometry = room(0);
     this.long = this.geometry.vertical && this.geometry.length > height - 34;

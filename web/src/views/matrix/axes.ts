@@ -53,7 +53,7 @@ export function axisLabels(
   const family = style.fontFamily;
   const paint = (unit: Unit, chosen: boolean) => {
     context.fillStyle = chosen ? accent : unit.special || unit.class === 3 ? quiet : ink;
-    context.font = `${chosen ? "600 " : ""}${unit.special ? size - 2 : size}px ${family}`;
+    context.font = `${chosen ? "600 " : ""}${unit.special ? 11 : size}px ${family}`;
   };
   const every = (cell: number, room: number) => Math.max(1, Math.ceil(room / cell));
   const inSight = (units: Unit[], from: number, span: number, cell: number, chosen: number, room: number) => {

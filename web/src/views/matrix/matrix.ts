@@ -166,7 +166,7 @@ export class MatrixView implements View {
     const style = getComputedStyle(this.element);
     const pinned: [number, number] = [unitOf(this.query, state.query), unitOf(this.key, state.key)];
     axisLabels(context, this.query, this.key, window, plot, style, this.hover ?? pinned, cut);
-    if (cell >= 30) this.numbers(context, ramp, share);
+    if (cell >= 33) this.numbers(context, ramp, share);
     this.frame(context, style);
     overviewMark(context, window, columns, rows, plot, style);
     canvas.setAttribute("aria-label", `Attention of head ${state.layer}-${state.head}: ${rows} queries down, ${columns} keys across`);
@@ -185,7 +185,7 @@ export class MatrixView implements View {
     const [cell, tall] = [plot.width / window.width, plot.height / window.height];
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.font = `${Math.min(11, cell / 3)}px ${getComputedStyle(this.element).fontFamily}`;
+    context.font = `11px ${getComputedStyle(this.element).fontFamily}`;
     context.save();
     context.beginPath();
     context.rect(plot.x, plot.y, plot.width, plot.height);

@@ -62,7 +62,7 @@ export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first:
     context.globalAlpha = seen ? 1 : 0.45;
     context.textAlign = "right";
     context.fillStyle = unit.special || unit.class === 3 ? quiet : ink;
-    context.font = `${unit.special ? 11 : 13.5}px ${font}`;
+    context.font = `${unit.special ? 11 : 13}px ${font}`;
     context.fillText(clipped(context, visible(unit.text), columns.key.width - 4), columns.key.x + columns.key.width - 4, middle);
     const height = columns.row - 5;
     strip(context, scene, columns.k.x, top + 2, height, (n) => k[token * dim + n], limits.k);
@@ -152,7 +152,7 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
   const [ink, quiet, line, accent] = ["--ink", "--quiet", "--line", "--accent"].map((name) => style.getPropertyValue(name));
   const base = columns.top;
   context.textBaseline = "alphabetic";
-  context.font = `11.5px ${font}`;
+  context.font = `11px ${font}`;
   context.fillStyle = quiet;
   context.textAlign = "right";
   context.fillText("query", columns.query.x + columns.query.width - 4, base - 8);
@@ -165,7 +165,7 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
   ruler(context, scene, columns.k.x, base - 18, quiet, accent, font);
   ruler(context, scene, columns.product.x, base - 18, quiet, accent, font);
   contributionMarks(context, scene, ink, line);
-  context.font = `11.5px ${font}`;
+  context.font = `11px ${font}`;
   context.fillStyle = quiet;
   context.textAlign = "left";
   for (const column of columns.bars) {
@@ -183,7 +183,7 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
 
 function ruler(context: CanvasRenderingContext2D, scene: Scene, left: number, top: number, quiet: string, accent: string, font: string): void {
   const { place, groups, order, columns, marked } = scene;
-  context.font = `9.5px ${font}`;
+  context.font = `11px ${font}`;
   context.textAlign = "center";
   let free = -Infinity;
   order.forEach((group, at) => {

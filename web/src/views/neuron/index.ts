@@ -8,7 +8,6 @@ const definition: ViewDefinition = {
   place: 2,
   controls: ["layer", "head", "sort", "wrap"],
   alwaysOffered: true,
-  invitation: ({ layer, head }) => ({ text: `neurons of head ${layer}-${head}`, title: "Open the neuron view: q, k and how they make these weights" }),
   style,
   chips: "none",
   missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),

@@ -70,7 +70,10 @@ export class PredictionView implements View {
     const asks = text.querySelector<HTMLElement>(".asks");
     if (asks) text.scrollTop = asks.offsetTop - text.offsetTop - text.clientHeight + 2 * asks.offsetHeight;
     const what = header.target.length > 1 ? "difference of two logits" : "logit";
-    this.context.status(`${what} ${valueText(header.value)}; words coloured by what head ${state.layer}-${state.head} took from them`, {
+    const total = `${what} ${valueText(header.value)}`;
+    // A head that is not among those listed colours no word, and has no scale.
+    if (!values) return this.context.status(`${total}; head ${state.layer}-${state.head} is not among the parts that matter most`, null);
+    this.context.status(`${total}; words coloured by what head ${state.layer}-${state.head} took from them`, {
       kind: "ramp",
       ramp,
       title: "adds to the answer",

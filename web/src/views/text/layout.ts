@@ -9,9 +9,9 @@ export interface Type {
 }
 
 export function typeFor(pieces: number): Type {
-  if (pieces <= 48) return { size: 22, line: 38 };
-  if (pieces <= 200) return { size: 18, line: 31 };
-  return { size: 16, line: 27 };
+  if (pieces <= 48) return { size: 20, line: 36 };
+  if (pieces <= 200) return { size: 17, line: 30 };
+  return { size: 15, line: 26 };
 }
 
 export interface Line {

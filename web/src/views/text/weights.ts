@@ -23,12 +23,28 @@ export interface Shading {
   sampled: number;
 }
 
-const most = 64;
+/** Weights that are averaged when no word is in hand: as many rows of every head as make no more. */
+const mostWeights = 2 ** 21;
+/** Of a sampled row: what lies this near to its query, in tokens, is shared among the words between the samples. */
+const nearby = 16;
 
-/** Queries looked at when no word is in hand: spread evenly, fewer for many heads. The figure follows the same rule. */
-export function spread(count: number, heads: number): number[] {
-  const taken = Math.min(count, Math.max(8, Math.floor(most / Math.max(1, heads))));
+/** Queries looked at when no word is in hand: all while that is cheap, else spread over the text. The figure follows the same rule. */
+export function spread(count: number, heads: number, weights = mostWeights): number[] {
+  const taken = Math.min(count, Math.max(8, Math.floor(weights / Math.max(1, count * heads))));
   return Array.from({ length: taken }, (_, i) => Math.floor(((2 * i + 1) * count) / (2 * taken)));
+}
+
+/** The mean of each value and those around it; the farthest count half, so that no rhythm of `reach` is left. */
+export function shared(values: Float32Array, reach: number): Float32Array {
+  return values.map((_, at) => {
+    let [sum, count] = [0, 0];
+    for (let i = Math.max(0, at - reach); i <= Math.min(values.length - 1, at + reach); i++) {
+      const part = Math.abs(i - at) === reach ? 0.5 : 1;
+      sum += part * values[i];
+      count += part;
+    }
+    return sum / count;
+  });
 }
 
 export class Weights {
@@ -62,7 +78,7 @@ export class Weights {
       const rows = known.get(head) ?? (await this.rows(state, head));
       known.set(head, rows);
       const chosen = hand.units.length ? hand.units : spread(units.query.length, heads.length);
-      const whole = hand.side === "query" || !hand.units.length ? this.fromQueries(rows, state, units, chosen) : await this.toKeys(rows, state, units, chosen);
+      const whole = hand.side === "query" || !hand.units.length ? this.fromQueries(rows, state, units, chosen, hand.units.length ? 1 : units.query.length / chosen.length) : await this.toKeys(rows, state, units, chosen);
       const share = hand.units.length && state.combine === "sum" ? 1 : 1 / chosen.length;
       found.push(whole.map((value) => value * share));
     }
@@ -74,8 +90,11 @@ export class Weights {
     return new HeadRows(data, head, factor);
   }
 
-  private fromQueries(rows: HeadRows, state: TextState, units: Units, chosen: number[]): Float32Array {
+  /** `step`: from one chosen query to the next. A head that looks at neighbours would otherwise shade every step-th word. */
+  private fromQueries(rows: HeadRows, state: TextState, units: Units, chosen: number[], step: number): Float32Array {
     const total = new Float32Array(units.key.length);
+    const near = new Float32Array(units.key.length);
+    const reach = step > 1 && state.kind !== "cross" ? Math.max(nearby, 4 * step) : -1;
     for (const at of chosen) {
       const query = units.query[at];
       const one = new Float32Array(units.key.length);
@@ -89,10 +108,10 @@ export class Weights {
       for (const value of one) sum += value;
       const scale = state.specials === "renormalised" ? (sum > 0 ? 1 / sum : 0) : 1 / (query.end - query.start);
       units.key.forEach((key, j) => {
-        if (passes(state.filter, query, key)) total[j] += one[j] * scale;
+        if (passes(state.filter, query, key)) (Math.abs(key.start - query.start) <= reach ? near : total)[j] += one[j] * scale;
       });
     }
-    return total;
+    return reach < 0 ? total : shared(near, Math.ceil(step)).map((value, j) => value + total[j]);
   }
 
   private async toKeys(rows: HeadRows, state: TextState, units: Units, chosen: number[]): Promise<Float32Array> {

@@ -1,21 +1,26 @@
 /** What the app knows and shows: every entry tells whoever follows it when it changes. */
-import type { Comparison, Example, Lesson, MediaRequest, ModelEntry, ModelsReply, OffHead, Writing } from "../../../protocol/app";
-import type { Source, Theme } from "../../../protocol/types";
+import type { Instrument } from "../../../instrument/instrument";
+import type { Comparison, Example, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Writing } from "../../../protocol/app";
+import type { Source, State, Theme } from "../../../protocol/types";
 import { signals } from "../../../state/signal";
+import type { Wrote } from "../place";
 import type { Waiting } from "../waiting";
 import { getJson } from "./api";
 
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
 /** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
-export type Wanted = Pick<Known, "model" | "wasRead" | "media" | "off" | "writing" | "against" | "againstText">;
+export type Wanted = Pick<Known, "model" | "wasRead" | "media" | "off" | "writing" | "wrote" | "against" | "againstText" | "truncated">;
 
 export interface Reading {
   id: string;
   source: Source;
   of: Wanted;
+  /** What the server would open it with. */
+  own: Partial<State>;
   /** The reading it is compared with, and what that is. */
   other: { source: Source; title: string; id: string } | null;
+  predictions?: Promise<PredictReply>;
 }
 
 interface Entries {
@@ -44,15 +49,27 @@ interface Entries {
   comparison: Comparison | null;
   /** Why the two cannot be compared. */
   uncompared: string;
-  lesson: Lesson | null;
+  /** What the model says of the text, or why it does not; null: it is being asked. */
+  predictions: PredictReply | string | null;
+  /** What the example on screen teaches was read and put away. */
+  lessonClosed: boolean;
   writing: Writing | null;
+  /** What of it a link must say. */
+  wrote: Wrote | null;
   /** The model is writing now. */
   isWriting: boolean;
+  /** Only the beginning is read, because the whole is too long. */
+  truncated: boolean;
   reading: Reading | null;
+  /** The picture of it on screen. */
+  mounted: Instrument | null;
   /** The ranking of heads is asked for again after each reading, once it was asked for. */
   ranked: boolean;
-  /** The atlas stands over the reading; once it was opened, it waits behind it as it was left. */
-  inAtlas: boolean;
+  /**
+   * The atlas's state as a query, while it stands over the reading: "" opens it on the head in hand; null: it is away.
+   * Once it was opened, it waits behind the reading as it was left.
+   */
+  atlas: string | null;
   atlasSeen: boolean;
   theme: Theme;
 }
@@ -60,8 +77,8 @@ interface Entries {
 const initial = (): Entries => ({
   models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
   text: "", pair: "", wasRead: { text: "", pair: "" }, media: null, off: [], against: "", againstText: "", pairing: "number",
-  comparison: null, uncompared: "", lesson: null, writing: null, isWriting: false, reading: null, ranked: false,
-  inAtlas: false, atlasSeen: false, theme: "auto",
+  comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
+  truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, theme: "auto",
 });
 
 export class Known extends signals(initial) {

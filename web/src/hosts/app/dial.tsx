@@ -1,18 +1,18 @@
-/** The left column: layers × heads coloured by a pattern or statistic of this reading. */
+/** The dial: layers × heads coloured by a pattern or statistic of this reading; it shows a head on hover and opens it on a click. */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Thumbnail } from "../../instrument/chips";
 import type { Instrument } from "../../instrument/instrument";
-import type { Reading } from "../../protocol/reading";
 import { LegendMark } from "../../instrument/legend";
 import { valueText } from "../../render/dom";
 import { diverging, sequential } from "../../render/scales";
 import { cellAt, headGrid, markOpen, rangeOf } from "../../views/head_map/grid";
 import { ChangeMap } from "./against";
+import { useAnswer } from "./server/answer";
 import type { Session } from "./session";
 
-export function HeadMap({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
+export function Dial({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
   const holder = useRef<HTMLDivElement>(null);
-  const [found, setFound] = useState<{ of: string; reading: Reading; values: Float32Array } | null>(null);
   const [hovered, setHovered] = useState<[number, number] | null>(null);
   const { reading, state } = instrument;
   const table = reading.table;
@@ -21,15 +21,12 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
   const kind = table?.kind ?? state.kind;
   const part = reading.part(kind);
   const shade = instrument.shade();
-  const of = `${kind} ${column?.name ?? ""}`;
-  useEffect(() => {
-    if (!column) return setFound({ of, reading, values: labelScores(instrument, kind) });
-    let current = true;
-    void reading.column(column).then((values) => current && setFound({ of, reading, values }));
-    return () => void (current = false);
-  }, [reading, of]);
-  // Numbers of another text or column are no numbers of this one.
-  const values = found?.reading === reading && found.of === of ? found.values : null;
+  const { id } = session.reading!;
+  const of = `${id} ${kind} ${column?.name ?? ""}`;
+  const found = useAnswer(of, () => (column ? reading.column(column) : Promise.resolve(labelScores(instrument, kind))), 0);
+  const pooled = useAnswer(`${id} ${kind}`, () => reading.thumbnails(kind), 0);
+  // Numbers of another text or column are not those of this one.
+  const values = found?.for === of ? found.reply : null;
   const scale = column?.scale ?? "sequential";
   const ramp = scale === "diverging" ? diverging(shade) : sequential(shade);
   const range = values ? rangeOf(values, scale, column?.range ?? (column ? undefined : [0, 1])) : ([0, 1] as [number, number]);
@@ -44,7 +41,7 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
       values,
       range,
       ramp,
-      size: Math.max(9, Math.min(22, Math.floor(room / heads) - 2)),
+      size: Math.max(9, Math.min(layers.length > 16 ? 14 : 26, Math.floor(room / heads) - 2)),
       label: (layer, head) => reading.label(kind, layer, head),
       off: (layer, head) => session.isOff(kind, layer, head),
     });
@@ -60,8 +57,7 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
     instrument.set({ kind, layer: cell[0], head: cell[1], heads: [cell[1]], marked: [], view: instrument.definitionNow().overview ? "head" : state.view });
   };
   return (
-    <aside class="side left" aria-label="Head map">
-      <h2>Head map</h2>
+    <section class="dial" aria-label="Head map">
       {columns.length > 0 && (
         <label class="field">
           <span>coloured by</span>
@@ -81,15 +77,16 @@ export function HeadMap({ session, instrument }: { session: Session; instrument:
         onMouseLeave={() => setHovered(null)}
       />
       <LegendMark shade={shade} legend={{ kind: "ramp", ramp, title: "", low: valueText(range[0]), high: valueText(range[1]) }} />
-      <p class="read-out" aria-live="polite">
-        <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
-        <br />
-        {label ? `${label.text} ${label.score.toFixed(2)}` : "no label on this text"}
-      </p>
-      {column?.note && <p class="quiet">{column.note}</p>}
+      <div class="read-out" title={`${column?.note ?? ""} A dot marks a labelled head, a stroke one that is off.`}>
+        <Thumbnail thumbnails={pooled?.for === `${id} ${kind}` ? pooled.reply : null} at={part.layers.indexOf(layer) * part.heads + head} shade={shade} />
+        <p aria-live="polite">
+          <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
+          <br />
+          <span class="quiet">{label ? `${label.text} ${label.score.toFixed(2)}` : "no label on this text"}</span>
+        </p>
+      </div>
       <ChangeMap session={session} instrument={instrument} />
-      <p class="quiet">Layers down, heads across; a dot marks a labelled head, a stroke one that is off. Click opens it.</p>
-    </aside>
+    </section>
   );
 }
 

@@ -1,0 +1,88 @@
+/** Where one is: all that the address holds, so that a link, a reload, Back and Forward give the same picture. */
+import type { OffHead } from "../../protocol/app";
+import type { State } from "../../protocol/types";
+import { readOff, writeOff } from "../../state/off";
+import { fromQuery, toQuery } from "../../state/url";
+
+/** What the model wrote after the text: how many tokens, and the heads that were off meanwhile. */
+export interface Wrote {
+  count: number;
+  off: OffHead[];
+}
+
+export interface Place {
+  model: string;
+  text: string;
+  pair: string;
+  /** Only the beginning was read, because the whole was too long. */
+  truncate: boolean;
+  /** The name of an example that is a picture or a sound; "": none. */
+  media: string;
+  off: OffHead[];
+  wrote: Wrote | null;
+  against: string;
+  againstText: string;
+  pairing: "number" | "likeness";
+  /** The atlas's own state as a query, where the atlas is open. */
+  atlas: string | null;
+  state: Partial<State>;
+  /** What would open without the address's own state. */
+  opened?: Partial<State>;
+}
+
+export function placeOf(address: URLSearchParams): Place {
+  const said = (name: string) => address.get(name) ?? "";
+  const off = readOff(said("off"));
+  const count = Number(address.get("wrote"));
+  return {
+    model: said("model"),
+    text: said("text"),
+    pair: said("pair"),
+    truncate: address.has("truncate"),
+    media: said("media"),
+    off,
+    wrote: count > 0 && count < 1e4 ? { count, off: address.has("wrote_off") ? readOff(said("wrote_off")) : off } : null,
+    against: said("against"),
+    againstText: said("against_text"),
+    pairing: said("pairing") === "likeness" ? "likeness" : "number",
+    atlas: address.get("atlas"),
+    state: fromQuery(address),
+  };
+}
+
+/** What is read, without what is looked at in it. */
+export function readPart(place: Place): URLSearchParams {
+  const query = new URLSearchParams({ model: place.model, text: place.text });
+  const say = (name: string, value: string, said = value !== "") => said && query.set(name, value);
+  say("pair", place.pair, place.pair.trim() !== "");
+  say("truncate", "true", place.truncate);
+  say("media", place.media);
+  say("against", place.against);
+  say("against_text", place.againstText, place.against === "another-text");
+  say("pairing", place.pairing, place.pairing === "likeness");
+  say("off", writeOff(place.off));
+  if (place.wrote) {
+    say("wrote", String(place.wrote.count));
+    say("wrote_off", writeOff(place.wrote.off), writeOff(place.wrote.off) !== writeOff(place.off));
+  }
+  return query;
+}
+
+export function addressOf(place: Place): URLSearchParams {
+  const query = readPart(place);
+  if (place.atlas !== null) query.set("atlas", place.atlas);
+  for (const [name, value] of toQuery(place.state, place.opened)) query.set(name, value);
+  return query;
+}
+
+/** How the picture is drawn: a change of these alone is no step to go back over. */
+const manner = ["theme", "scale", "unit", "specials", "first", "filter", "minimum", "layout", "direction", "thumbnails", "order", "find", "sort", "wrap", "column"];
+
+export function isStep(before: string, after: string): boolean {
+  const [a, b] = [before, after].map((each) => {
+    const query = new URLSearchParams(each.slice(each.indexOf("?") + 1));
+    for (const name of manner) query.delete(name);
+    return query.toString();
+  });
+  return a !== b;
+}
