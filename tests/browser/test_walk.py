@@ -4,6 +4,7 @@ themes. It is made from the tabs there are, so that a new view is walked without
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import headscope as hs
 from headscope.studies.report import Report
 from headscope.views import discover
+from tests.browser.looking import until
 from tests.browser.test_app import address
 from tests.browser.test_widget import shown
 
@@ -31,8 +33,13 @@ def readings_views(found: list[str]) -> None:
 class Walker:
     def __init__(self, page, host: str) -> None:
         self.page, self.host, self.errors = page, host, []
+        page.on("response", self._note)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
+
+    def _note(self, reply) -> None:
+        if reply.status >= 400:
+            self.errors.append(f"{reply.status} {reply.url}")
 
     def everywhere(self, frame=None, schemes=("light", "dark")) -> None:
         """Walk at every size and in both themes."""
@@ -132,3 +139,109 @@ def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, addres
         page.locator(".app-view.hs-ready").wait_for()
         walker.ask(f"headscopeWalk.settle({APP_HOST})")
         assert walker.ask(f"headscopeWalk.signature({APP_HOST})") == before, view
+
+
+class Stepper(Walker):
+    """Walks the app step by step; every step can be gone back over, and reopened."""
+
+    def __init__(self, page, url: str) -> None:
+        super().__init__(page, APP_HOST)
+        page.goto(url)
+        self.past: list[tuple[str, str]] = []
+        self.arrive("")
+
+    def arrive(self, before: str) -> None:
+        """Once the address has changed and the picture has come to rest, both are remembered."""
+        assert until(self.page, lambda: self.page.url != before)
+        self.past.append((self.page.url, self.look()))
+
+    def look(self) -> str:
+        self.page.locator('.app-main[data-state="ready"] .app-view.hs-ready').wait_for()
+        self.page.wait_for_timeout(400)  # longer than the address takes to follow
+        self.ask(f"headscopeWalk.settle({APP_HOST})")
+        boxes = [box.input_value() for box in self.page.locator("textarea").all()]
+        strip = self.page.locator("[data-off] b").all_inner_texts()
+        return json.dumps([self.ask(f"headscopeWalk.signature({APP_HOST})"), boxes, strip])
+
+    def step(self, act) -> None:
+        before = self.page.url
+        act()
+        self.page.mouse.move(2, 2)
+        self.arrive(before)
+        self.page.go_back()
+        self.check(-2)
+        self.page.go_forward()
+        self.check(-1)
+
+    def check(self, at: int) -> None:
+        url, seen = self.past[at]
+        assert until(self.page, lambda: self.page.url == url), (self.page.url, url)
+        assert self.look() == seen, url
+        assert self.page.url == url
+
+
+def test_back_forward_and_reload_give_every_step_again(new_page, address):
+    page = new_page(viewport={"width": 1440, "height": 900})
+    walk = Stepper(page, f"{address}/?model=writer&text=the+cat+sat+on+the+mat")
+    click = lambda selector: lambda: page.locator(selector).first.click()  # noqa: E731
+    walk.step(lambda: page.keyboard.press("ArrowUp"))
+    walk.step(click('.app-view button.chip[data-head="2"]'))
+    walk.step(click('.dial [data-map="0-1"]'))
+    walk.step(click('[data-side="query"][data-token="3"]'))
+    for view in ("matrix", "prediction", "neuron", "text", "model", "head"):
+        walk.step(click(f'[role="tab"][data-view="{view}"]'))
+    walk.step(click('[data-flip="1"]'))
+    walk.step(click('[data-flip="3"]'))
+    walk.step(click('[data-control="all-on"]'))
+    walk.step(click('[data-control="write"]'))
+    page.locator('[data-control="write"]:has-text("go on")').wait_for()
+    page.locator("textarea").first.fill("a dog ran to the house")
+    walk.step(click('[data-control="read"]'))
+    for at in range(2, len(walk.past) + 1):
+        page.go_back()
+        walk.check(-at)
+    for url, seen in walk.past[3:]:
+        page.goto(url)
+        page.reload()
+        assert walk.look() == seen, url
+        assert page.url == url
+    assert walk.errors == []
+
+
+def test_the_picture_covers_three_fifths_of_the_window(new_page, address):
+    page = new_page()
+    page.goto(f"{address}/?model=tiny")
+    page.locator(".app-view.hs-ready").wait_for()
+    walker = Walker(page, APP_HOST)
+    short = {}
+    for width, height in ((1440, 900), (1024, 768), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        for view in walker.ask(f"headscopeWalk.tabs({APP_HOST})"):
+            walker.ask(f"headscopeWalk.go({APP_HOST}, '{view}')")
+            covers = walker.ask(f"headscopeWalk.covers({APP_HOST})")
+            if covers < 0.6:
+                short[f"{view} {width}×{height}"] = covers
+    assert short == {}
+    assert walker.errors == []
+
+
+def test_what_cannot_be_shown_is_said_without_an_error(new_page, address):
+    page = new_page()
+    walker = Walker(page, APP_HOST)
+    page.goto(f"{address}/?model=nosuch&text=the+cat+sat")
+    page.get_by_text("There is no model “nosuch” here").wait_for()
+    page.locator('.card[data-model="tiny"]').click()
+    page.locator(".app-view.hs-ready").wait_for()
+    before = walker.ask(f"headscopeWalk.signature({APP_HOST})")
+    page.locator("textarea").first.fill("")
+    page.locator("textarea").first.press("Enter")
+    page.get_by_text("type a text to read").wait_for()
+    assert walker.ask(f"headscopeWalk.signature({APP_HOST})") == before
+    walker.ask(f"headscopeWalk.go({APP_HOST}, 'prediction')")
+    page.locator(".app-view .message").wait_for()
+    page.locator("textarea").first.fill("cat " * 300)
+    page.locator("textarea").first.press("Enter")
+    page.locator('[data-control="truncate"]').click()
+    page.locator('.app-main[data-state="ready"]').wait_for()
+    page.wait_for_url("**truncate=true**")
+    assert walker.errors == []

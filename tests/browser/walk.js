@@ -163,5 +163,12 @@ globalThis.headscopeWalk = (() => {
     return { tabs: names, steps: route.length, problems: [...new Set(problems)] };
   }
 
-  return { walk, go, inspect, signature, settle, tabs, texts, overlaps };
+  /** The share of the window that the picture has. */
+  function covers(host) {
+    const { left, right, top, bottom } = box(host.shadowRoot.querySelector(".stage"));
+    const seen = (low, high, end) => Math.max(0, Math.min(end, high) - Math.max(0, low));
+    return (seen(left, right, innerWidth) * seen(top, bottom, innerHeight)) / (innerWidth * innerHeight);
+  }
+
+  return { walk, go, covers, inspect, signature, settle, tabs, texts, overlaps };
 })();

@@ -120,7 +120,7 @@ function fieldsOf(instrument: Instrument): Field[] {
   const usual = opening({ ...instrument.source.header, state: {} });
   const set = (change: Partial<State>) => store.set(change);
   const has = (control: Control) => definition.controls.includes(control);
-  const common = reading.parts.length ? choices.filter((choice) => has(choice.control) && (choice.when?.(instrument) ?? true)).map((choice) => ({ ...choice, name: choice.control as string })) : [];
+  const common = reading.parts.length ? choices.filter((choice) => has(choice.control) && (choice.when?.(instrument) ?? true)).map((choice) => ({ ...choice, name: choice.control })) : [];
   const its = definition.choices?.filter((choice) => choice.when?.(reading, state) ?? true) ?? [];
   const fields: Field[] = [...common, ...its].map(({ name, title, entries }) => {
     const text = (of: State) => entries.find(([value]) => value === String(own(of, name)))?.[1] ?? "";

@@ -130,7 +130,10 @@ export function Match({ session, instrument }: { session: Session; instrument: I
         <select
           data-control="pairing"
           value={session.pairing}
-          onChange={(event) => (session.pairing = event.currentTarget.value as Session["pairing"])}
+          onChange={(event) => {
+            session.pairing = event.currentTarget.value as Session["pairing"];
+            session.step();
+          }}
         >
           <option value="number">the same number</option>
           <option value="likeness">the head it is paired with</option>

@@ -3,13 +3,12 @@ import type { AppHeader, Comparison, Example, MediaRequest, ModelsReply, OffHead
 import type { Kind, Source, State } from "../../protocol/types";
 import { sentenceOf } from "../../render/dom";
 import type { Tooltip } from "../../render/tooltip";
-import { Following, kept, lasting } from "../../state/lasting";
+import { kept, lasting } from "../../state/lasting";
 import { Newest } from "../../state/signal";
 import { opening } from "../../state/state";
-import { toQuery } from "../../state/url";
-import { addressOf, isStep, placeOf, readPart } from "./place";
+import { placeOf, readPart } from "./place";
 import type { Place } from "./place";
-import { Known } from "./server/known";
+import { Placed } from "./placed";
 import type { Phase, Reading, Wanted } from "./server/known";
 import { sourceOf } from "./server/source";
 import { Waiting } from "./waiting";
@@ -26,29 +25,12 @@ const mostAtOnce = 64;
 /** Readings that Back and Forward find as they were. */
 const mostKept = 6;
 
-export class Session extends Known {
+export class Session extends Placed {
   /** Where terms say what they mean. */
   tips: Tooltip | null = null;
-  /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
-  state: Partial<State>;
-  readonly following = new Following();
   /** What was asked for last; everything that waits for something older is aborted. */
   readonly work = new Newest();
   private readonly kept = new Map<string, Reading>();
-  private urlTimer: ReturnType<typeof setTimeout> | undefined;
-  /** The address as it was written last; "": never. */
-  private written = "";
-  /** Back or Forward leads to what is being read: its address is there already. */
-  private landing = false;
-
-  constructor(address: URLSearchParams) {
-    super();
-    const place = placeOf(address);
-    this.state = place.state;
-    this.take(place);
-    this.theme = place.state.theme ?? "auto";
-  }
-
   async start(): Promise<void> {
     this.settle("starting");
     void this.watchStart();
@@ -306,8 +288,8 @@ export class Session extends Known {
   private async predict(reading: Reading): Promise<void> {
     if (this.entry?.predicts === false || this.senses) return;
     const { id, source, of: { off } } = reading;
+    const fetchPrediction = reading.predictions ? undefined : source.fetchPrediction?.bind(source);
     const asked = (reading.predictions ??= postJson<PredictReply>("api/predict", { id, off }));
-    const { fetchPrediction } = source;
     // The server would refuse to explain what it does not predict.
     if (fetchPrediction) {
       source.fetchPrediction = async (target) => {
@@ -369,48 +351,6 @@ export class Session extends Known {
     await this.read();
   }
 
-  /** The address follows the picture, so that a link reopens it. */
-  follow(state: State): void {
-    this.state = this.following.after(state, this.state);
-    this.step();
-  }
-
-  /** Soon the address says where one is now: as a step to go back over, or, of how it is drawn, in its place. */
-  step(): void {
-    clearTimeout(this.urlTimer);
-    this.urlTimer = setTimeout(() => this.phase === "ready" && this.writeAddress(), 150);
-  }
-
-  private writeAddress(): void {
-    const address = this.address();
-    if (address === this.written) return;
-    const step = this.written !== "" && !this.landing && isStep(this.written, address);
-    history[step ? "pushState" : "replaceState"](null, "", address);
-    [this.written, this.landing] = [address, false];
-  }
-
-  private place(): Place {
-    const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas } = this;
-    const example = media?.media === "example" && this.senses ? media.name : "";
-    return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, state: { ...this.state, theme: this.theme }, opened: this.opened };
-  }
-
-  /** What the picture on screen would have opened as. */
-  private get opened(): Partial<State> {
-    const { reading, phase } = this;
-    return reading && phase === "ready" ? opening({ ...reading.source.header, state: reading.own }) : {};
-  }
-
-  address(): string {
-    return `${location.pathname}?${addressOf(this.place()).toString()}`;
-  }
-
-  private take(place: Place): void {
-    const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas } = place;
-    this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, atlasSeen: this.atlasSeen || atlas !== null });
-    if (media) this.media = { media: "example", name: media };
-  }
-
   /** Back and Forward: a text is read again only where it was let go. */
   async go(address: URLSearchParams): Promise<void> {
     const place = placeOf(address);
@@ -434,11 +374,6 @@ export class Session extends Known {
     }
     this.show({ ...before });
     await this.compare();
-  }
-
-  /** What is exported is the picture on screen, also while another text is being read. */
-  shownQuery(): URLSearchParams {
-    return toQuery({ ...this.following.shown.value, theme: this.theme });
   }
 
   private settle(phase: Phase): void {

@@ -1,0 +1,74 @@
+/** Where one is, kept in the address: every step of it is one to go back over. */
+import type { State } from "../../protocol/types";
+import { Following } from "../../state/lasting";
+import { opening } from "../../state/state";
+import { toQuery } from "../../state/url";
+import { addressOf, isStep, placeOf } from "./place";
+import type { Place } from "./place";
+import { Known } from "./server/known";
+
+export class Placed extends Known {
+  /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
+  state: Partial<State>;
+  readonly following = new Following();
+  protected urlTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The address as it was written last; "": never. */
+  protected written = "";
+  /** Back or Forward leads to what is being read: its address is there already. */
+  protected landing = false;
+
+  constructor(address: URLSearchParams) {
+    super();
+    const place = placeOf(address);
+    this.state = place.state;
+    this.take(place);
+    this.theme = place.state.theme ?? "auto";
+  }
+
+  /** The address follows the picture, so that a link reopens it. */
+  follow(state: State): void {
+    this.state = this.following.after(state, this.state);
+    this.step();
+  }
+
+  /** Soon the address says where one is now: as a step to go back over, or, of how it is drawn, in its place. */
+  step(): void {
+    clearTimeout(this.urlTimer);
+    this.urlTimer = setTimeout(() => this.phase === "ready" && this.writeAddress(), 150);
+  }
+
+  private writeAddress(): void {
+    const address = this.address();
+    if (address === this.written) return;
+    const step = this.written !== "" && !this.landing && isStep(this.written, address);
+    history[step ? "pushState" : "replaceState"](null, "", address);
+    [this.written, this.landing] = [address, false];
+  }
+
+  protected place(): Place {
+    const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas } = this;
+    const example = media?.media === "example" && this.senses ? media.name : "";
+    return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, state: { ...this.state, theme: this.theme }, opened: this.opened };
+  }
+
+  /** What the picture on screen would have opened as. */
+  private get opened(): Partial<State> {
+    const { reading, phase } = this;
+    return reading && phase === "ready" ? opening({ ...reading.source.header, state: reading.own }) : {};
+  }
+
+  address(): string {
+    return `${location.pathname}?${addressOf(this.place()).toString()}`;
+  }
+
+  protected take(place: Place): void {
+    const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas } = place;
+    this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, atlasSeen: this.atlasSeen || atlas !== null });
+    if (media) this.media = { media: "example", name: media };
+  }
+
+  /** What is exported is the picture on screen, also while another text is being read. */
+  shownQuery(): URLSearchParams {
+    return toQuery({ ...this.following.shown.value, theme: this.theme });
+  }
+}
