@@ -153,7 +153,8 @@ class Stepper(Walker):
     def arrive(self, before: str) -> None:
         """Once the address has changed and the picture has come to rest, both are remembered."""
         assert until(self.page, lambda: self.page.url != before)
-        self.past.append((self.page.url, self.look()))
+        seen = self.look()
+        self.past.append((self.page.url, seen))
 
     def look(self) -> str:
         self.page.locator('.app-main[data-state="ready"] .app-view.hs-ready').wait_for()
