@@ -230,7 +230,7 @@ def test_what_cannot_be_shown_is_said_without_an_error(new_page, address):
     page = new_page()
     walker = Walker(page, APP_HOST)
     page.goto(f"{address}/?model=nosuch&text=the+cat+sat")
-    page.get_by_text("There is no model “nosuch” here").wait_for()
+    page.get_by_text("This app has no model nosuch").wait_for()
     page.locator('.card[data-model="tiny"]').click()
     page.locator(".app-view.hs-ready").wait_for()
     before = walker.ask(f"headscopeWalk.signature({APP_HOST})")
