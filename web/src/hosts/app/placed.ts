@@ -39,10 +39,11 @@ export class Placed extends Known {
 
   private writeAddress(): void {
     const address = this.address();
-    if (address === this.written) return;
     const step = this.written !== "" && !this.landing && isStep(this.written, address);
+    this.landing = false;
+    if (address === this.written) return;
     history[step ? "pushState" : "replaceState"](null, "", address);
-    [this.written, this.landing] = [address, false];
+    this.written = address;
   }
 
   protected place(): Place {
