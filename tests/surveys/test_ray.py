@@ -62,9 +62,7 @@ def test_ray_gives_the_table_of_one_machine(cluster, tiny_bert):
     same_numbers(here, there)
 
 
-def test_an_atlas_over_ray_is_the_same_also_when_it_was_stopped(
-    cluster, tiny_bert, tmp_path
-):
+def test_an_atlas_over_ray_is_the_same_also_when_it_was_stopped(cluster, tiny_bert, tmp_path):
     calls = []
 
     def stop(progress):

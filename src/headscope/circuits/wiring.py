@@ -23,6 +23,7 @@ from headscope.circuits.frozen_norm import is_norm
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here
+from headscope.models.refusal import refuses
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def wiring(scope: Scope) -> Wiring:
     return _known[model]
 
 
+@refuses("decomposed")
 def _find(scope: Scope) -> Wiring:
     from headscope.circuits.trace import trace
 

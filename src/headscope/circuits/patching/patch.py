@@ -35,6 +35,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
 from headscope.models.placement import check_gradients
+from headscope.models.refusal import refuses
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 
@@ -52,6 +53,7 @@ WHATS: tuple[What, ...] = ("heads", "weights", "values", "mlps", "layers")
 RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # what gradients are taken at
 
 
+@refuses("patched")
 def patch(
     scope: Scope,
     clean: str | Sequence[str] | Pairs,

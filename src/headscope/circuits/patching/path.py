@@ -30,6 +30,7 @@ from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here
+from headscope.models.refusal import refuses
 from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Paths(HeadResult):
         return tidy(frame, kind=self.kind, measure="path", count=self.count)
 
 
+@refuses("patched")
 def path_patch(
     scope: Scope,
     clean: str | Sequence[str] | Pairs,

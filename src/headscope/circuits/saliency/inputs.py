@@ -30,6 +30,7 @@ from headscope.circuits.saliency.methods import (
 )
 from headscope.errors import BadInput
 from headscope.models.limits import token_vectors
+from headscope.models.refusal import refuses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +70,7 @@ class Inputs:
         return f"Better than random order in the deletion test: {', '.join(held)}."
 
 
+@refuses("asked for what its words are worth")
 def inputs(
     scope: Scope,
     text: Text,
