@@ -20,7 +20,8 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
     );
   }
   return (
-    <div class="texts">
+    // Room for a text while it is typed: not while the box has the focus, or a click elsewhere would move what it is on.
+    <div class={session.changed ? "texts typing" : "texts"}>
       <TextBox session={session} which="text" label="Sentence A" onRead={onRead} />
       <TextBox session={session} which="pair" label={second} onRead={onRead} />
       <AgainstText session={session} />
