@@ -10,7 +10,8 @@ import torch
 
 from headscope.errors import HeadscopeError, first_line
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 _FOREIGN = (TypeError, ValueError, LookupError, RuntimeError, AttributeError)
 
 
