@@ -124,9 +124,10 @@ class SplitLayer:
         queries, device = call.weights.shape[2], call.weights.device
         chosen = torch.zeros(len(edits), call.heads, queries, dtype=torch.bool, device=device)
         for copy, edit in enumerate(edits):
-            heads, at = (edit, range(queries))
             if isinstance(edit, Replaced):
                 heads, at = edit.heads, edit.queries
+            else:
+                heads, at = edit, tuple(range(queries))
             for head in heads:
                 chosen[copy, head, list(at)] = True
         chosen = chosen.repeat_interleave(self._sweep.batch, dim=0)[:, :, :, None]
