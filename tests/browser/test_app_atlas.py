@@ -113,7 +113,7 @@ def test_places_of_the_corpus_most_like_a_token_on_screen_are_found_and_opened(
         each.get_attribute("data-near-place") for each in panel.locator("[data-near-place]").all()
     ]
     assert shown == [f"{row.document}-{row.query}" for row in expected.itertuples()]
-    assert "compared with every place" in panel.inner_text()
+    assert "compared with every position" in panel.inner_text()
     panel.locator("[data-near-place]").nth(3).click()
     words = atlas.document(int(expected["document"].iloc[3])).tokens
     page.locator(f'[data-side="query"][data-token="{len(words) - 1}"]').first.wait_for()

@@ -69,7 +69,7 @@ def test_a_click_in_the_matrix_pins_a_pair_and_escape_lets_go(show, tiny_bert):
 
 
 def test_neurons_move_by_contribution_and_the_marked_ones_stay_marked(show, tiny_bert):
-    seen = show(hs.neuron_view(tiny_bert.read(*PAIR), layer=1, head=2, token=4))
+    seen = show(hs.neuron_view(tiny_bert.read(*PAIR), layer=1, head=2, query=4))
     before = seen.pixels()
     seen.control("sort").select_option("contribution")
     assert until(seen.page, lambda: np.abs(seen.pixels() - before).max() > 50)  # they move there
@@ -82,7 +82,7 @@ def test_neurons_move_by_contribution_and_the_marked_ones_stay_marked(show, tiny
 
 def test_hovering_a_query_of_the_neuron_view_shows_its_rows_and_a_click_keeps_it(show, tiny_bert):
     reading = tiny_bert.read(*PAIR)
-    seen = show(hs.neuron_view(reading, layer=1, head=2, token=4))
+    seen = show(hs.neuron_view(reading, layer=1, head=2, query=4))
     seen.view().locator('[data-query="6"]').hover()
     seen.painted()
     weights = reading.part().weights(1)[2]
