@@ -64,3 +64,10 @@ def check_alone(
     if text_pair is not None or target is not None:
         raise BadInput("Beside a picture or a sound stands one text: leave the second out.")
     return text
+
+
+def check_no_text(**others: object) -> None:
+    """A conversation is all that is read."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise BadInput(f"Messages are read by themselves; leave {given[0]} out.")

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from headscope.capture import Call
 from headscope.errors import BadInput
@@ -16,6 +17,7 @@ from headscope.reading.collecting.run import collect
 from headscope.reading.reading import Reading
 from headscope.text.of_ids import tokens_of_ids
 from headscope.text.targets import language_token
+from headscope.text.tokenise import Batch
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope
@@ -30,9 +32,25 @@ def generated_reading(
     options: dict[str, Any],
 ) -> Reading:
     keeping = Keeping.of(keep, memory)
+    batch = scope.encode([prompt])
+    whole = written_ids(scope, batch, max_new_tokens, options)
+    tokens = tokens_of_ids(scope.tokenizer, whole[0].tolist())
+    if scope.encoder_decoder:
+        inputs = {**batch.inputs, "decoder_input_ids": whole}
+        reading = collect(scope, inputs, [tokens], batch.tokens, None, keeping)[0]
+        prompt_tokens = 1
+    else:
+        inputs = {"input_ids": whole, "attention_mask": torch.ones_like(whole)}
+        reading = collect(scope, inputs, [tokens], [tokens], None, keeping)[0]
+        prompt_tokens = len(batch.tokens[0])
+    reading.metadata["prompt_tokens"] = prompt_tokens
+    return reading
+
+
+def written_ids(scope: Scope, batch: Batch, max_new_tokens: int, options: dict[str, Any]) -> Tensor:
+    """1 t: what the model was given and what it wrote; of two stacks, what the decoder wrote."""
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
-    batch = scope.encode([prompt])
     options = {"do_sample": False, "use_cache": cache_fits(scope), **options}
     language = language_token(scope.tokenizer) if scope.encoder_decoder else None
     if language is not None:
@@ -48,18 +66,7 @@ def generated_reading(
             max_new_tokens=max_new_tokens,
             **options,
         )
-    whole = getattr(written, "sequences", written)[:1]
-    tokens = tokens_of_ids(scope.tokenizer, whole[0].tolist())
-    if scope.encoder_decoder:
-        inputs = {**batch.inputs, "decoder_input_ids": whole}
-        reading = collect(scope, inputs, [tokens], batch.tokens, None, keeping)[0]
-        prompt_tokens = 1
-    else:
-        inputs = {"input_ids": whole, "attention_mask": torch.ones_like(whole)}
-        reading = collect(scope, inputs, [tokens], [tokens], None, keeping)[0]
-        prompt_tokens = len(batch.tokens[0])
-    reading.metadata["prompt_tokens"] = prompt_tokens
-    return reading
+    return getattr(written, "sequences", written)[:1]
 
 
 def cache_fits(scope: Scope) -> bool:

@@ -13,12 +13,14 @@ from headscope.errors import BadInput
 from headscope.media.picture import Picture
 from headscope.media.sound import Sound
 from headscope.reading.part import Part
+from headscope.text.chat import Span
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.capture.call import Kind
+    from headscope.reading.by_span import By, Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,7 @@ class Reading:
     metadata: dict[str, Any] = field(default_factory=dict)
     pictures: tuple[Picture, ...] = ()
     sound: Sound | None = None
+    spans: tuple[Span, ...] = ()  # of a conversation: its messages, documents, sentences, answer
 
     def __repr__(self) -> str:
         shapes = ", ".join(
@@ -85,6 +88,41 @@ class Reading:
     @property
     def cross(self) -> xr.DataArray:
         return self.part("cross").attention
+
+    def by_span(
+        self,
+        of: By = "document",
+        unit: Unit = "token",
+        *,
+        kind: Kind | None = None,
+        predicting: bool = False,
+    ) -> xr.DataArray:
+        """How much of the answer's attention goes to each span of a conversation.
+
+        Parameters
+        ----------
+        of
+            "document", "message", "paragraph", "sentence", or names of `spans`.
+        unit
+            A query for each "token" of the answer, or for each "sentence", the mean of its tokens.
+        kind
+            The kind of attention, where there are several.
+        predicting
+            Whether a token's row is that of the position before it, which predicted it.
+
+        Returns
+        -------
+        xarray.DataArray
+            Shares of attention with axes `layer`, `head`, `query` and `span`.
+
+        Examples
+        --------
+        >>> reading = scope.read(messages="Where?", documents=["In Oslo."], answer="Oslo.")
+        >>> reading.by_span("document", "sentence").sel(layer=8, head=0)  # doctest: +SKIP
+        """
+        from headscope.reading.by_span import by_span
+
+        return by_span(self, of, unit, kind, predicting)
 
     def words(self, mode: Literal["mean", "first"] = "mean") -> Reading:
         """The same reading with whole words in place of tokens."""

@@ -27,6 +27,7 @@ from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.reading.collecting.keeping import WhatToKeep
+    from headscope.reading.conversation import Documents, Messages
     from headscope.reading.predict import Prediction
 
 Edit = Callable[[Call], "Tensor | Queries | None"]
@@ -122,6 +123,7 @@ class Scope:
         *,
         truncate: bool = False,
         max_tokens: int | None = None,
+        add_special_tokens: bool = True,
     ) -> Batch:
         """Texts (strings, or lists of words) as one padded batch on the model's device."""
         if self.tokenizer is None:
@@ -136,6 +138,7 @@ class Scope:
             pairs,
             max_tokens=min(limits, default=None),
             truncate=truncate,
+            add_special_tokens=add_special_tokens,
         )
         rows = embedded_tokens(self.model)
         if rows is not None and int(batch.inputs["input_ids"].max()) >= rows:
@@ -232,6 +235,9 @@ class Scope:
         image: Any = None,
         audio: Any = None,
         sampling_rate: int | None = None,
+        messages: Messages | None = None,
+        documents: Documents = (),
+        answer: str | None = None,
         layers: Collection[int] | None = None,
         keep: WhatToKeep = "auto",
         memory: str | int | None = None,
@@ -248,7 +254,21 @@ class Scope:
         `image` is a picture (a path, a PIL image, an array; several as a list), alone or with a
         text about it; `audio` a sound (a path, or samples with their `sampling_rate`), with what
         the decoder reads where the model has one.
+
+        `messages` is a conversation (`{"role": …, "content": …}`, or one question), with
+        `documents` to answer from and the `answer` that followed. The model's chat template lays
+        them out, and the reading keeps them as `spans`.
         """
+        if messages is not None:
+            from headscope.reading.arguments import check_no_text
+            from headscope.reading.conversation import conversation_reading
+
+            check_no_text(text=text, text_pair=text_pair, target=target, image=image, audio=audio)
+            if truncate:
+                raise BadInput("A conversation is read whole; leave truncate out.")
+            return conversation_reading(self, messages, documents, answer, layers, keep, memory)
+        if documents or answer is not None:
+            raise BadInput("Documents and an answer belong to messages; pass messages=… too.")
         if image is not None or audio is not None:
             from headscope.reading.arguments import check_alone, check_layers
             from headscope.reading.processors import Asked
@@ -310,14 +330,29 @@ class Scope:
 
     def generate(
         self,
-        prompt: str,
+        prompt: str | None = None,
         max_new_tokens: int = 20,
         *,
+        messages: Messages | None = None,
+        documents: Documents = (),
         keep: WhatToKeep = "auto",
         memory: str | int | None = None,
         **options: Any,
     ) -> Reading:
-        """Let the model write on, and read the whole text, new tokens included."""
+        """Let the model write on, and read the whole text, new tokens included.
+
+        With `messages` and `documents` it answers a conversation, and the reading has `spans`.
+        """
+        if messages is not None:
+            from headscope.reading.arguments import check_no_text
+            from headscope.reading.conversation import generated_conversation
+
+            check_no_text(prompt=prompt)
+            return generated_conversation(
+                self, messages, documents, max_new_tokens, keep, memory, options
+            )
+        if prompt is None or documents:
+            raise BadInput("Give a prompt, or a conversation with messages=….")
         from headscope.reading.generation import generated_reading
 
         return generated_reading(self, prompt, max_new_tokens, keep, memory, options)

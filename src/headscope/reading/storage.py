@@ -24,6 +24,7 @@ from headscope.reading.rotary import restored as rotary_restored
 from headscope.reading.rotary import stored as rotary_stored
 from headscope.reading.weights.held import Bias, InFile, Mask
 from headscope.reading.weights.layer import LayerAttention
+from headscope.text.chat import Span
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def save(reading: Reading, path: str | os.PathLike[str]) -> None:
         "metadata": reading.metadata,
         "parts": parts,
         "media": _media_out(reading, tensors),
+        "spans": [dataclasses.asdict(span) for span in reading.spans],
     }
     write_tensors(_apart(tensors), path, {"headscope": json.dumps(described)})
 
@@ -177,7 +179,12 @@ def _fields_in(described: dict[str, Any], file: _File) -> dict[str, Any]:
             rotary=rotary_restored(stored["rotary"]),
             why_no_qk=stored["why_no_qk"],
         )
-    return {"parts": parts, "model": described["model"], "metadata": described["metadata"]}
+    return {
+        "parts": parts,
+        "model": described["model"],
+        "metadata": described["metadata"],
+        "spans": tuple(Span(**span) for span in described.get("spans", ())),
+    }
 
 
 def _layer_in(numbers: dict[str, Any], file: _File, prefix: str) -> LayerAttention:

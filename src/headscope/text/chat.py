@@ -9,6 +9,7 @@ what stands between it in the first text is a message or a document, character b
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,6 +21,7 @@ Message = Mapping[str, Any]
 Document = str | Mapping[str, Any]
 
 OPEN, CLOSE = "\ue0f0", "\ue0f1"  # private characters that no text holds by chance
+RESERVED = re.compile(r"answer|(document|system|user|assistant|tool|developer) \d+.*", re.DOTALL)
 ROLES = ("system", "user", "assistant", "tool", "developer")
 PARAGRAPH = re.compile(r"\S(?:.*?\S)??(?=\s*\n\s*\n|\s*\Z)", re.DOTALL)
 SENTENCE = re.compile(r"\S.*?(?:[.!?…。！？]+[\"'”’)\]]*(?=\s|\Z)|(?<=[。！？])|\Z)", re.DOTALL)
@@ -46,6 +48,12 @@ class Rendered:
 
     def of(self, kind: Of) -> tuple[Span, ...]:
         return tuple(span for span in self.spans if span.of == kind)
+
+    def answered(self, answer: str) -> Rendered:
+        """The same with the assistant's answer after it."""
+        text, spans = self.text + answer, list(self.spans)
+        _add(spans, text, Span("answer", "answer", len(self.text), len(text)))
+        return Rendered(text, tuple(spans), self.template)
 
 
 def render(
@@ -74,8 +82,8 @@ def render(
     Rendered
         The text and its spans: messages, documents, their paragraphs and sentences, the answer.
     """
-    said = _messages(messages)
-    given = _documents(documents)
+    said = checked_messages(messages)
+    given = titled(documents)
     template = _template(tokenizer)
     takes = template is not None and bool(given) and _names_documents(template)
     units = _Units()
@@ -94,7 +102,7 @@ def render(
     skeleton = _applied(tokenizer, template, marked, shown if takes else None)
     found = _aligned(text, skeleton, units)
     spans: list[Span] = []
-    names = [title or f"document {n}" for n, (title, _) in enumerate(given, 1)]
+    names = document_names(given)
     for number, (message, content, mark) in enumerate(zip(said, contents, marks, strict=True), 1):
         if mark not in found:
             continue
@@ -107,11 +115,19 @@ def render(
         if mark in found:
             start, stop, _ = found[mark]
             _add(spans, text, Span(name, "document", start, stop))
-    if answer is not None:
-        first = len(text)
-        text += answer
-        _add(spans, text, Span("answer", "answer", first, len(text)))
-    return Rendered(text, tuple(spans), template is not None)
+    rendered = Rendered(text, tuple(spans), template is not None)
+    return rendered if answer is None else rendered.answered(answer)
+
+
+def document_names(documents: Sequence[tuple[str, str]]) -> list[str]:
+    """A name for each document (title, text): its title where no other span is called so."""
+    taken = Counter(title for title, _ in documents)
+    return [
+        title
+        if title and taken[title] == 1 and not RESERVED.fullmatch(title)
+        else f"document {number}{f' ({title})' if title else ''}"
+        for number, (title, _) in enumerate(documents, 1)
+    ]
 
 
 def sentences(text: str, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, int]]:
@@ -173,7 +189,7 @@ def _add(spans: list[Span], text: str, span: Span) -> None:
         spans.append(Span(f"{span.name}, sentence {number}", "sentence", start, stop, span.name))
 
 
-def _messages(messages: Sequence[Message] | str) -> list[dict[str, Any]]:
+def checked_messages(messages: Sequence[Message] | str) -> list[dict[str, Any]]:
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
     if not isinstance(messages, Sequence) or not messages:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -190,7 +206,7 @@ def _messages(messages: Sequence[Message] | str) -> list[dict[str, Any]]:
     return checked
 
 
-def _documents(documents: Sequence[Document] | Mapping[str, str]) -> list[tuple[str, str]]:
+def titled(documents: Sequence[Document] | Mapping[str, str]) -> list[tuple[str, str]]:
     """Title (or nothing) and text of each."""
     if isinstance(documents, str):
         raise BadInput("documents= is a list of texts; put a single one into a list.")
