@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headscope.circuits.scores.score import score
+import headscope as hs
 from headscope.errors import BadInput
+from tests.circuits.built import built_scope, induction_model
 from tests.tiny import spread, tiny_scope
 
 TEXT = "the cat sat on the mat and the dog ran to the house"
@@ -31,7 +32,7 @@ def test_parts_sum_to_the_score_of_the_models_own_q_and_k(family, relative_to):
     spread(scope.model)
     (kind,) = scope.kinds
     layer = scope.layers[kind] - 1
-    found = score(scope, TEXT, layer, 1, 8, 4, relative_to=relative_to)
+    found = hs.circuits.score(scope, TEXT, layer, 1, 8, 4, relative_to=relative_to)
     calls = []
     batch = scope.encode([TEXT])
     scope.forward(batch.inputs, calls.append)
@@ -53,7 +54,7 @@ def test_parts_sum_to_the_score_of_the_models_own_q_and_k(family, relative_to):
 def test_a_relative_bias_is_a_part_of_its_own():
     scope = tiny_scope("T5ForConditionalGeneration", num_layers=3)
     spread(scope.model)
-    found = score(scope, TEXT, 2, 1, -1, 2, text_pair=TEXT)
+    found = hs.circuits.score(scope, TEXT, 2, 1, -1, 2, text_pair=TEXT)
     calls = []
     from headscope.reading.decoder_text import encode_both
 
@@ -68,8 +69,117 @@ def test_a_relative_bias_is_a_part_of_its_own():
 def test_a_key_the_query_does_not_see_is_refused():
     scope = tiny_scope("GPT2LMHeadModel")
     with pytest.raises(BadInput, match="does not see key 6"):
-        score(scope, TEXT, 1, 0, 3, 6)
+        hs.circuits.score(scope, TEXT, 1, 0, 3, 6)
     with pytest.raises(BadInput, match="There is no token 99"):
-        score(scope, TEXT, 1, 0, 3, 99)
+        hs.circuits.score(scope, TEXT, 1, 0, 3, 99)
     with pytest.raises(BadInput, match="There is no layer 7"):
-        score(scope, TEXT, 7, 0, 3, 2)
+        hs.circuits.score(scope, TEXT, 7, 0, 3, 2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("relative_to", [None, 1, "mean"])
+def test_all_keys_of_a_query_have_the_parts_that_each_key_alone_has(family, relative_to):
+    scope = tiny_scope(family, **FAMILIES[family])
+    spread(scope.model)
+    (kind,) = scope.kinds
+    layer = scope.layers[kind] - 1
+    found = hs.circuits.score(scope, TEXT, layer, 1, 8, relative_to=relative_to)
+    alone = hs.circuits.score(scope, TEXT, layer, 1, 8, 4, relative_to=relative_to)
+    largest = np.abs(alone.parts).max()
+    for side, writers, parts in (
+        ("query", found.query_writers, found.query_parts),
+        ("key", found.key_writers, found.key_parts),
+    ):
+        sums = parts.sum(0) + found.positional_bias
+        assert np.allclose(sums, found.values, atol=1e-4 * largest)
+        of_key = found.of(4).query(f"measure == '{side}'").set_index("writer")["value"]
+        expected = alone.table.query(f"measure == '{side}'").set_index("writer")["value"]
+        assert set(of_key.index) == {one.name for one in writers}
+        apart = of_key.subtract(expected, fill_value=0.0)
+        assert apart.abs().max() < 1e-4 * largest
+    assert found.weights.sum() == pytest.approx(1.0, abs=1e-5)
+    assert found.values[list(found.keys).index(4)] == pytest.approx(alone.value, abs=1e-4)
+
+
+def test_scores_are_saved_whole_and_opened_again(tmp_path):
+    scope = tiny_scope("LlamaForCausalLM", num_key_value_heads=2)
+    for number, key in enumerate((4, None)):
+        found = hs.circuits.score(scope, TEXT, 1, 1, 8, key)
+        found.save(tmp_path / f"{number}.parquet")
+        again = hs.open(tmp_path / f"{number}.parquet")
+        assert type(again) is type(found)
+        assert again.key_writers == found.key_writers
+        assert again.table.equals(found.table)
+
+
+@pytest.mark.parametrize("family", ["LlamaForCausalLM", "Qwen3ForCausalLM"])
+def test_a_removed_writer_is_taken_from_one_query_or_key_alone(family):
+    """The truth: the stream that enters layer 1, less the head's output at one position."""
+    scope = tiny_scope(family, **FAMILIES[family])
+    spread(scope.model)
+    found = hs.circuits.score(scope, TEXT, 1, 1, 8, 4, verify=50)
+    heads = [one for one in found.verified if one.writer.part == "head"]
+    assert [heads[0].side, heads[-1].side] == ["query", "key"]
+    for removal in (heads[0], heads[-1]):
+        row = {"query": 8, "key": 4}[removal.side]
+        written = hs.circuits.head_outputs(scope, TEXT)["decoder", 0].head(removal.writer.head)
+        clean, cut = _call(scope, None), _call(scope, (row, written[row]))
+        q, k = (cut if removal.side == one else clean for one in ("query", "key"))
+        keys = clean.k[0, 0].clone()
+        keys[4] = k.k[0, 0, 4]
+        scores = clean.scaling * (keys[:9].double() @ q.q[0, 1, 8].double())
+        expected = float(scores.softmax(0)[4] - clean.weights[0, 1, 8, 4])
+        assert removal.measured == pytest.approx(expected, abs=1e-5)
+
+
+def _call(scope, cut):
+    """Layer 1's call, with a vector taken from the stream that enters the layer."""
+    calls = []
+
+    def take(module, args):
+        hidden = args[0].clone()
+        hidden[0, cut[0]] -= cut[1]
+        return (hidden, *args[1:])
+
+    layer = scope.model.model.layers[1]
+    hook = layer.register_forward_pre_hook(take) if cut is not None else None
+    scope.forward(scope.encode([TEXT]).inputs, calls.append)
+    if hook is not None:
+        hook.remove()
+    return next(one for one in calls if one.layer == 1)
+
+
+@pytest.mark.parametrize("cut", [1, 4])
+def test_without_norms_what_is_predicted_is_what_is_measured(cut):
+    scope = built_scope(induction_model(), "induction", bare=True)
+    found = hs.circuits.score(scope, "dog the cat sat the", 1, 0, 4, 2, verify=cut)
+    assert len(found.verified) == 2 * cut
+    assert found.verified[0].writer.part == "embedding"  # of the query
+    assert found.verified[cut].writer.name == "0-0"  # of the key
+    for one in found.verified:
+        assert one.measured == pytest.approx(one.predicted, abs=1e-6)
+    assert found.verified[cut].measured < -0.7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["smollm2", "gemma"])
+def test_parts_of_real_models_sum_to_their_scores(model, request):
+    if model == "smollm2":
+        scope = request.getfixturevalue("smollm2")
+    else:
+        scope = hs.load(request.getfixturevalue("gemma_file"), name="Gemma 3 270M")
+    text = "When Mary and John went to the store, John gave a drink to"
+    for layer in (1, scope.layers["decoder"] // 2, scope.layers["decoder"] - 1):
+        calls = []
+        scope.forward(scope.encode([text]).inputs, calls.append)
+        call = next(one for one in calls if one.layer == layer)
+        q = call.q[0, 2].double()
+        k = call.k[0, 2 // (call.heads // call.groups)].double()
+        found = hs.circuits.score(scope, text, layer, 2, 12, 4)
+        exact = call.scaling * float(q[12] @ k[4])
+        assert abs(found.parts.sum() - exact) < 1e-4 * np.abs(found.parts).max()
+        every = hs.circuits.score(scope, text, layer, 2, 12)
+        exact = call.scaling * (k[:13] @ q[12]).numpy()
+        for parts in (every.query_parts, every.key_parts):
+            assert np.abs(parts.sum(0) - exact).max() < 1e-4 * np.abs(parts).max()
+        np.testing.assert_allclose(every.weights, call.weights[0, 2, 12, :13], atol=1e-5)

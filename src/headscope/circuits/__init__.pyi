@@ -13,6 +13,7 @@ from headscope.circuits.patching.path import path_patch as path_patch
 from headscope.circuits.patching.ready import task as task
 from headscope.circuits.patching.result import Patching as Patching
 from headscope.circuits.saliency.inputs import inputs as inputs
+from headscope.circuits.scores.all_keys import QueryScores as QueryScores
 from headscope.circuits.scores.result import Score as Score
 from headscope.circuits.scores.score import score as score
 from headscope.circuits.weightings import weighted as weighted

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.arguments import need_number
+from headscope.circuits.scores.writers import Removal, Writer
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
 
@@ -16,22 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIDES = ("query", "key")
-
-
-@dataclass(frozen=True)
-class WriterOf:
-    """One writer of a query or key: an embedding, a head, an MLP, or all biases together."""
-
-    part: str
-    kind: str | None = None
-    layer: int | None = None
-    head: int | None = None
-
-    @property
-    def name(self) -> str:
-        if self.part == "head":
-            return f"{'cross ' if self.kind == 'cross' else ''}{self.layer}-{self.head}"
-        return self.part if self.layer is None else f"{self.part} {self.layer}"
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,11 +37,12 @@ class Score(HeadResult):
     weight: float
     positional_bias: float
     softcap: float | None
-    query_writers: tuple[WriterOf, ...]
-    key_writers: tuple[WriterOf, ...]
-    parts: NDArray[np.float64]  # query's writers × key's writers
+    query_writers: tuple[Writer, ...]
+    key_writers: tuple[Writer, ...]
+    parts: Floats  # query's writers × key's writers
+    verified: tuple[Removal, ...] = ()
 
-    holds: ClassVar[tuple[type, ...]] = (WriterOf,)
+    holds: ClassVar[tuple[type, ...]] = (Writer, Removal)
 
     def __repr__(self) -> str:
         return f"<Score {self.title}: {self.value:.3f}, weight {self.weight:.3f}>"
@@ -77,22 +64,8 @@ class Score(HeadResult):
     @property
     def table(self) -> pd.DataFrame:
         """Each writer's part of the score on either side; measures `query` and `key`."""
-        import pandas as pd
-
-        sides = zip(
-            SIDES, (self.query_writers, self.key_writers), (self.parts.sum(1), self.parts.sum(0)),
-            strict=True,
-        )  # fmt: skip
-        rows: list[dict[str, Any]] = [
-            {
-                "kind": writer.kind, "layer": writer.layer, "head": writer.head, "measure": side,
-                "value": float(value), "part": writer.part, "writer": writer.name,
-            }
-            for side, writers, values in sides
-            for writer, value in zip(writers, values, strict=True)
-        ]  # fmt: skip
-        frame = pd.DataFrame(rows)
-        return tidy(frame, error=np.nan, count=1)
+        sides = (self.parts.sum(1), self.parts.sum(0))
+        return sides_table((self.query_writers, self.key_writers), sides)
 
     def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
         """The heads among the writers of one side."""
@@ -100,13 +73,7 @@ class Score(HeadResult):
 
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
         """The writers of one side with the largest parts, largest first by size."""
-        need_number(n, "n")
-        side = "key" if name is None else name
-        if side not in SIDES:
-            raise BadInput(f"There is no measure {side!r} here; there are {', '.join(SIDES)}.")
-        found: Any = self.table[self.table["measure"] == side]
-        order = found["value"].abs().sort_values(ascending=False).index[:n]
-        return found.loc[order].reset_index(drop=True)
+        return strongest(self.table, name, n)
 
     def pairs(self, n: int = 10) -> pd.DataFrame:
         """The pairs of writers with the largest parts of the score."""
@@ -122,3 +89,32 @@ class Score(HeadResult):
                 "share": self.parts[query, key] / self.parts.sum(),
             }
         )
+
+
+def sides_table(
+    writers: tuple[tuple[Writer, ...], tuple[Writer, ...]], values: tuple[Floats, Floats]
+) -> pd.DataFrame:
+    """Tidy: each writer of the query (measure `query`) and of the key (`key`) with its part."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": writer.kind, "layer": writer.layer, "head": writer.head, "measure": side,
+            "value": float(value), "part": writer.part, "writer": writer.name,
+        }
+        for side, own, parts in zip(SIDES, writers, values, strict=True)
+        for writer, value in zip(own, parts, strict=True)
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64"})
+    return tidy(frame, error=np.nan, count=1)
+
+
+def strongest(table: pd.DataFrame, name: str | None, n: int) -> pd.DataFrame:
+    """The writers of one side with the largest parts, largest first by size."""
+    need_number(n, "n")
+    side = "key" if name is None else name
+    if side not in SIDES:
+        raise BadInput(f"There is no measure {side!r} here; there are {', '.join(SIDES)}.")
+    found: Any = table[table["measure"] == side]
+    order = found["value"].abs().sort_values(ascending=False).index[:n]
+    return found.loc[order].reset_index(drop=True)

@@ -1,18 +1,23 @@
-"""`hs.circuits.score`: one attention score as a sum over writers of the query and of the key."""
+"""`hs.circuits.score`: attention scores as sums over writers of the query and of the key."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 import torch
 from torch import Tensor
 
-from headscope.arguments import need_scope
+from headscope.arguments import need_count, need_scope
 from headscope.capture import Call, Kind
-from headscope.circuits.scores.result import Score, WriterOf
-from headscope.circuits.scores.writers import HeadPass, Writer, Written, head_pass
+from headscope.circuits.scores.all_keys import QueryScores, all_keys
+from headscope.circuits.scores.decompose import written
+from headscope.circuits.scores.head_pass import HeadPass, head_pass
+from headscope.circuits.scores.result import Score
+from headscope.circuits.scores.row import Row, row_of
+from headscope.circuits.scores.verify import removals
+from headscope.circuits.scores.writers import Removal, Writer, Written
 from headscope.circuits.unrolled import unrolled
-from headscope.circuits.wiring import Wiring, wiring
+from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.reading.decoder_text import encode_both
 
@@ -24,19 +29,32 @@ if TYPE_CHECKING:
 Relative = int | Literal["mean"] | None
 
 
+@overload
+def score(
+    scope: Scope, text: Text, layer: int, head: int, query: int, key: int, *,
+    text_pair: Text | None = None, relative_to: Relative = None, kind: Kind | None = None,
+    verify: int = 0,
+) -> Score: ...  # fmt: skip
+@overload
+def score(
+    scope: Scope, text: Text, layer: int, head: int, query: int, key: None = None, *,
+    text_pair: Text | None = None, relative_to: Relative = None, kind: Kind | None = None,
+    verify: int = 0,
+) -> QueryScores: ...  # fmt: skip
 def score(
     scope: Scope,
     text: Text,
     layer: int,
     head: int,
     query: int,
-    key: int,
+    key: int | None = None,
     *,
     text_pair: Text | None = None,
     relative_to: Relative = None,
     kind: Kind | None = None,
-) -> Score:
-    """Decompose one attention score by what wrote the query and what wrote the key.
+    verify: int = 0,
+) -> Score | QueryScores:
+    """Decompose attention scores by what wrote the query and what wrote the key.
 
     The score of a head is q·k times a scale, plus a positional bias where the model has one. Both
     vectors are sums over writers: embeddings, earlier heads, MLPs and biases. Norms are held at
@@ -51,17 +69,22 @@ def score(
     layer, head
         The head, both counted from 0.
     query, key
-        Positions of two tokens; negative ones count from the end.
+        Positions of two tokens; negative ones count from the end. Without a key, all keys of the
+        query are decomposed, by the query's writers and by the key's writers.
     relative_to
         Another key's position, or "mean" for the mean over the keys that the query sees: the
         result explains the difference of the two scores.
     kind
         "encoder", "decoder" or "cross"; the model's own self-attention by default.
+    verify
+        How many writers of each side are removed from the query or the key alone, strongest
+        first, to measure the change of weight that their parts predict. Needs a key.
 
     Returns
     -------
-    Score
-        `table` (each writer's share on either side), `pairs` (writer × writer) and `map`.
+    Score or QueryScores
+        `table` (each writer's part on either side) and `map`; `pairs` (writer × writer) and
+        `verified` for one key.
 
     Examples
     --------
@@ -70,65 +93,37 @@ def score(
     >>> found.top("key", 3)  # doctest: +SKIP
     """
     need_scope(scope)
+    if verify:
+        need_count(verify, "verify")
     scope = unrolled(scope)
     found = wiring(scope)
     kind = found.stack.kind if kind is None else kind
-    inputs, queries, keys = _tokens(scope, text, text_pair, kind)
-    _check_head(scope, kind, layer, head)
-    query, key = _position(query, queries, "query"), _position(key, keys, "key")
-    against = relative_to
-    if isinstance(against, int):
-        against = _position(against, keys, "key")
-        if against == key:
-            raise BadInput("The two keys are one token; compare it with another, or with 'mean'.")
-    elif against not in (None, "mean"):
-        raise BadInput(f"relative_to is a position, 'mean' or None, not {relative_to!r}.")
+    inputs, queries, keys = tokens_of(scope, text, text_pair, kind)
+    check_head(scope, kind, layer, head)
+    query = _position(query, queries, "query")
+    if relative_to is not None and relative_to != "mean":
+        relative_to = _position(relative_to, keys, "key")
+    if key is None:
+        if verify:
+            raise BadInput("verify removes writers of one query and one key; give a key.")
+        passed = head_pass(scope, found, inputs, kind, layer, None)
+        row = _row(scope, passed.call, head, query)
+        _check_seen(row, queries, keys, relative_to)
+        return all_keys(scope, passed, row, queries, keys, relative_to)
+    key = _position(key, keys, "key")
+    if relative_to == key:
+        raise BadInput("The two keys are one token; compare it with another, or with 'mean'.")
     rows = None
-    if against != "mean":
-        wanted = {query, key} if against is None else {query, key, against}
+    if relative_to != "mean":
+        wanted = {query, key} if relative_to is None else {query, key, relative_to}
         rows = torch.tensor(sorted(wanted if kind != "cross" else {query}))
     passed = head_pass(scope, found, inputs, kind, layer, rows)
-    return _scored(scope, found, passed, queries, keys, kind, layer, head, query, key, against)
-
-
-def _scored(
-    scope: Scope,
-    found: Wiring,
-    passed: HeadPass,
-    queries: Tokens,
-    keys: Tokens,
-    kind: Kind,
-    layer: int,
-    head: int,
-    query: int,
-    key: int,
-    against: Relative,
-) -> Score:
-    call = passed.call
-    assert call is not None and call.q is not None and call.k is not None
-    if call.scaling is None:
-        raise BadInput(f"{scope.name} scales its scores in a way of its own; they stay whole.")
-    seen = _visible(call, query)
-    for one in (key, against):
-        if isinstance(one, int) and not bool(seen[one]):
-            raise BadInput(
-                f"Query {query} ({queries.labels[query]!r}) does not see key {one} "
-                f"({keys.labels[one]!r}): the mask hides it."
-            )
-    group = head // (call.heads // call.groups)
-    others = seen.nonzero().flatten() if against == "mean" else None
-    vector = call.k[0, group, key]
-    bias = _bias(call, head, query, key)
-    if others is not None:
-        vector = vector - call.k[0, group, others].mean(0)
-        bias = bias - sum(_bias(call, head, query, one) for one in others.tolist()) / len(others)
-    elif isinstance(against, int):
-        vector = vector - call.k[0, group, against]
-        bias = bias - _bias(call, head, query, against)
-    of_query = passed.written(call.q[0, head, query])
-    of_key = passed.written(vector) if kind != "cross" else _from_encoder(vector)
-    matrix = call.scaling * of_query.vectors @ of_key.vectors.T
-    weights = call.weights_of(torch.tensor([query], device=call.q.device))
+    row = _row(scope, passed.call, head, query)
+    _check_seen(row, queries, keys, key, relative_to)
+    of_query, of_key, value, bias = _both(passed, row, key, relative_to)
+    verified: tuple[Removal, ...] = ()
+    if verify:
+        verified = removals(scope, found, inputs, passed, row, key, of_query, verify)
     return Score(
         model=scope.name,
         kind=kind,
@@ -136,21 +131,40 @@ def _scored(
         head=head,
         query=query,
         key=key,
-        relative_to=against,
+        relative_to=relative_to,
         query_tokens=tuple(queries.labels),
         key_tokens=tuple(keys.labels),
-        value=call.scaling * float(of_query.whole @ of_key.whole) + bias,
-        weight=float("nan") if weights is None else float(weights[0, head, 0, key].detach()),
+        value=value,
+        weight=float(row.weights()[key]),
         positional_bias=bias,
-        softcap=call.softcap,
-        query_writers=tuple(_plain(one) for one in of_query.writers),
-        key_writers=tuple(_plain(one) for one in of_key.writers),
-        parts=matrix.cpu().numpy(),
+        softcap=row.call.softcap,
+        query_writers=of_query.writers,
+        key_writers=of_key.writers,
+        parts=(row.scaling * of_query.vectors @ of_key.vectors.T).cpu().numpy(),
+        verified=verified,
     )
 
 
-def _plain(writer: Writer) -> WriterOf:
-    return WriterOf(writer.part, writer.kind, writer.layer, writer.head)
+def _row(scope: Scope, call: Call | None, head: int, query: int) -> Row:
+    assert call is not None
+    if call.scaling is None:
+        raise BadInput(f"{scope.name} scales its scores in a way of its own; they stay whole.")
+    return row_of(call, head, query)
+
+
+def _both(
+    passed: HeadPass, row: Row, key: int, against: Relative
+) -> tuple[Written, Written, float, float]:
+    """The query and the key (or the difference of two) by writer; the score; its bias."""
+    vector, bias = row.k[key], row.bias[key]
+    if against == "mean":
+        vector, bias = vector - row.k[row.seen].mean(0), bias - row.bias[row.seen].mean()
+    elif against is not None:
+        vector, bias = vector - row.k[against], bias - row.bias[against]
+    of_query = written(passed, row.q, torch.tensor([row.query]))
+    of_key = written(passed, vector) if row.call.kind != "cross" else _from_encoder(vector)
+    value = row.scaling * float(of_query.whole @ of_key.whole) + float(bias)
+    return of_query, of_key, value, float(bias)
 
 
 def _from_encoder(vector: Tensor) -> Written:
@@ -159,27 +173,16 @@ def _from_encoder(vector: Tensor) -> Written:
     return Written((Writer("encoder"),), whole[None], whole)
 
 
-def _bias(call: Call, head: int, query: int, key: int) -> float:
-    if call.bias is None:
-        return 0.0
-    bias = call.bias[0, head if call.bias.shape[1] > 1 else 0].detach()
-    return float(bias[query if bias.shape[0] > 1 else 0, key])
+def _check_seen(row: Row, queries: Tokens, keys: Tokens, *positions: Relative) -> None:
+    for one in positions:
+        if isinstance(one, int) and not bool(row.seen[one]):
+            raise BadInput(
+                f"Query {row.query} ({queries.labels[row.query]!r}) does not see key {one} "
+                f"({keys.labels[one]!r}): the mask hides it."
+            )
 
 
-def _visible(call: Call, query: int) -> Tensor:
-    """s bool: the keys that a query may look at."""
-    assert call.k is not None
-    rows = torch.tensor([query], device=call.k.device)
-    mask = call.mask_of(rows)
-    if mask is None:
-        seen = torch.ones(call.k.shape[2], dtype=torch.bool, device=call.k.device)
-        if call.causal and call.kind != "cross":
-            seen[query + 1 :] = False
-        return seen
-    return mask[0, 0, 0] > torch.finfo(torch.float32).min / 4
-
-
-def _tokens(
+def tokens_of(
     scope: Scope, text: Text, text_pair: Text | None, kind: Kind
 ) -> tuple[dict[str, Tensor], Tokens, Tokens]:
     """The inputs, and the tokens that queries and keys stand for."""
@@ -191,7 +194,7 @@ def _tokens(
     return dict(batch.inputs), batch.tokens[0], batch.tokens[0]
 
 
-def _check_head(scope: Scope, kind: Kind, layer: int, head: int) -> None:
+def check_head(scope: Scope, kind: Kind, layer: int, head: int) -> None:
     layers, heads = scope.layers.get(kind, 0), scope.heads.get(kind, 0)
     if not layers:
         raise BadInput(f"{scope.name} has no {kind} attention; it has {', '.join(scope.kinds)}.")

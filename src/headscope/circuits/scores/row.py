@@ -1,0 +1,69 @@
+"""One query's row of one head: what its scores and weights are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.capture.call import allowed
+from headscope.capture.softmax import weights_of_scores
+
+
+@dataclass(frozen=True)
+class Row:
+    """q of the query and k of every key, in the pass's own graph, and what is added to q·k."""
+
+    call: Call
+    head: int
+    query: int
+    q: Tensor  # d
+    k: Tensor  # s d
+    bias: Tensor  # s, float64
+    seen: Tensor  # s bool: the keys that the query may look at
+
+    @property
+    def scaling(self) -> float:
+        assert self.call.scaling is not None
+        return self.call.scaling
+
+    def products(self, q: Tensor | None = None, k: Tensor | None = None) -> Tensor:
+        """s, float64: scaled q·k, before bias and soft-cap, of these vectors or the row's own."""
+        q = self.q if q is None else q
+        k = self.k if k is None else k
+        return self.scaling * (k.detach().double() @ q.detach().double())
+
+    def weights(self, products: Tensor | None = None) -> Tensor:
+        """s, float64: the weights that the model makes of these products."""
+        scores = self.products() if products is None else products
+        if (cap := self.call.softcap) is not None:
+            scores = torch.tanh(scores / cap) * cap
+        scores = (scores + self.bias)[None, None, None]
+        sinks = self.call.sinks
+        sinks = None if sinks is None else sinks.detach().double()[self.head : self.head + 1]
+        made = weights_of_scores(scores, visible=self.seen[None, None, None], sinks=sinks)
+        return made[0, 0, 0]
+
+
+def row_of(call: Call, head: int, query: int) -> Row:
+    assert call.q is not None and call.k is not None
+    group = head // (call.heads // call.groups)
+    k = call.k[0, group]
+    bias = torch.zeros(len(k), dtype=torch.float64, device=k.device)
+    if call.bias is not None:
+        own = call.bias[0, head if call.bias.shape[1] > 1 else 0].detach()
+        bias = own[query if own.shape[0] > 1 else 0].double()
+    return Row(call, head, query, call.q[0, head, query], k, bias, _seen(call, head, query))
+
+
+def _seen(call: Call, head: int, query: int) -> Tensor:
+    assert call.k is not None
+    mask = call.mask_of(torch.tensor([query], device=call.k.device))
+    if mask is None:
+        seen = torch.ones(call.k.shape[2], dtype=torch.bool, device=call.k.device)
+        if call.causal and call.kind != "cross":
+            seen[query + 1 :] = False
+        return seen
+    return allowed(mask)[0, head if mask.shape[1] > 1 else 0, 0]

@@ -1,0 +1,149 @@
+"""Writers put to the test: removed from one query or one key alone, by the model itself.
+
+A second pass holds what every module wrote at the query's and the key's positions, less one
+writer, and lets norms and projections do what they do. Everything else stays as it was, so only
+the direct path from that writer to the query (or key) is cut: path patching through q or k.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.capture.stack import StoppedPass
+from headscope.circuits.scores.decompose import written
+from headscope.circuits.scores.head_pass import HeadPass, Leaf
+from headscope.circuits.scores.row import Row
+from headscope.circuits.scores.writers import Removal, Side, Writer, Written
+from headscope.errors import BadInput
+from headscope.interrupts import stopped_safely
+from headscope.models.own_thread import forward_of, standing_in
+
+if TYPE_CHECKING:
+    from headscope.circuits.wiring import Wiring
+    from headscope.reading import Scope
+
+
+def removals(
+    scope: Scope,
+    wiring: Wiring,
+    inputs: Mapping[str, Tensor],
+    passed: HeadPass,
+    row: Row,
+    key: int,
+    of_query: Written,
+    count: int,
+) -> tuple[Removal, ...]:
+    """The strongest writers of either side, removed one by one; predicted and measured changes."""
+    if row.call.kind == "cross":
+        raise BadInput("Cross-attention's keys are written in the encoder; leave out verify.")
+    of_key = written(passed, row.k[key], torch.tensor([key]))
+    plain, before = row.products(), float(row.weights()[key])
+    own = {leaf.writer for leaf in passed.leaves if leaf.module is not None}
+    by_query = row.scaling * of_query.vectors @ row.k.detach().double().T  # W s
+    by_key = row.scaling * of_key.vectors @ row.q.detach().double()  # W
+    chosen: list[tuple[Side, Writer, Tensor]] = []
+    for at in _largest(by_query[:, key], of_query.writers, own)[:count]:
+        chosen.append(("query", of_query.writers[at], plain - by_query[at]))
+    for at in _largest(by_key, of_key.writers, own)[:count]:
+        without = plain.clone()
+        without[key] -= by_key[at]
+        chosen.append(("key", of_key.writers[at], without))
+    cuts = [(writer, row.query if side == "query" else key) for side, writer, _ in chosen]
+    q, k = _without(scope, wiring, inputs, passed, row, cuts)
+    found: list[Removal] = []
+    for number, (side, writer, predicted) in enumerate(chosen):
+        if side == "query":
+            measured = row.products(q=q[number, row.query])
+        else:
+            measured = plain.clone()
+            measured[key] = row.products(k=k[number, key][None])[0]
+        changes = [float(row.weights(scores)[key]) - before for scores in (predicted, measured)]
+        found.append(Removal(side, writer, *changes))
+    return tuple(found)
+
+
+def _largest(parts: Tensor, writers: Sequence[Writer], own: set[Writer]) -> list[int]:
+    """Writers that modules are, largest part first; a bias is in no module's output alone."""
+    order = parts.abs().argsort(descending=True).tolist()
+    return [at for at in order if writers[at].part == "head" or writers[at] in own]
+
+
+@stopped_safely()
+@torch.no_grad()
+def _without(
+    scope: Scope,
+    wiring: Wiring,
+    inputs: Mapping[str, Tensor],
+    passed: HeadPass,
+    row: Row,
+    cuts: Sequence[tuple[Writer, int]],
+) -> tuple[Tensor, Tensor]:
+    """n t d and n s d: the head's queries and keys, a pass per writer removed at a position."""
+    positions = sorted({position for _, position in cuts})
+    kept = None if passed.rows is None else passed.rows.tolist()
+    rows = {one: one if kept is None else kept.index(one) for one in positions}
+    copies = {name: one.expand(len(cuts), *one.shape[1:]) for name, one in inputs.items()}
+    seen: list[Call] = []
+
+    def see(call: Call) -> None:
+        if call.kind == row.call.kind and call.layer == row.call.layer:
+            seen.append(call)
+            raise StoppedPass
+
+    with contextlib.ExitStack() as undo:
+        modules = {id(leaf.module): leaf.module for leaf in passed.leaves}
+        for module in (one for one in modules.values() if one is not None):
+            own = iter([leaf for leaf in passed.leaves if leaf.module is module])
+            held = _Held(own, rows, tuple(cuts), forward_of(module))
+            undo.enter_context(standing_in(module, held))
+        options = {"use_cache": False} if scope.accepts("use_cache") else {}
+        with contextlib.suppress(StoppedPass):
+            scope.forward(copies, see, lazy=True, **options)
+    (call,) = seen
+    assert call.q is not None and call.k is not None
+    group = row.head // (call.heads // call.groups)
+    return call.q[:, row.head], call.k[:, group]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Stands in for a writer: at some rows what it gave in the first pass, less what is cut."""
+
+    leaves: Iterator[Leaf]  # of its calls, in order: GPT-2 looks up segments in its words' table
+    rows: dict[int, int]  # position: row of the leaf
+    cuts: tuple[tuple[Writer, int], ...]
+    forward: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        output = self.forward(*args, **kwargs)
+        leaf = next(self.leaves, None)
+        if leaf is None:
+            return output
+        output = output.expand(len(self.cuts), *output.shape[1:]).clone()
+        value = leaf.value.detach().flatten(0, -2)
+        for row, at in self.rows.items():
+            output[:, row] = value[at]
+            for number, (writer, position) in enumerate(self.cuts):
+                if position == row:
+                    output[number, row] -= _part(leaf, writer, at)
+        return output
+
+
+def _part(leaf: Leaf, writer: Writer, at: int) -> Tensor:
+    """hidden: what a writer put into a leaf at a row."""
+    value = leaf.value.detach().flatten(0, -2)[at]
+    if leaf.projection is None or leaf.given is None or leaf.weight is None:
+        return value if leaf.writer == writer else torch.zeros_like(value)
+    where = (leaf.projection.kind, leaf.projection.layer)
+    if writer.part != "head" or (writer.kind, writer.layer) != where or writer.head is None:
+        return torch.zeros_like(value)
+    heads = leaf.projection.heads
+    given = leaf.given[0, at].unflatten(-1, (heads, -1))[writer.head]
+    return given @ leaf.weight.unflatten(0, (heads, -1))[writer.head]
