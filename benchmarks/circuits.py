@@ -18,15 +18,17 @@ from collections.abc import Callable
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from headscope.circuits.logits import attribute as attributing
+from headscope.circuits.logits.parts import parts_of
+from headscope.circuits.logits.solve import solve
 from headscope.circuits.logits.target import Question
 from headscope.circuits.patching.batch import PairBatch
 from headscope.circuits.patching.donor import record
-from headscope.circuits.patching.patch import _estimated, _places
+from headscope.circuits.patching.patch import _estimated, sites_of
 from headscope.circuits.patching.swept import PatchSweep
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.reading import Scope
+from headscope.tasks.answer_metrics import answer_metric
 from headscope.text.tokens import Tokens
 
 LAYERS, HEADS, WORDS = 30, 9, 49_152
@@ -50,8 +52,7 @@ def main() -> None:
         return scope.forward(inputs[0])
 
     def attribution() -> None:
-        solved = attributing.solve(scope, found, asked, 7)
-        attributing._parts(found, solved)
+        parts_of(found, solve(scope, found, [asked], [7]))
 
     forwards, share = _beside(forward, attribution, given.turns)
     print(f"forward of {given.tokens} tokens {forwards * 1e3:.0f} ms, {given.threads} thread(s)")
@@ -59,17 +60,17 @@ def main() -> None:
 
     one = torch.tensor([given.tokens - 1])
     batch = PairBatch(
-        scope, inputs[0], inputs[1], (tokens, tokens), one, torch.tensor([7]), torch.tensor([8]),
-        (0,),
+        scope, inputs[0], inputs[1], (tokens, tokens), torch.stack([one, one]), torch.tensor([7]),
+        torch.tensor([8]), (0,), {}, answer_metric(None),
     )  # fmt: skip
-    everywhere = _places(scope, found, "heads", given.tokens, True)
+    everywhere = sites_of(scope, found, "heads", range(given.tokens))
 
     def estimate() -> None:
         donor = record(scope, found, batch.clean)
         _estimated(scope, found, batch, donor, "heads", everywhere)
 
     _, share = _beside(forward, estimate, max(3, given.turns // 2))
-    print(f"estimate of {len(everywhere):,} places {share:.2f} forwards (budget 5)", flush=True)
+    print(f"estimate of {len(everywhere):,} sites {share:.2f} forwards (budget 5)", flush=True)
     twin = Scope(_model(), None, "SmolLM2-shaped")  # the first one is watched while it is patched
     share = _exact(scope, found, batch, lambda: twin.forward(inputs[0]))
     print(f"exact patches of {LAYERS * HEADS} heads {share:.2f} of as many forwards (budget 0.5)")

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 import headscope as hs
-from headscope.circuits.logits import attribute as attributing
-from headscope.circuits.logits.attribute import Solved, attribute, solve
+from headscope.circuits.logits import parts
+from headscope.circuits.logits import solve as solving
+from headscope.circuits.logits.attribute import attribute
+from headscope.circuits.logits.solve import Solved, solve
 from headscope.circuits.logits.target import question
 from headscope.circuits.weightings import weigh
 from headscope.circuits.wiring import wiring
@@ -62,8 +64,8 @@ def test_a_long_text_is_asked_first_from_where_its_class_comes(
 ) -> None:
     scope = tiny_scope(name)
     whole = apart(scope, TEXT, target=1)
-    monkeypatch.setattr(attributing, "LONG", 0)
-    monkeypatch.setattr(attributing, "MOST_EDGES", 1)
+    monkeypatch.setattr(solving, "LONG", 0)
+    monkeypatch.setattr(parts, "MOST_EDGES", 1)
     narrow = apart(scope, TEXT, target=1)
     for part, numbers in whole.items():
         np.testing.assert_allclose(narrow[part], numbers, atol=1e-5, rtol=1e-5, err_msg=part)
@@ -116,7 +118,7 @@ def test_a_long_text_is_taken_apart_without_a_map_and_keeps_what_is_documented(
     asked = question(long_llama, LONG_TEXT)
     tokens, found = len(asked.query), wiring(long_llama)
     with Sizes() as sizes:
-        solved = solve(long_llama, found, asked, None)
+        solved = solve(long_llama, found, [asked], [None])
     assert sizes.largest < tokens * tokens * 4
     size = config.hidden_size // config.num_attention_heads
     a_layer = config.num_key_value_heads * size + config.num_attention_heads

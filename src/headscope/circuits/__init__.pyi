@@ -1,5 +1,6 @@
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution as Attribution
+from headscope.circuits.logits.attributions import Attributions as Attributions
 from headscope.circuits.mixing import mixing as mixing
 from headscope.circuits.names.named import NamedHeads as NamedHeads
 from headscope.circuits.names.named import named as named
@@ -12,6 +13,7 @@ from headscope.circuits.patching.path import Paths as Paths
 from headscope.circuits.patching.path import path_patch as path_patch
 from headscope.circuits.patching.ready import task as task
 from headscope.circuits.patching.result import Patching as Patching
+from headscope.circuits.patching.result import Site as Site
 from headscope.circuits.saliency.inputs import inputs as inputs
 from headscope.circuits.scores.all_keys import QueryScores as QueryScores
 from headscope.circuits.scores.result import Score as Score

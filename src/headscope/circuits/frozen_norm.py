@@ -41,8 +41,11 @@ def tried(forward: Callable[..., Any], like: Tensor) -> tuple[Tensor, Tensor, bo
 class FrozenNorm:
     """Stands in for a norm: the same numbers, with the gradient of the frozen map."""
 
-    def __init__(self, module: nn.Module, note_bias: Callable[[Tensor], None]) -> None:
+    def __init__(
+        self, module: nn.Module, note_bias: Callable[[Tensor], None], *, each: bool = False
+    ) -> None:
         self._module = module
+        self._each = each  # a bias for every example of a batch, so that each has its own slope
         self._forward: Callable[..., Any] = forward_of(module)
         self._note_bias = note_bias
 
@@ -63,7 +66,8 @@ class FrozenNorm:
             self._check(wanted, scale * base, y.dtype)
         linear = scale * base
         if bool(shift.any()):
-            bias = shift.clone().requires_grad_()
+            several = self._each and x.dim() == 3
+            bias = (shift.expand(len(x), 1, -1) if several else shift).clone().requires_grad_()
             self._note_bias(bias)
             linear = linear + bias
         return y + (linear - linear.detach()).to(y.dtype)

@@ -20,6 +20,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here
 from headscope.reading.decoder_text import encode_both
+from headscope.text.tokenise import need_one_text
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -87,6 +88,7 @@ def head_outputs(scope: Scope, text: Text, text_pair: Text | None = None) -> Out
 
 def one_text(scope: Scope, text: Text, text_pair: Text | None) -> Mapping[str, Tensor]:
     """The model's inputs; of two stacks, `text_pair` is what the decoder reads."""
+    need_one_text(text)
     if scope.encoder_decoder:
         return encode_both(scope, [text], [text_pair])[0].inputs
     return scope.encode([text], [text_pair]).inputs

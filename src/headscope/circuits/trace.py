@@ -9,6 +9,7 @@ need not be kept.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -42,17 +43,28 @@ class Leaf:
     whole: bool = True  # t is every position; else the rows that were asked for
 
     def at(self, rows: Tensor, tensor: Tensor) -> Tensor:
-        """Of something as long as the value, what belongs to the rows asked for."""
-        return tensor[:, rows.to(tensor.device)] if self.whole and tensor.dim() == 3 else tensor
+        """Of something as long as the value, what belongs to the rows (b r) asked for."""
+        return picked(tensor, rows) if self.whole and tensor.dim() == 3 else tensor
+
+    @property
+    def by_example(self) -> bool:
+        """Whether the first axis is the batch: routed experts write tokens in one long row."""
+        return self.value.dim() == 3
+
+
+def picked(tensor: Tensor, rows: Tensor) -> Tensor:
+    """b r …: of b t …, each example's own positions (b r)."""
+    rows = rows.to(tensor.device)
+    return tensor[torch.arange(len(rows), device=rows.device)[:, None], rows]
 
 
 @dataclass(frozen=True)
 class Attended:
-    """The weights of some queries of a call (h r s), and the values they weigh."""
+    """The weights of some queries (b r) of a call (b h r s), and the values they weigh."""
 
     heads: int
     weights_of: Callable[[Tensor], Tensor]
-    values: Tensor  # g s d
+    values: Tensor  # b g s d
 
 
 @dataclass
@@ -71,14 +83,14 @@ def trace(
     scope: Scope,
     wiring: Wiring,
     inputs: Mapping[str, Tensor],
-    at: int | None = None,
+    at: Tensor | None = None,
     wrapped: nn.Module | None = None,
     rows: Tensor | None = None,
 ) -> Trace:
     """Run the scope's model under its edits; gradients reach the leaves and nothing else.
 
-    With `at`, the output layer `wrapped` is run at that position alone. With `rows`, writers are
-    leaves at these positions alone; the embeddings, the first leaf, are one everywhere.
+    With `at` (b), the output layer `wrapped` is run at those positions alone. With `rows` (b r),
+    writers are leaves at these positions alone; the embeddings, the first leaf, are one everywhere.
     """
     found = Trace()
     layers = wiring.stack.layers
@@ -95,7 +107,8 @@ def trace(
                 cut = _Cut(found, number, module, writes, rows, forward_of(module))
                 undo.enter_context(standing_in(module, cut))
         for norm in wiring.norms:
-            undo.enter_context(standing_in(norm, FrozenNorm(norm, _bias(found, wiring, norm))))
+            frozen = FrozenNorm(norm, _bias(found, wiring, norm), each=True)
+            undo.enter_context(standing_in(norm, frozen))
         if at is not None and wrapped is not None:
             undo.enter_context(standing_in(wrapped, _only(at, forward_of(wrapped))))
         seen = _seen(found, rows, {(p.kind, p.layer) for p in wiring.projections.values()})
@@ -125,7 +138,7 @@ def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
                 "The layers of this model hand on several streams at once, so what its heads add "
                 "to a prediction cannot be taken apart."
             )
-        found.hidden.append(hidden if rows is None else hidden[:, rows.to(hidden.device)])
+        found.hidden.append(hidden if rows is None else picked(hidden, rows))
         found.beside = tuple(output[1:]) if isinstance(output, tuple | list) else None
 
     return keep
@@ -157,29 +170,29 @@ class _Cut:
             self.found.leaves.append(Leaf(self.layer, self.module, value, given))
             return value.clone()  # some layers add to it in place, which a leaf would refuse
         rows = self.rows.to(output.device)
-        value = output.detach()[:, rows].requires_grad_()
-        given = None if given is None else given.reshape(*output.shape[:2], -1)[:, rows]
+        value = picked(output.detach(), rows).requires_grad_()
+        given = None if given is None else picked(given.reshape(*output.shape[:2], -1), rows)
         self.found.leaves.append(Leaf(self.layer, self.module, value, given, whole=False))
-        return output.detach().index_copy(1, rows, value)
+        return output.detach().scatter(1, rows[:, :, None].expand_as(value), value)
 
 
 def _bias(found: Trace, wiring: Wiring, norm: nn.Module) -> Callable[[Tensor], None]:
     layer = wiring.layer_of(norm)
 
     def note(bias: Tensor) -> None:
-        found.leaves.append(Leaf(layer, None, bias, None))
+        found.leaves.append(Leaf(layer, None, bias, None, whole=False))
 
     return note
 
 
-def _only(at: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+def _only(at: Tensor, forward: Callable[..., Any]) -> Callable[..., Any]:
     def only(hidden: Tensor, *args: Any, **kwargs: Any) -> Any:
         if hidden.dim() != 3:  # ProphetNet's several streams of predictions
             raise HeadscopeError(
                 "This model predicts from several streams at once, so what its heads add to a "
                 "prediction cannot be taken apart."
             )
-        return forward(hidden[:, at : at + 1], *args, **kwargs)
+        return forward(picked(hidden, at[:, None]), *args, **kwargs)
 
     return only
 
@@ -190,21 +203,25 @@ def _seen(
     def see(call: Call) -> None:
         if call.v is None or (call.kind, call.layer) not in written:
             return
-        if rows is not None and len(rows) <= FEW:
+        if rows is not None and rows.shape[1] <= FEW:
             weights_of = _weights_now(call, rows.to(call.v.device))
         else:
-            weights_of = _weights(call)
-        found.attended[call.kind, call.layer] = Attended(call.heads, weights_of, call.v[0].detach())
+            weights_of = functools.partial(_weights, call)
+        found.attended[call.kind, call.layer] = Attended(call.heads, weights_of, call.v.detach())
 
     return see
 
 
-def _weights(call: Call) -> Callable[[Tensor], Tensor]:
-    return lambda rows: weight_rows(call, rows)[0]
+def _weights(call: Call, rows: Tensor) -> Tensor:
+    """b h r s: of each example its own rows."""
+    if len(rows) == 1:
+        return weight_rows(call, rows[0])
+    asked, at = rows.unique(return_inverse=True)
+    return picked(weight_rows(call, asked).transpose(1, 2), at.view_as(rows)).transpose(1, 2)
 
 
 @torch.no_grad()
 def _weights_now(call: Call, rows: Tensor) -> Callable[[Tensor], Tensor]:
     """Made while the call is at hand: of a long text its q and k are too much to keep."""
-    made = weight_rows(call, rows)[0].detach()
+    made = _weights(call, rows).detach()
     return lambda _: made

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, weight_of
-from headscope.circuits.logits.attribute import solve
+from headscope.circuits.logits.solve import solve
 from headscope.circuits.logits.target import Question, answer_labels, question
 from headscope.circuits.outputs import one_text, projection_of
 from headscope.circuits.unrolled import unrolled
@@ -139,14 +139,14 @@ def _towards(
 ) -> tuple[tuple[str, ...], tuple[Factors, float]]:
     """|v_j W_h · u| with u the answer's direction as the answering position has it."""
     wired = wiring(scope)
-    solved = solve(scope, wired, asked, target)
+    solved = solve(scope, wired, [asked], [target])
     directions: dict[tuple[Kind, int], Tensor] = {}  # hidden
     for leaf, slope in zip(solved.traced.leaves, solved.slopes, strict=True):
         projection = None if leaf.module is None else wired.projections.get(id(leaf.module))
         if projection is not None and slope is not None:
             here = leaf.at(solved.rows, slope)[0, -1].float()
             directions[projection.kind, projection.layer] = here
-    names = answer_labels(scope, asked, solved.ids)
+    names = answer_labels(scope, asked, solved.ids[0])
     del solved  # and with it what the pass kept: the values come from another, layer by layer
 
     def factor(call: Call) -> Tensor | None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.models.loading_report import check_output_layer
+from headscope.text.tokenise import need_one_text
 from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def fill(scope: Scope, text: Text, text_pair: Text | None, n: int) -> list[list[
             f"{scope.name} has no mask token; use scope.next_token(text) for a model that "
             "continues text."
         )
+    need_one_text(text)
     batch = scope.encode([text], [text_pair])
     masked = (batch.inputs["input_ids"][0] == mask_id).nonzero().flatten().tolist()
     if not masked:
@@ -45,6 +47,7 @@ def next_token(scope: Scope, text: Text, n: int) -> list[Prediction]:
     """The n likeliest continuations of a text, best first."""
     if not scope.causal:
         raise BadInput(f"{scope.name} does not continue text; mask a word and use scope.fill.")
+    need_one_text(text)
     batch = scope.encode([text])
     output = scope.forward(batch, **last_word_alone(scope, batch.inputs))
     logits = word_logits(scope, output, [-1])[0, 0]

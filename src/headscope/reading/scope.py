@@ -22,7 +22,7 @@ from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import check_gradients, device_of
 from headscope.reading.describe import Description, describe, image_token
 from headscope.reading.reading import Reading
-from headscope.text.tokenise import Batch, Text, split_pairs, tokenise
+from headscope.text.tokenise import Batch, Text, need_one_text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -285,6 +285,7 @@ class Scope:
             return picture_reading(self, image, beside, asked)
         if text is None:
             raise BadInput("Give a text, or a picture with image=…, or a sound with audio=….")
+        need_one_text(text)
         return self.read_batch(
             [text],
             [text_pair],

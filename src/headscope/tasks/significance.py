@@ -74,6 +74,20 @@ def paired_test(
     )
 
 
+def mean_test(values: Array, *, seed: int = 0, unit: str = "examples") -> Differences:
+    """The mean of e n values over n units: t-intervals, and p-values by exchanging signs."""
+    edits, n = values.shape
+    mean = values.mean(1)
+    if n < FEWEST:
+        warn_few(n, unit)
+        none = np.full(edits, np.nan)
+        return Differences(mean, none, none, none, none, none)
+    reach = stats.t.ppf((1 + LEVEL) / 2, n - 1) * values.std(1, ddof=1) / np.sqrt(n)
+    p = sign_flip(values, enough_draws(edits), seed)
+    bh = stats.false_discovery_control(p, method="bh")
+    return Differences(mean, mean - reach, mean + reach, p, holm(p), bh)
+
+
 def warn_few(count: int, unit: str) -> None:
     """Say once why intervals and p-values are NaN."""
     warnings.warn(

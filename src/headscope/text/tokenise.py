@@ -80,6 +80,18 @@ def split_pairs(
     return firsts, seconds
 
 
+def need_one_text(text: object) -> None:
+    """Refuse a list of texts where one text, or the list of its words, is meant."""
+    if not isinstance(text, list) or len(text) < 2:  # pyright: ignore[reportUnknownArgumentType]
+        return
+    if all(isinstance(one, str) and len(one.split()) > 1 for one in text):  # pyright: ignore
+        raise BadInput(
+            f"A list is the words of one text, and these are {len(text)} texts "  # pyright: ignore
+            f"({text[0][:40]!r}, …); read them with scope.read_batch(texts), or call this for "
+            "each of them."
+        )
+
+
 def tokenise(
     tokenizer: Any,
     texts: Sequence[Text],

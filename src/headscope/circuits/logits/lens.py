@@ -20,7 +20,7 @@ from headscope.reading.predict import likeliest
 from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
-    from headscope.circuits.logits.attribute import Solved
+    from headscope.circuits.logits.solve import Solved
     from headscope.circuits.logits.target import Question
     from headscope.circuits.trace import Leaf, Trace
     from headscope.circuits.wiring import Wiring
@@ -50,7 +50,7 @@ def logit_lens(
         logits = _read_out(scope, wiring, asked, given)
         best = likeliest(scope, logits.float().softmax(-1), SHOWN)
         seen.append(Tokenwise(tuple(p.token for p in best), tuple(p.probability for p in best)))
-        targets.append(float(difference(logits, solved.ids)))
+        targets.append(float(difference(logits, solved.ids[0])))
     return tuple(seen), tuple(targets)
 
 
@@ -70,7 +70,7 @@ def _read_out(scope: Scope, wiring: Wiring, asked: Question, given: Any) -> torc
             undo.enter_context(standing_in(wiring.stack.before, own_encoder))
         undo.enter_context(standing_in(layer, one_position))
         output = scope.model(**scope.accepted(asked.inputs), **_plain(scope))
-    return logits_of(scope, output, True, at)
+    return logits_of(scope, output, True, at)[0]
 
 
 def _plain(scope: Scope) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def promoted(
     ]
     if not chosen:
         return {}
-    pulled = torch.zeros_like(logits, requires_grad=True)
+    pulled = torch.zeros_like(logits, requires_grad=True)  # 1 v
     values = [leaves[kind, layer].value for kind, layer, _ in chosen]
     # the slope of ⟨pulled, logits⟩ at a leaf is linear in `pulled`, so its own slope along what a
     # head wrote is what that head adds to every logit
@@ -111,7 +111,7 @@ def promoted(
         assert kind is not None and layer is not None and head is not None
         written = _written(leaves[kind, layer], head, wiring)
         (added,) = torch.autograd.grad((slope * written).sum(), pulled, retain_graph=True)
-        found[head_name(kind, layer, head)] = _extremes(scope, added, count)
+        found[head_name(kind, layer, head)] = _extremes(scope, added[0], count)
     return found
 
 

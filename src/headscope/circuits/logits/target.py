@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.decoder_text import encode_both
+from headscope.text.tokenise import need_one_text
 from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def question(
     scope: Scope, text: Text, text_pair: Text | None = None, position: int | None = None
 ) -> Question:
     """Where a decoder would write on, where an encoder has its mask, or the whole text's class."""
+    need_one_text(text)
     if scope.encoder_decoder:
         batch, heard = encode_both(scope, [text], [text_pair])
         query, key = heard[0], batch.tokens[0]
@@ -58,6 +61,19 @@ def question(
     if position is not None and position < 0:
         position += len(query)
     return Question(dict(batch.inputs), query, key, position, words)
+
+
+def together(scope: Scope, asked: Sequence[Question]) -> dict[str, Tensor]:
+    """The inputs of several questions as one batch, padded on the right."""
+    if len(asked) == 1:
+        return asked[0].inputs
+    filler: int = getattr(scope.tokenizer, "pad_token_id", None) or 0
+    made: dict[str, Tensor] = {}
+    for name in asked[0].inputs:
+        every = [one.inputs[name][0] for one in asked]
+        value = filler if name.endswith("input_ids") else 0
+        made[name] = pad_sequence(every, batch_first=True, padding_value=value)
+    return made
 
 
 def word_layer(scope: Scope) -> nn.Module | None:
@@ -157,22 +173,24 @@ def answer_labels(scope: Scope, asked: Question, ids: list[int]) -> tuple[str, .
     return tuple(labels_of(scope.tokenizer, spelling_of(scope.tokenizer, ids)))
 
 
-def logits_of(scope: Scope, output: Any, words: bool, at: int | None) -> Tensor:
-    """v: the scores of the answers at the asked position, part of the autograd graph."""
+def logits_of(scope: Scope, output: Any, words: bool, at: Tensor | int | None) -> Tensor:
+    """b v: the scores of the answers at the asked positions, part of the autograd graph."""
     for name in ("prediction_logits", "logits"):
         found = getattr(output, name, None)
         if not isinstance(found, Tensor):
             continue
         if words and found.dim() == 3:
-            return found[0, -1 if found.shape[1] == 1 else at or 0]
+            if found.shape[1] == 1:
+                return found[:, -1]
+            return found[torch.arange(len(found), device=found.device), 0 if at is None else at]
         if not words:
-            return found[0] if found.dim() == 2 else found[0, at or 0]
+            return found if found.dim() == 2 else found[:, 0 if at is None else at]
     raise BadInput(f"{scope.name} gave no scores that could be explained.")
 
 
 def difference(logits: Tensor, ids: list[int]) -> Tensor:
-    """The logit asked for, or the first minus the second."""
-    return logits[ids[0]] if len(ids) == 1 else logits[ids[0]] - logits[ids[1]]
+    """The logit asked for, or the first minus the second; logits: … v."""
+    return logits[..., ids[0]] if len(ids) == 1 else logits[..., ids[0]] - logits[..., ids[1]]
 
 
 def softcapped(logits: Tensor, before: Tensor) -> bool:

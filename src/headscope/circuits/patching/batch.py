@@ -1,20 +1,22 @@
-"""Pairs of equal length as one batch: what both prompts are, and what is read off."""
+"""Pairs of prompts as one padded batch: what both prompts are, and what is read off."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
 from headscope.circuits.logits.target import check_answers, token_id, word_layer
-from headscope.circuits.patching.pairs import Pair, Pairs
+from headscope.circuits.patching.pairs import Pair, Pairs, as_pairs, brings_answers
+from headscope.circuits.prompts import END
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.reading.decoder_text import encode_both
 from headscope.reading.predict import word_logits
+from headscope.tasks.answer_metrics import AnswerMetric, Answers, answer_metric
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -25,75 +27,104 @@ AT_ONCE = 8  # pairs run side by side
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Prompts of one length."""
+    """Prompts padded to one length."""
 
     scope: Scope
     clean: dict[str, Tensor]
     corrupted: dict[str, Tensor]
     tokens: tuple[Tokens, Tokens]  # of the first pair: clean, corrupted
-    at: Tensor  # b, whose logits are read
+    at: Tensor  # 2 b, whose logits are read: of the clean prompts, of the corrupted ones
     right: Tensor  # b
     wrong: Tensor  # b, −1 where the answer counts alone
     numbers: tuple[int, ...]  # numbers of the pairs
+    named: dict[str, Tensor]  # 2 b: positions by their names
+    metric: AnswerMetric
 
-    def read(self, output: Any, copies: int = 1) -> Tensor:
-        """c·b 1: the answer's logit, less the wrong one's."""
+    def read(self, output: Any, copies: int = 1, clean: bool = False) -> Tensor:
+        """c·b 1: the metric of what the model says."""
         logits = word_logits(self.scope, output)
-        rows = torch.arange(len(logits), device=logits.device)
-        at, right, wrong = (one.repeat(copies) for one in (self.at, self.right, self.wrong))
-        logits = logits[rows, at]
-        value = logits[rows, right]
-        other = logits[rows, wrong.clamp(min=0)]
-        return torch.where(wrong >= 0, value - other, value)[:, None]
+        side = self.at[0 if clean else 1]
+        given = (one.repeat(copies) for one in (side, self.right, self.wrong))
+        return self.metric(logits, Answers(*given))[:, None]
 
 
-def batches(scope: Scope, pairs: Pairs) -> Iterator[PairBatch]:
-    """The pairs grouped by length, a few at a time."""
+def asked_of(
+    clean: Any, corrupted: Any, metric: object, answers: object
+) -> tuple[Pairs, AnswerMetric]:
+    """The pairs and the metric: `metric` is the answers where nothing else brings them."""
+    if answers is not None or brings_answers(clean):
+        return as_pairs(clean, corrupted, answers), answer_metric(metric)
+    if callable(metric) or isinstance(metric, AnswerMetric):
+        raise BadInput("Give the answers beside the metric: answers=('Mary', 'John').")
+    return as_pairs(clean, corrupted, metric), answer_metric(None)
+
+
+def batches(
+    scope: Scope, pairs: Pairs, metric: AnswerMetric, names: Collection[str] = ()
+) -> list[PairBatch]:
+    """The pairs by length, a few at a time; `names` are the positions that will be patched."""
     if word_layer(scope) is None:
         raise BadInput(
             f"{scope.name} has no output layer of words, so no answer can come back; load the "
             "model as it was pretrained."
         )
-    groups: dict[int, list[tuple[int, Pair]]] = {}
-    for number, pair in enumerate(pairs.pairs):
-        groups.setdefault(_length(scope, pair), []).append((number, pair))
-    for members in groups.values():
-        for start in range(0, len(members), AT_ONCE):
-            yield _batch(scope, members[start : start + AT_ONCE])
+    lengths = [_length(scope, pair, bool(names)) for pair in pairs.pairs]
+    order = sorted(range(len(pairs)), key=lambda number: lengths[number])
+    chosen = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
+    return [_batch(scope, pairs, some, metric, names) for some in chosen]
 
 
-def _length(scope: Scope, pair: Pair) -> int:
+def _length(scope: Scope, pair: Pair, named: bool) -> int:
     one, other = (len(scope.encode([text]).tokens[0]) for text in (pair.clean, pair.corrupted))
-    if one != other:
+    if one != other and not named:
         raise BadInput(
-            f"The clean prompt has {one} tokens and the corrupted one {other}; patching needs "
-            "prompts of the same length, token for token."
+            f"The clean prompt has {one} tokens and the corrupted one {other}; give prompts of the "
+            "same length, token for token, or name the positions to patch: positions=['S2']."
         )
-    return one
+    return max(one, other)
 
 
-def _batch(scope: Scope, members: list[tuple[int, Pair]]) -> PairBatch:
-    pairs = [pair for _, pair in members]
-    both: list[tuple[dict[str, Tensor], list[Tokens]]] = []
-    for texts in ([pair.clean for pair in pairs], [pair.corrupted for pair in pairs]):
+def _batch(
+    scope: Scope,
+    pairs: Pairs,
+    numbers: list[int],
+    metric: AnswerMetric,
+    names: Collection[str],
+) -> PairBatch:
+    members = [pairs.pairs[number] for number in numbers]
+    sides: tuple[Literal["clean", "corrupted"], ...] = ("clean", "corrupted")
+    inputs: list[dict[str, Tensor]] = []
+    first: list[Tokens] = []
+    ends: list[list[int]] = []
+    places: dict[str, list[list[int]]] = {name: [] for name in names}
+    for side in sides:
+        texts = [getattr(pair, side) for pair in members]
         if scope.encoder_decoder:
             batch, heard = encode_both(scope, texts, [None] * len(texts))
         else:
             batch = scope.encode(texts)
             heard = batch.tokens
-        both.append((dict(batch.inputs), heard))
-    (clean, tokens), (corrupted, other) = both
+        inputs.append(dict(batch.inputs))
+        first.append(heard[0])
+        ends.append([_answer_position(scope, one) for one in heard])
+        for name, found in places.items():
+            if name == END:
+                found.append(ends[-1])
+                continue
+            prompts = [pair.prompt(side) for pair in members]
+            found.append([p.position(name, t) for p, t in zip(prompts, heard, strict=True)])
     device = scope.device
-    answers = [_answers(scope, pair) for pair in pairs]
+    answers = [_answers(scope, pair) for pair in members]
     return PairBatch(
         scope,
-        clean,
-        corrupted,
-        (tokens[0], other[0]),
-        torch.tensor([_answer_position(scope, one) for one in tokens], device=device),
-        torch.tensor([right for right, _ in answers], device=device),
-        torch.tensor([wrong for _, wrong in answers], device=device),
-        tuple(number for number, _ in members),
+        *inputs,
+        tokens=(first[0], first[1]),
+        at=torch.tensor(ends, device=device),
+        right=torch.tensor([right for right, _ in answers], device=device),
+        wrong=torch.tensor([wrong for _, wrong in answers], device=device),
+        numbers=tuple(numbers),
+        named={name: torch.tensor(found, device=device) for name, found in places.items()},
+        metric=metric,
     )
 
 

@@ -33,6 +33,24 @@ class Donor:
     output: Any = None
     gates: dict[tuple[str, int], Tensor] = field(default_factory=dict[tuple[str, int], Tensor])
 
+    def laid_out(self, length: int, clean: list[Tensor], corrupted: list[Tensor]) -> Donor:
+        """The same by the corrupted prompts' positions: each named one (b) where it stands there.
+
+        What other positions hold is never put anywhere.
+        """
+
+        def moved(given: dict[int, Tensor]) -> dict[int, Tensor]:
+            found: dict[int, Tensor] = {}
+            for layer, tensor in given.items():
+                rows = torch.arange(len(tensor), device=tensor.device)
+                made = tensor.new_zeros(len(tensor), length, *tensor.shape[2:])
+                for here, there in zip(clean, corrupted, strict=True):
+                    made[rows, there] = tensor[rows, here]
+                found[layer] = made
+            return found
+
+        return Donor(moved(self.heads), {}, moved(self.mlps), moved(self.hidden), self.output)
+
 
 def record(
     scope: Scope,

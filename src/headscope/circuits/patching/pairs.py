@@ -6,7 +6,8 @@ A file of pairs is JSON Lines, one object a line::
      "corrupted": "When Mary and John went …, Mary gave a drink to",
      "answer": "Mary", "wrong": "John"}
 
-`wrong` may be left out: then the answer's logit counts alone.
+`wrong` may be left out: then the answer's logit counts alone. Further fields name positions: a
+whole number is a token's; a text fills the markers `{S2}` of both prompts, as in a table.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from headscope.circuits.logits.target import token_id
+from headscope.circuits.prompts import Prompt, Row, Where, filled, is_table, rows_of
 from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
 from headscope.files import atomic_path
@@ -37,6 +39,12 @@ class Pair:
     corrupted: str
     answer: str | int
     wrong: str | int | None = None
+    marks: tuple[tuple[str, Where, Where], ...] = ()  # named positions: clean, corrupted
+
+    def prompt(self, which: Literal["clean", "corrupted"]) -> Prompt:
+        """One of the two texts with its named positions."""
+        side = 1 if which == "clean" else 2
+        return Prompt(getattr(self, which), tuple((one[0], one[side]) for one in self.marks))
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class Pairs:
     def save(self, path: str | Path) -> None:
         """Write the pairs as JSON Lines."""
         with atomic_path(path) as temporary:
-            lines = [json.dumps(vars(pair), ensure_ascii=False) for pair in self.pairs]
+            lines = [json.dumps(_plain(pair), ensure_ascii=False) for pair in self.pairs]
             temporary.write_text("\n".join(lines) + "\n", "utf-8")
 
     def fitting(self, scope: Scope) -> Pairs:
@@ -64,6 +72,30 @@ class Pairs:
                 "answers are several tokens; write pairs for this model's vocabulary."
             )
         return Pairs(self.name, tuple(kept))
+
+
+def _plain(pair: Pair) -> dict[str, Any]:
+    held = vars(pair)
+    return held if pair.marks else {name: one for name, one in held.items() if name != "marks"}
+
+
+def pair_of(row: Row) -> Pair:
+    """A table's row, or a line of a file: both prompts filled in, with the positions they name."""
+    clean, corrupted = filled(row, "clean"), filled(row, "corrupted")
+    other = dict(corrupted.marks)
+    named = [(name, at, other[name]) for name, at in clean.marks if name in other]
+    known = {name for name, _, _ in named}
+    for name, at, there in row.get("marks") or ():
+        if name not in known:
+            named.append((name, _where(at), _where(there)))
+    return Pair(
+        cast(str, clean.text), cast(str, corrupted.text), row["answer"], row.get("wrong"),
+        tuple(named),
+    )  # fmt: skip
+
+
+def _where(given: Any) -> Where:
+    return int(given) if isinstance(given, int) else (int(given[0]), int(given[1]))
 
 
 def _fits(scope: Scope, pair: Pair) -> bool:
@@ -100,35 +132,59 @@ def _pairs_of(path: Path, lines: Iterable[str]) -> list[Pair]:
         odd = [name for name, fits in _FITS.items() if not isinstance(known[name], fits)]
         if odd:
             raise BadInput(f"Line {number} of {path} has no text as {odd[0]!r}.")
-        pairs.append(Pair(**known))
+        pairs.append(pair_of(given))
     if not pairs:
         raise BadInput(f"{path} holds no pairs.")
     return pairs
 
 
-def as_pairs(
-    clean: str | Sequence[str] | Pairs,
-    corrupted: str | Sequence[str] | None,
-    answers: object,
-) -> Pairs:
+def brings_answers(clean: Any) -> bool:
+    """Whether prompts come with their answers: pairs do, and a table with a column `answer`."""
+    return isinstance(clean, Pairs) or (is_table(clean) and "answer" in rows_of(clean)[0])
+
+
+def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object) -> Pairs:
     """However prompts and answers were handed over, as pairs."""
     if isinstance(clean, Pairs):
         return clean
+    if is_table(clean):
+        rows = rows_of(clean)
+        missing = [name for name in ("clean", "corrupted") if name not in rows[0]]
+        if missing:
+            raise BadInput(
+                f"The table has no column {missing[0]}; its prompts are the columns clean and "
+                "corrupted, its answers the columns answer and wrong."
+            )
+        if "answer" not in rows[0]:
+            each = _answers(answers, len(rows))
+            rows = [{**row, **_named(one)} for row, one in zip(rows, each, strict=True)]
+        return Pairs("prompts", tuple(pair_of(row) for row in rows))
     one, other = _prompts(clean, "clean"), _prompts(corrupted, "corrupted")
     if len(one) != len(other):
         raise BadInput(
             f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
         )
-    each: Any = [answers] * len(one) if _is_answer(answers) else answers
-    if not isinstance(each, Sequence) or not each or not all(_is_answer(item) for item in each):
-        raise BadInput("Say what is to come back: a token, or two: ('Mary', 'John').")
-    if len(each) != len(one):
-        raise BadInput(f"There are {len(one)} pairs and {len(each)} answers; give one a pair.")
+    each = _answers(answers, len(one))
     made = [
         Pair(a, b, *([c] if isinstance(c, str | int) else c))
         for a, b, c in zip(one, other, each, strict=True)
     ]
     return Pairs("prompts", tuple(made))
+
+
+def _answers(answers: object, count: int) -> list[Any]:
+    """The answers to each prompt: the same for all, or a list with one each."""
+    each: Any = [answers] * count if _is_answer(answers) else answers
+    if not isinstance(each, Sequence) or not each or not all(_is_answer(item) for item in each):
+        raise BadInput("Say what is to come back: a token, or two: ('Mary', 'John').")
+    if len(each) != count:
+        raise BadInput(f"There are {count} pairs and {len(each)} answers; give one a pair.")
+    return list(each)
+
+
+def _named(answer: Any) -> Row:
+    several = [answer] if isinstance(answer, str | int) else list(answer)
+    return dict(zip(("answer", "wrong"), several, strict=False))
 
 
 def _is_answer(given: Any) -> bool:

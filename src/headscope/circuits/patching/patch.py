@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from headscope.arguments import need_count, need_scope
-from headscope.circuits.patching.batch import PairBatch, batches
+from headscope.circuits.patching.batch import PairBatch, asked_of, batches
 from headscope.circuits.patching.donor import Donor, record
-from headscope.circuits.patching.pairs import Pairs, as_pairs
+from headscope.circuits.patching.pairs import Pairs
 from headscope.circuits.patching.result import (
     ESTIMATE,
     EXACT,
@@ -56,13 +56,14 @@ RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # what gradie
 @refuses("patched")
 def patch(
     scope: Scope,
-    clean: str | Sequence[str] | Pairs,
+    clean: Any,
     corrupted: str | Sequence[str] | None = None,
     metric: object = None,
     *,
+    answers: object = None,
     what: What = "heads",
     method: Method = "exact",
-    positions: bool = False,
+    positions: bool | Sequence[str] = False,
     limit: int | None = None,
     output: str | Path | None = None,
     restart: bool = False,
@@ -71,29 +72,77 @@ def patch(
 ) -> Patching:
     """How much of the clean answer each part of the model brings back on the corrupted prompt.
 
-    `metric` is the answer, or the answer and what it is told from: `("Mary", "John")`; pairs from
-    a file or a ready task bring their own. `what` is heads (their outputs), weights (attention
-    alone), values, mlps or layers (the hidden state after each); with `positions`, one token at a
-    time. `method` is exact, estimate (a few passes in all) or both. With an `output` the table is
-    written there, and a run that is stopped goes on where it was.
+    Parameters
+    ----------
+    scope
+        The model.
+    clean
+        The prompt that the model answers; or many: a list, a table with the columns `clean`,
+        `corrupted`, `answer` and `wrong`, pairs from a file, or a ready task.
+    corrupted
+        The prompt, or the list of them, that the model is run on; a table has its own.
+    metric
+        The answer, or the answer and what it is told from: `("Mary", "John")`. Where prompts
+        bring their answers, or `answers` gives them: the name of a metric (logit_difference,
+        logit, probability, probability_difference, loss, accuracy), or a function of the logits
+        (b t v), and of the answers if it takes two arguments, that gives one number a row.
+    answers
+        The answers, where `metric` is a metric.
+    what
+        heads (their outputs), weights (attention alone), values, mlps or layers (the hidden
+        state after each).
+    method
+        exact, estimate (a few passes in all) or both.
+    positions
+        True patches one token at a time; a list patches named positions, which prompts of any
+        length may have: markers of a table's templates, columns of token numbers, and `end`.
+    limit
+        How many pairs at most.
+    output
+        Where the table is written; a stopped run resumes there.
+    restart
+        Whether to forget what such a run kept.
+    progress
+        Whether to show progress, or a function that is told of it.
+    seed
+        Of the draws behind intervals.
+
+    Returns
+    -------
+    Patching
+        Shares with intervals over pairs, and every pair's own.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load()
+    >>> found = hs.circuits.patch(
+    ...     scope, "The cats [MASK] asleep.", "The cat [MASK] asleep.", ("are", "is"),
+    ...     progress=False,
+    ... )
+    >>> found.map().dims
+    ('layer', 'head')
     """
     need_scope(scope)
     scope = unrolled(scope)
+    names = () if isinstance(positions, bool) else tuple(positions)
     _check(scope, what, method, positions)
     if output is not None:
         check_table(output, "A patching")
     check_weights(scope.model, scope.name)
-    pairs = as_pairs(clean, corrupted, metric)
+    pairs, marks = asked_of(clean, corrupted, metric, answers)
+    if not marks.differentiable and method != "exact":
+        raise BadInput(f"{marks.name} has no slope, so it cannot be estimated; patch exactly.")
     if limit is not None:
         need_count(limit, "limit")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
-    found, every = wiring(scope), list(batches(scope, pairs))
+    found, every = wiring(scope), batches(scope, pairs, marks, names)
     need_sweep(scope, found.stack)
     sites = _common_sites(scope, found, what, every, positions)
     identity = {
         **scope_identity(scope),
         "pairs": fingerprint(pairs.pairs),
-        "settings": [what, method, positions],
+        "settings": [what, method, names or positions, marks.name],
     }
     title = f"Patching {what}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
@@ -109,7 +158,8 @@ def patch(
         intervals = {name: intervals_of(one, right - wrong, seed) for name, one in effects.items()}
         made = Patching(
             scope.name, pairs.name, what, found.stack.kind, tuple(sites), effects, right, wrong,
-            tuple(every[0].tokens[0].labels), intervals,
+            names or tuple(every[0].tokens[0].labels), intervals, marks.name,
+            marks.higher_is_better, tuple(pair.clean for pair in pairs.pairs),
         )  # fmt: skip
         if output is not None:
             write_output(made, output, made.table)
@@ -126,7 +176,11 @@ def _of_batch(
 ) -> dict[str, Floats]:
     """e b per measure, and 2 b: the metric on the clean and the corrupted prompts."""
     donor = record(scope, found, batch.clean, calls=what in ("weights", "values"))
-    answered = batch.read(donor.output)[:, 0].double().cpu().numpy()
+    answered = batch.read(donor.output, clean=True)[:, 0].double().cpu().numpy()
+    if batch.named:
+        length = len(_common_ids(batch.corrupted)[0])
+        sides = ([one[side] for one in batch.named.values()] for side in (0, 1))
+        donor = donor.laid_out(length, *sides)
     rows: dict[str, Floats] = {}
     base = np.zeros(0)
     if ESTIMATE in MEASURES[method]:
@@ -136,7 +190,14 @@ def _of_batch(
     return {**rows, ENDS: np.stack([answered, base])}
 
 
-def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
+def _common_ids(inputs: dict[str, Tensor]) -> Tensor:
+    """b t: what the stack that answers reads."""
+    return inputs["decoder_input_ids" if "decoder_input_ids" in inputs else "input_ids"]
+
+
+def _check(scope: Scope, what: What, method: Method, positions: bool | Sequence[str]) -> None:
+    if isinstance(positions, str):
+        raise BadInput(f"Give the names of positions as a list: positions=[{positions!r}].")
     if what not in WHATS:
         raise BadInput(f"There is no patch of {what!r}; choose {', '.join(WHATS)}.")
     if method not in ("exact", "estimate", "both"):
@@ -151,23 +212,48 @@ def _check(scope: Scope, what: What, method: Method, positions: bool) -> None:
 
 
 def _common_sites(
-    scope: Scope, found: Wiring, what: What, every: list[PairBatch], positions: bool
+    scope: Scope,
+    found: Wiring,
+    what: What,
+    every: list[PairBatch],
+    positions: bool | Sequence[str],
 ) -> list[Site]:
-    lengths = {len(batch.tokens[0]) for batch in every}
+    if not isinstance(positions, bool):
+        return sites_of(scope, found, what, tuple(positions))
+    lengths = {int(one) for batch in every for one in _lengths(batch)}
     if positions and len(lengths) > 1:
         raise BadInput(
-            "Patching one position at a time needs prompts that all have the same length."
+            "Patching every position in turn needs prompts that all have the same length; name "
+            "the positions to patch: positions=['end']."
         )
-    return _places(scope, found, what, max(lengths), positions)
+    return sites_of(scope, found, what, tuple(range(max(lengths))) if positions else ())
 
 
-def _places(scope: Scope, found: Wiring, what: What, length: int, positions: bool) -> list[Site]:
+def _lengths(batch: PairBatch) -> Tensor:
+    """b: how many tokens each pair has."""
+    mask = batch.corrupted.get("decoder_attention_mask", batch.corrupted.get("attention_mask"))
+    return torch.tensor([_common_ids(batch.corrupted).shape[1]]) if mask is None else mask.sum(1)
+
+
+def sites_of(
+    scope: Scope, found: Wiring, what: What, queries: Sequence[int | str] = ()
+) -> list[Site]:
+    """Every part, at every one of the positions; without any, at all of them together."""
     layers = len(found.stack.layers)
     heads: list[int | None] = [None]
     if what in ("heads", "weights", "values"):
         heads = list(range(scope.heads[found.stack.kind]))
-    queries: list[int | None] = list(range(length)) if positions else [None]
-    return [Site(layer, head, q) for layer in range(layers) for head in heads for q in queries]
+    at = list(queries) or [None]
+    return [Site(layer, head, q) for layer in range(layers) for head in heads for q in at]
+
+
+def _query(batch: PairBatch, site: Site) -> Queries:
+    """b 1: where a site is in each of the corrupted prompts."""
+    if site.query is None:
+        return None
+    if isinstance(site.query, str):
+        return batch.named[site.query][1][:, None]
+    return torch.full_like(batch.right, site.query)[:, None]
 
 
 def _exact(
@@ -187,12 +273,12 @@ def _exact(
         base = sweep.baseline[:, 0]
         for layer in range(len(found.stack.layers)):
             here = [site for site in sites if site.layer == layer]
-            queries: list[Queries] = [None if p.query is None else (p.query,) for p in here]
+            queries = [_query(batch, site) for site in here]
             if what == "layers":
                 answers = sweep.layer_answers(layer, queries, copies)
             elif what == "mlps":
                 answers = sweep.mlp_answers(layer, queries, copies)
-            elif what == "heads" and scope.read_at != "interface":
+            elif what == "heads" and (scope.read_at != "interface" or batch.named):
                 placed = [(p.head or 0, q) for p, q in zip(here, queries, strict=True)]
                 answers = sweep.head_answers(layer, placed, copies)
             else:
@@ -203,7 +289,7 @@ def _exact(
 
 def _edit(site: Site) -> tuple[int, ...] | Replaced:
     assert site.head is not None
-    return (site.head,) if site.query is None else Replaced((site.head,), (site.query,))
+    return Replaced((site.head,), (site.query,)) if isinstance(site.query, int) else (site.head,)
 
 
 def _estimated(
@@ -229,8 +315,8 @@ def _estimated(
         along = along if along.dim() == 3 else along[:, :, None]
         for site in sites:
             if site.layer == layer:
-                at = along[:, :, site.head or 0]
-                changes.append(at.sum(1) if site.query is None else at[:, site.query])
+                at, query = along[:, :, site.head or 0], _query(batch, site)
+                changes.append(at.sum(1) if query is None else at.gather(1, query)[:, 0])
     return answers.detach().double().cpu().numpy(), torch.stack(changes).cpu().numpy()
 
 

@@ -20,9 +20,8 @@ from headscope.arguments import need_scope
 from headscope.capture import Call
 from headscope.capture.interface import apply
 from headscope.capture.softmax import weights_of
-from headscope.circuits.patching.batch import PairBatch, batches
+from headscope.circuits.patching.batch import PairBatch, asked_of, batches
 from headscope.circuits.patching.donor import Donor, record
-from headscope.circuits.patching.pairs import Pairs, as_pairs
 from headscope.circuits.patching.result import Floats, share_of
 from headscope.circuits.patching.swept import PatchSweep, need_sweep
 from headscope.circuits.unrolled import unrolled
@@ -70,14 +69,32 @@ class Paths(HeadResult):
 @refuses("patched")
 def path_patch(
     scope: Scope,
-    clean: str | Sequence[str] | Pairs,
+    clean: Any,
     corrupted: str | Sequence[str] | None = None,
     metric: object = None,
     *,
+    answers: object = None,
     sender: tuple[int, int],
     through: Through = "k",
 ) -> Paths:
-    """What the sender tells every later head through its queries, keys or values."""
+    """What the sender tells every later head through its queries, keys or values.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    clean, corrupted, metric, answers
+        Prompts, metric and answers, as `patch` takes them.
+    sender
+        The head that speaks: (layer, head).
+    through
+        What of later heads hears it: "q", "k" or "v".
+
+    Returns
+    -------
+    Paths
+        The share of the clean answer that each path brings back, over all pairs.
+    """
     need_scope(scope)
     scope = unrolled(scope)
     found = wiring(scope)
@@ -92,10 +109,10 @@ def path_patch(
         raise BadInput(f"Heads are told things through q, k or v, not through {through!r}.")
     if not scope.description.reads_values:
         raise BadInput(f"{scope.name} hands over no q, k and v, so no path to them can be patched.")
-    pairs = as_pairs(clean, corrupted, metric)
+    pairs, marks = asked_of(clean, corrupted, metric, answers)
     effects: list[Floats] = []
     ends: list[Floats] = []
-    for batch in batches(scope, pairs):
+    for batch in batches(scope, pairs, marks):
         effect, whole = _of_batch(scope, found, batch, sender, through)
         effects.append(effect)
         ends.append(whole)
@@ -124,7 +141,7 @@ def _of_batch(
         with PatchSweep(scope, found, batch, donor, "heads", hearing) as sweep:
             answers = sweep.answers(layer, [(head,) for head in range(heads)], 4)
             rows += list(answers[:, :, 0] - sweep.baseline[:, 0])
-    whole = batch.read(donor.output)[:, 0] - base
+    whole = batch.read(donor.output, clean=True)[:, 0] - base
     return torch.stack(rows).double().cpu().numpy(), whole.double().cpu().numpy()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ class Site:
 
     layer: int
     head: int | None
-    query: int | None  # None: at every position
+    query: int | str | None  # a token's number or a position's name; None: at every position
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +44,11 @@ class Patching(HeadResult):
     effects: dict[str, Floats]  # "patch", "patch_estimate": e n, change of the metric
     clean: Floats  # n, the metric on the clean prompts
     corrupted: Floats  # n
-    tokens: tuple[str, ...]  # of the first clean prompt
+    tokens: tuple[str, ...]  # of the first clean prompt, or the names of the positions
     intervals: dict[str, Differences] = field(repr=False)
+    metric: str = "logit_difference"
+    higher_is_better: bool = True  # of the metric; a share of the way back is good either way
+    prompts: tuple[str, ...] = ()  # the clean ones
 
     holds: ClassVar[tuple[type, ...]] = (Site, Differences)
 
@@ -90,6 +93,24 @@ class Patching(HeadResult):
         return tidy(pd.concat(frames, ignore_index=True), kind=self.kind, count=len(self.clean))
 
     @property
+    def by_pair(self) -> pd.DataFrame:
+        """A row per pair and part: the change of the metric, and its share of clean − corrupted."""
+        import pandas as pd
+
+        frames: list[pd.DataFrame] = []
+        whole = self.clean - self.corrupted
+        for name, effects in self.effects.items():
+            for number, text in enumerate(self.prompts):
+                of: Any = pd.DataFrame([vars(one) for one in self.sites])
+                share = effects[:, number] / whole[number] if whole[number] else np.nan
+                frames.append(
+                    of.assign(pair=number, text=text, measure=name, change=effects[:, number],
+                              share=share, clean=self.clean[number],
+                              corrupted=self.corrupted[number])
+                )  # fmt: skip
+        return pd.concat(frames, ignore_index=True)
+
+    @property
     def agreement(self) -> float:
         """Spearman's rank correlation of exact and estimated patches; nan where one is missing."""
         if not {EXACT, ESTIMATE} <= set(self.effects):
@@ -103,8 +124,8 @@ class Patching(HeadResult):
         layers = 1 + max(one.layer for one in self.sites)
         found = np.zeros((layers, len(self.tokens)))
         for one, value in zip(self.sites, self.share(name), strict=True):
-            assert one.query is not None
-            found[one.layer, one.query] += value
+            at = self.tokens.index(one.query) if isinstance(one.query, str) else one.query
+            found[one.layer, at] += value
         return found
 
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:

@@ -13,6 +13,7 @@ from headscope.capture import Call
 from headscope.capture.interface import apply
 from headscope.capture.stack import Stack, hidden_of
 from headscope.circuits.patching.donor import Donor
+from headscope.edits.sweep.answer_positions import WORTHWHILE
 from headscope.edits.sweep.sweep import Sweep, can_be_swept
 from headscope.errors import HeadscopeError
 from headscope.models.own_thread import only_here, standing_in
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 What = Literal["heads", "weights", "values", "mlps", "layers"]
-Queries = tuple[int, ...] | None  # at these alone; None: everywhere
+Queries = Tensor | None  # b k, each pair's own positions alone; None: everywhere
 HeadPlace = tuple[int, Queries]
 Edit = TypeVar("Edit")
 
@@ -41,8 +42,14 @@ class PatchSweep(Sweep):
         other: Callable[[Call], Tensor] | None = None,
     ) -> None:
         super().__init__(scope, wiring.stack, batch.corrupted, batch.read, self._donated)
+        self.pairs = batch
         self.wiring, self.donor, self.what, self.other = wiring, donor, what, other
         self.wants_scores = other is not None
+
+    def _positions_read(self) -> Tensor | None:
+        """b 1: where the answers stand; a metric of the caller's own may look anywhere."""
+        few = hidden_of(self._outputs[-1]).shape[1] >= WORTHWHILE
+        return self.pairs.at[1][:, None] if few and not self.pairs.metric.own else None
 
     def replacement(self, call: Call) -> Tensor:
         """b t h d: what the heads of this layer give with the donor's part in them."""
@@ -79,8 +86,7 @@ class PatchSweep(Sweep):
                 flat = given[0]
                 apart = flat.clone().reshape(len(some), *donated.shape)
                 for copy, (head, queries) in enumerate(some):
-                    at = slice(None) if queries is None else list(queries)
-                    apart[copy, :, at, head] = donated[:, at, head]
+                    _put(apart[copy, :, :, head], donated[:, :, head], queries)
                 return (apart.reshape(flat.shape), *given[1:])
 
             with contextlib.ExitStack() as undo:
@@ -154,8 +160,14 @@ def _mixed(own: Tensor, donated: Tensor, edits: Sequence[Queries]) -> Tensor:
     batch = len(donated)
     mixed = own.clone().reshape(len(edits), batch, *own.shape[1:])
     for copy, queries in enumerate(edits):
-        if queries is None:
-            mixed[copy] = donated
-        else:
-            mixed[copy, :, list(queries)] = donated[:, list(queries)]
+        _put(mixed[copy], donated, queries)
     return mixed.reshape(own.shape)
+
+
+def _put(own: Tensor, donated: Tensor, queries: Queries) -> None:
+    """The donor's rows in place of one's own (b t …), at some positions of each pair or at all."""
+    if queries is None:
+        own[:] = donated
+    else:
+        pairs = torch.arange(len(own), device=own.device)[:, None]
+        own[pairs, queries] = donated[pairs, queries]

@@ -188,7 +188,8 @@ class Embedded:
             scale = self.own[0, 0].norm() / every[self.asked.inputs["input_ids"][0, 0]].norm()
             self.average: Tensor = every.float().mean(0).to(self.own) * scale  # m
         self.rest = {n: t for n, t in self.asked.inputs.items() if n != "input_ids"}
-        logits = self._logits(self.own)[0]
+        with torch.no_grad():
+            logits = self._scores(self._run(self.own))[0]
         self.ids = target_ids(scope, self.asked, target, logits)
         self.value = float(difference(logits, self.ids))
         special = self.tokens.content
@@ -207,14 +208,7 @@ class Embedded:
         return torch.cat(parts)
 
     def _answers(self, embeddings: Tensor) -> Tensor:
-        output = self._run(embeddings)
-        rows = [difference(self._of(output, row), self.ids) for row in range(len(embeddings))]
-        return torch.stack(rows)
-
-    def _logits(self, embeddings: Tensor) -> Tensor:
-        with torch.no_grad():
-            output = self._run(embeddings)
-        return torch.stack([self._of(output, row) for row in range(len(embeddings))])
+        return difference(self._scores(self._run(embeddings)), self.ids)
 
     def _run(self, embeddings: Tensor) -> Any:
         batch = len(embeddings)
@@ -227,14 +221,7 @@ class Embedded:
                 f"{self.scope.name} takes no embedded text, so its inputs cannot be weighed."
             ) from error
 
-    def _of(self, output: Any, row: int) -> Tensor:
-        class One:
-            logits = None if output.get("logits") is None else output["logits"][row : row + 1]
-            prediction_logits = (
-                None
-                if output.get("prediction_logits") is None
-                else output["prediction_logits"][row : row + 1]
-            )
-
+    def _scores(self, output: Any) -> Tensor:
+        """b v: what it says at the asked position."""
         words = self.asked.output_layer is not None
-        return logits_of(self.scope, One, words, self.asked.position)
+        return logits_of(self.scope, output, words, self.asked.position)

@@ -1,0 +1,119 @@
+"""Attributions of many prompts: the mean of every part with its interval, and the single values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from headscope.circuits.logits.attribution import BARS, Floats, PartName, PartOfLogit
+from headscope.errors import BadInput
+from headscope.results import HeadResult, tidy
+from headscope.tasks.significance import Differences
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attributions(HeadResult):
+    """Logits of many prompts, each a sum over heads, MLPs, embeddings and biases."""
+
+    model: str
+    prompts: tuple[str, ...]
+    target: tuple[tuple[str, ...], ...]  # each prompt's answer, or two that are told apart
+    position: tuple[int | None, ...]
+    value: Floats  # n, the logit, or the first minus the second
+    parts: tuple[PartOfLogit, ...]  # what the rows of `values` are
+    values: Floats  # e n
+    unexplained: Floats  # n, what a prompt's parts do not sum to
+    names: tuple[str, ...]  # of positions that every prompt has
+    from_positions: Floats  # heads names n, what each head took from each named position
+    intervals: Differences = field(repr=False)
+    note: str = ""
+
+    holds: ClassVar[tuple[type, ...]] = (PartOfLogit, Differences)
+
+    @property
+    def title(self) -> str:
+        return (
+            f"What made the answers of {self.model} to {len(self.prompts)} prompts "
+            f"({self.value.mean():+.2f} on average)"
+        )
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Tidy: `logit`, the mean of each part, and `logit:S2`, of it from the position S2."""
+        import pandas as pd
+
+        of = self.intervals
+        frame = _frame(self.parts).assign(
+            measure="logit", value=of.difference, error=of.error, low=of.low, high=of.high,
+            p=of.p, p_holm=of.p_holm, p_bh=of.p_bh,
+        )  # fmt: skip
+        heads = _frame([one for one in self.parts if one.part == "head"])
+        named = [
+            heads.assign(measure=f"logit:{name}", value=self.from_positions[:, at].mean(1))
+            for at, name in enumerate(self.names)
+        ]
+        whole: Any = pd.concat([frame, *named], ignore_index=True)
+        first = whole.sort_values("head", na_position="last", kind="stable")
+        return tidy(first.reset_index(drop=True), count=len(self.prompts))
+
+    @property
+    def by_prompt(self) -> pd.DataFrame:
+        """A row per prompt and part: what that part added to that prompt's answer."""
+        import pandas as pd
+
+        of_part = _frame(self.parts)
+        every = [
+            of_part.assign(prompt=number, text=text, target=" over ".join(target), value=values)
+            for number, (text, target, values) in enumerate(
+                zip(self.prompts, self.target, self.values.T, strict=True)
+            )
+        ]
+        first = ["prompt", "text", "target", "part", "kind", "layer", "head", "value"]
+        return pd.concat(every, ignore_index=True)[first]
+
+    def strongest(self, n: int = 10, part: PartName | None = None) -> list[PartOfLogit]:
+        """The parts that matter most on average, up or down, with their mean values."""
+        means = [
+            PartOfLogit(one.part, one.kind, one.layer, one.head, float(value))
+            for one, value in zip(self.parts, self.intervals.difference, strict=True)
+            if part in (None, one.part)
+        ]
+        return sorted(means, key=lambda one: -abs(one.value))[:n]
+
+    def of(self, layer: int, head: int, kind: str | None = None) -> Floats:
+        """n: what one head added to each prompt's answer."""
+        for one, values in zip(self.parts, self.values, strict=True):
+            if (one.layer, one.head) == (layer, head) and kind in (None, one.kind):
+                return values
+        raise BadInput(f"There is no head {layer}-{head} among the parts.")
+
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
+        """The parts that pushed the answers up and down on average, as bars."""
+        from headscope.figures.attribution_bars import attribution_bars
+
+        if name is not None and name != "logit":
+            return super().plot(name, kind)
+        shown = self.strongest(BARS)
+        return attribution_bars(
+            [(one.label, one.part, one.value) for one in shown],
+            title=self.title,
+            caption=f"{self.model} · mean over {len(self.prompts)} prompts",
+            rest=float(self.value.mean()) - sum(one.value for one in shown),
+        )
+
+
+def _frame(parts: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "kind": [one.kind for one in parts],
+            "layer": pd.array([one.layer for one in parts], dtype="Int64"),
+            "head": pd.array([one.head for one in parts], dtype="Int64"),
+            "part": [one.part for one in parts],
+        }
+    )
