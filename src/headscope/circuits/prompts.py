@@ -85,7 +85,8 @@ def filled(row: Row, column: str) -> Prompt:
     template = row.get(column)
     if not isinstance(template, str) or not template.strip():
         raise BadInput(f"The column {column!r} holds {template!r}; give a text in every row.")
-    marks = [(name, int(at)) for name, at in row.items() if _is_position(at)]
+    marks: list[tuple[str, Where]] = []
+    marks += [(name, int(at)) for name, at in row.items() if _is_position(at)]
     text = ""
     since = 0
     for marker in MARKER.finditer(template):

@@ -129,11 +129,15 @@ def answer_metric(given: object) -> AnswerMetric:
 
 def with_batch(function: Callable[..., Any]) -> Callable[..., Tensor]:
     """A function of logits, or of logits and what else is known, as one of both."""
+
+    def of_logits(logits: Tensor, _: object) -> Tensor:
+        return function(logits)
+
     try:
         taken = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin
-        return lambda logits, _: function(logits)
+        return of_logits
     places = [one for one in taken if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     if len(places) > 1 or any(one.kind == one.VAR_POSITIONAL for one in taken):
         return function
-    return lambda logits, _: function(logits)
+    return of_logits
