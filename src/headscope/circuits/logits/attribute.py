@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from headscope.arguments import need_scope
@@ -21,6 +22,8 @@ from headscope.reading.predict import likeliest
 from headscope.runs import ProgressCallback
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from headscope.reading import Scope
 
 SPEAKING = 12  # heads whose raised and lowered tokens are worked out
@@ -41,7 +44,7 @@ def attribute(
 @overload
 def attribute(
     scope: Scope,
-    text: Any,
+    text: list[Any] | Mapping[str, Any] | Pairs | pd.DataFrame,
     text_pair: Any = None,
     *,
     target: Any = None,

@@ -73,7 +73,8 @@ class Attributions(HeadResult):
             )
         ]
         first = ["prompt", "text", "target", "part", "kind", "layer", "head", "value"]
-        return pd.concat(every, ignore_index=True)[first]
+        whole: Any = pd.concat(every, ignore_index=True)
+        return whole[first]
 
     def strongest(self, n: int = 10, part: PartName | None = None) -> list[PartOfLogit]:
         """The parts that matter most on average, up or down, with their mean values."""

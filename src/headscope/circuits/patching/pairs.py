@@ -43,8 +43,9 @@ class Pair:
 
     def prompt(self, which: Literal["clean", "corrupted"]) -> Prompt:
         """One of the two texts with its named positions."""
-        side = 1 if which == "clean" else 2
-        return Prompt(getattr(self, which), tuple((one[0], one[side]) for one in self.marks))
+        if which == "clean":
+            return Prompt(self.clean, tuple((name, at) for name, at, _ in self.marks))
+        return Prompt(self.corrupted, tuple((name, at) for name, _, at in self.marks))
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,7 @@ def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object)
             f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
         )
     each = _answers(answers, len(one))
-    made = [
-        Pair(a, b, *([c] if isinstance(c, str | int) else c))
-        for a, b, c in zip(one, other, each, strict=True)
-    ]
+    made = [Pair(a, b, **_named(c)) for a, b, c in zip(one, other, each, strict=True)]
     return Pairs("prompts", tuple(made))
 
 
