@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.errors import BadInput
+from headscope.errors import BadInput, Stopped
 from tests.circuits.built import built_scope, induction_model
-from tests.tiny import spread, tiny_scope
+from tests.tiny import WORDS, spread, tiny_scope
 
 TEXT = "the cat sat on the mat and the dog ran to the house"
 GROUPED = {"num_key_value_heads": 2, "head_dim": 8, "num_hidden_layers": 4}
@@ -159,6 +159,65 @@ def test_without_norms_what_is_predicted_is_what_is_measured(cut):
     for one in found.verified:
         assert one.measured == pytest.approx(one.predicted, abs=1e-6)
     assert found.verified[cut].measured < -0.7
+
+
+def _repeats(count, seed=0):
+    """Texts of the induction model: a word, then six words twice over."""
+    words = [word for word in WORDS if word.isalpha()][:16]
+    chance = np.random.default_rng(seed)
+    drawn = (chance.permutation(words)[:7].tolist() for _ in range(count))
+    return [" ".join([first, *rest, *rest]) for first, *rest in drawn]
+
+
+def test_an_induction_head_matches_what_the_previous_word_head_wrote():
+    scope = built_scope(induction_model(), "induction", bare=True)
+    found = hs.circuits.score_parts(scope, _repeats(12), 1, 0, "induction", progress=False)
+    assert found.queries == 12 * 6
+    key, query = found.top("key", 1), found.top("query", 1)
+    assert key["writer"][0] == "0-0" and key["share"][0] >= 0.95
+    assert query["writer"][0] == "embedding" and query["share"][0] >= 0.95
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_parts_over_a_corpus_are_the_mean_of_single_scores(family):
+    scope = tiny_scope(family, **FAMILIES[family])
+    spread(scope.model)
+    (kind,) = scope.kinds
+    layer = scope.layers[kind] - 1
+    with pytest.warns(UserWarning, match="documents|pairs"):
+        found = hs.circuits.score_parts(scope, [TEXT], layer, 1, progress=False)
+    content = np.flatnonzero(scope.encode([TEXT]).tokens[0].content)
+    singles = []
+    for query in content.tolist():
+        row = hs.circuits.score(scope, TEXT, layer, 1, query, relative_to="mean")
+        if len(row.keys) > 1:
+            one = row.of(int(row.keys[row.values.argmax()]))
+            singles.append(one.set_index(["measure", "writer"])["value"])
+    assert found.queries == len(singles)
+    mean = sum(singles[1:], singles[0]) / len(singles)
+    own = found.table.set_index(["measure", "writer"])["value"]
+    assert own.subtract(mean, fill_value=0.0).abs().max() < 1e-4 * own.abs().max()
+
+
+def test_a_stopped_run_over_a_corpus_resumes(tmp_path):
+    scope = built_scope(induction_model(), "induction", bare=True)
+    texts = _repeats(12)
+    whole = hs.circuits.score_parts(scope, texts, 1, 0, "induction", progress=False)
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.done)
+        if progress.done == 5 and len(seen) < 8:
+            raise KeyboardInterrupt
+
+    output = tmp_path / "parts.parquet"
+    with pytest.raises(Stopped):
+        hs.circuits.score_parts(scope, texts, 1, 0, "induction", output=output, progress=stop)
+    seen.clear()
+    hs.circuits.score_parts(scope, texts, 1, 0, "induction", output=output, progress=seen.append)
+    assert seen[0].done == 5
+    again = hs.open(output)
+    np.testing.assert_allclose(again.table["value"], whole.table["value"], atol=1e-12)
 
 
 @pytest.mark.slow

@@ -16,6 +16,8 @@ from headscope.circuits.patching.result import Patching as Patching
 from headscope.circuits.patching.result import Site as Site
 from headscope.circuits.saliency.inputs import inputs as inputs
 from headscope.circuits.scores.all_keys import QueryScores as QueryScores
+from headscope.circuits.scores.over_corpus import score_parts as score_parts
+from headscope.circuits.scores.parts import ScoreParts as ScoreParts
 from headscope.circuits.scores.result import Score as Score
 from headscope.circuits.scores.score import score as score
 from headscope.circuits.weightings import weighted as weighted

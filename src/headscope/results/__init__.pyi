@@ -5,6 +5,7 @@ from headscope.circuits.names.named import NamedHeads as NamedHeads
 from headscope.circuits.patching.path import Paths as Paths
 from headscope.circuits.patching.result import Patching as Patching
 from headscope.circuits.scores.all_keys import QueryScores as QueryScores
+from headscope.circuits.scores.parts import ScoreParts as ScoreParts
 from headscope.circuits.scores.result import Score as Score
 from headscope.circuits.weights.composition import Composition as Composition
 from headscope.circuits.weights.top_tokens import Copying as Copying

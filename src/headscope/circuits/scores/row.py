@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,8 @@ from torch import Tensor
 from headscope.capture import Call
 from headscope.capture.call import allowed
 from headscope.capture.softmax import weights_of_scores
+
+AT_ONCE = 512  # queries whose scores are made together
 
 
 @dataclass(frozen=True)
@@ -67,3 +70,25 @@ def _seen(call: Call, head: int, query: int) -> Tensor:
             seen[query + 1 :] = False
         return seen
     return allowed(mask)[0, head if mask.shape[1] > 1 else 0, 0]
+
+
+def row_blocks(call: Call, head: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Some queries at a time: the queries, their scores (r s) and the keys that they see (r s)."""
+    assert call.q is not None and call.k is not None and call.scaling is not None
+    q, k = call.q[0, head].detach(), call.k[0, head // (call.heads // call.groups)].detach()
+    every = torch.arange(len(k), device=k.device)
+    for start in range(0, len(q), AT_ONCE):
+        queries = slice(start, min(len(q), start + AT_ONCE))
+        numbers = torch.arange(queries.start, queries.stop, device=k.device)
+        scores = call.scaling * q[queries] @ k.T
+        if call.bias is not None:
+            own = call.bias[0, head if call.bias.shape[1] > 1 else 0].detach()
+            scores = scores + (own[queries] if own.shape[0] > 1 else own)
+        mask = call.mask_of(numbers)
+        if mask is not None:
+            seen = allowed(mask)[0, head if mask.shape[1] > 1 else 0].expand_as(scores)
+        elif call.causal and call.kind != "cross":
+            seen = every <= numbers[:, None]
+        else:
+            seen = torch.ones_like(scores, dtype=torch.bool)
+        yield queries, scores, seen

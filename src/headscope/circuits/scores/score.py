@@ -123,7 +123,7 @@ def score(
     of_query, of_key, value, bias = _both(passed, row, key, relative_to)
     verified: tuple[Removal, ...] = ()
     if verify:
-        verified = removals(scope, found, inputs, passed, row, key, of_query, verify)
+        verified = removals(scope, found, inputs, passed, row, key, of_query, of_key, verify)
     return Score(
         model=scope.name,
         kind=kind,

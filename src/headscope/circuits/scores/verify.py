@@ -38,23 +38,30 @@ def removals(
     row: Row,
     key: int,
     of_query: Written,
+    of_key: Written,
     count: int,
 ) -> tuple[Removal, ...]:
-    """The strongest writers of either side, removed one by one; predicted and measured changes."""
+    """The strongest writers of either side, removed one by one; predicted and measured changes.
+
+    Strongest in the score that was decomposed: `of_key` may be the difference of two keys, while
+    a writer is removed from the key alone.
+    """
     if row.call.kind == "cross":
         raise BadInput("Cross-attention's keys are written in the encoder; leave out verify.")
-    of_key = written(passed, row.k[key], torch.tensor([key]))
+    alone = written(passed, row.k[key], torch.tensor([key]))
     plain, before = row.products(), float(row.weights()[key])
     own = {leaf.writer for leaf in passed.leaves if leaf.module is not None}
-    by_query = row.scaling * of_query.vectors @ row.k.detach().double().T  # W s
-    by_key = row.scaling * of_key.vectors @ row.q.detach().double()  # W
     chosen: list[tuple[Side, Writer, Tensor]] = []
-    for at in _largest(by_query[:, key], of_query.writers, own)[:count]:
-        chosen.append(("query", of_query.writers[at], plain - by_query[at]))
-    for at in _largest(by_key, of_key.writers, own)[:count]:
+    for at in _largest(of_query.vectors @ of_key.whole, of_query.writers, own)[:count]:
+        without = plain - row.products(q=of_query.vectors[at])
+        chosen.append(("query", of_query.writers[at], without))
+    strongest = [of_key.writers[at] for at in
+                 _largest(of_key.vectors @ of_query.whole, of_key.writers, own)]  # fmt: skip
+    for writer in [one for one in strongest if one in alone.writers][:count]:
+        vector = alone.vectors[alone.writers.index(writer)]
         without = plain.clone()
-        without[key] -= by_key[at]
-        chosen.append(("key", of_key.writers[at], without))
+        without[key] -= row.products(k=vector[None])[0]
+        chosen.append(("key", writer, without))
     cuts = [(writer, row.query if side == "query" else key) for side, writer, _ in chosen]
     q, k = _without(scope, wiring, inputs, passed, row, cuts)
     found: list[Removal] = []
