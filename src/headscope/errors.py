@@ -21,7 +21,11 @@ class TextTooLong(BadInput):
     """A text has more tokens than the model has positions."""
 
 
-class FewUnits(UserWarning):
+class HeadscopeWarning(UserWarning):
+    """Something a result does not show; commands print it as a line."""
+
+
+class FewUnits(HeadscopeWarning):
     """Too few examples, texts or pairs for an interval or a p-value; both are NaN."""
 
 

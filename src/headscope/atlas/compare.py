@@ -17,6 +17,7 @@ from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
 from headscope.files import TABLES, atomic_path
 from headscope.results import HeadResult, HeadTable, tidy
+from headscope.statistics.significance import FEWEST
 
 if TYPE_CHECKING:
     from headscope.capture import Kind
@@ -55,6 +56,8 @@ class AtlasComparison(HeadResult):
         joined = joined[~joined["measure"].str.contains(":")]
         error = np.hypot(joined["error"], joined["error_other"])
         change = joined["value_other"] - joined["value"]
+        few = joined[["count", "count_other"]].min(axis=1) < FEWEST  # too few to trust the error
+        error = error.where(~few, np.nan)
         frame = joined[["kind", "layer", "head", "measure", "count", "other_layer", "other_head"]]
         return tidy(frame.assign(value=change, error=error, z=change / error))
 
@@ -64,8 +67,8 @@ class AtlasComparison(HeadResult):
         finite = rows[np.isfinite(rows["z"])]
         if finite.empty and len(rows):
             raise BadInput(
-                "No change has an error to be measured by, as of an atlas of one text; .table has "
-                "the changes themselves."
+                "No change has an error to be measured by, as atlases of fewer than six texts "
+                "have none; .table has the changes themselves."
             )
         order = finite["z"].abs().sort_values(ascending=False, kind="stable").index
         return finite.loc[order].head(n).reset_index(drop=True)

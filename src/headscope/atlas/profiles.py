@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headscope.atlas.collecting.counts import REACH, Counts
 from headscope.atlas.word_profiles import word_profiles, written
 from headscope.patterns.evidence import ERROR_RATE
-from headscope.statistics.significance import holm
+from headscope.statistics.significance import FEWEST, holm, warn_few
 
 if TYPE_CHECKING:
     from headscope.atlas.collecting.reducer import Collected
@@ -37,8 +37,13 @@ def profile_table(
     collected: Collected,
     spelled: Spelled | None,
     words: Mapping[int, Words],
+    texts: int,
 ) -> pd.DataFrame:
-    """All profiles of all heads; those of tokens and words only with text."""
+    """All profiles of all heads; those of tokens and words only with text.
+
+    p counts every query as a draw of its own. Queries of one text are not, so p is NaN and nothing
+    is clear where there are fewer than `FEWEST` texts.
+    """
     counts, heads = collected.counts, collected.heads
     positions = counts.positions.cpu().numpy()
     parts = [_offsets(counts), _along("position", positions), _lengths(counts)]
@@ -59,6 +64,9 @@ def profile_table(
     numbers = np.array(heads)
     frame["kind"], frame["layer"], frame["head"] = kind, numbers[at, 0], numbers[at, 1]
     frame["clear"] = frame["clear"] == True  # noqa: E712  rows without a test are not clear
+    if texts < FEWEST:
+        warn_few(texts, "texts")
+        frame["p"], frame["clear"] = np.nan, False
     nothing = "other" not in frame or frame["other"].isna().all()  # as in a very small corpus
     frame["other"] = "" if nothing else frame["other"].fillna("")
     order = ["layer", "head", "profile"]

@@ -65,7 +65,9 @@ def _tables(
         frames["deciles"].append(deciles(kind, of_kind))
         behind = {} if kind == "cross" else words_behind(of_kind.examples, shown, spelled, trees)
         words[kind] = behind
-        frames["profiles"].append(profile_table(scope, kind, of_kind, spelled, behind))
+        frames["profiles"].append(
+            profile_table(scope, kind, of_kind, spelled, behind, survey.metadata["segments"])
+        )
     tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
     tables["documents"] = documents(collected, tables["examples"], spelled, words)
     tables["heads"] = survey.table

@@ -15,7 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from headscope.cli.console import say_error
+from headscope.cli.console import plain_warnings, say_error
 from headscope.discovery import modules
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import remembered, was_asked
@@ -122,7 +122,7 @@ def _busy_behind() -> bool:
 def run(words: list[str]) -> int:
     """The exit code of a command line: 0, 1 where it failed, 2 for misuse, 130 for Ctrl-C."""
     try:
-        with remembered():
+        with remembered(), plain_warnings():
             try:
                 code = build()(args=words, standalone_mode=False) or 0
             except Exception as error:

@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_figure, check_name, check_numbers, check_output
-from headscope.cli.console import draw, err, open_scope, out, say_written
+from headscope.cli.console import draw, err, open_scope, out, say_written, tested
 from headscope.discovery import names
 from headscope.errors import BadInput
 
@@ -134,8 +134,7 @@ def _summary(found: Ablation) -> None:
             place = f"{row['layer']}-{row['head']}" if what == "heads" else f"{row['layer']}"
             out.print(
                 f"{name} {what.removesuffix('s')} {place:<6} {shown(row['difference'])}{points} "
-                f"[{shown(row['low'])}, {shown(row['high'])}], "
-                f"corrected p {row['p_holm']:.3f}",
+                + tested(shown(row["low"]), shown(row["high"]), row["p_holm"]),
                 highlight=False,
                 soft_wrap=True,
             )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+
+from headscope.errors import HeadscopeWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +56,37 @@ def draw(figure: Figure, path: Path) -> None:
 def show_table(table: pd.DataFrame, columns: list[str] | None = None) -> None:
     """A table on standard output, three digits a number."""
     chosen = table if columns is None else table[columns]
-    out.print(chosen.round(3).to_string(index=False), highlight=False, soft_wrap=True, markup=False)
+    out.print(
+        chosen.round(3).to_string(index=False, na_rep="–"),
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def tested(low: str, high: str, p: float) -> str:
+    """The interval and the corrected p of a difference, or why there are none."""
+    if p != p:
+        return "(too few for an interval or a p-value)"
+    return f"[{low}, {high}], corrected p {p:.3f}"
+
+
+@contextlib.contextmanager
+def plain_warnings() -> Generator[None]:
+    """Our own warnings as a line on standard error, once each, without file and line."""
+    with warnings.catch_warnings():
+        whole, said = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if not issubclass(category, HeadscopeWarning):
+                whole(message, category, *where)
+            elif str(message) not in said:
+                said.add(str(message))
+                err.print(str(message), markup=False, highlight=False, soft_wrap=True)
+
+        warnings.simplefilter("always", HeadscopeWarning)
+        warnings.showwarning = show
+        yield
 
 
 def say_faults(faults: Faults) -> None:

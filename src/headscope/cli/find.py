@@ -13,7 +13,7 @@ from headscope.cli.checks import (
     check_numbers,
     check_output,
 )
-from headscope.cli.console import err, open_scope, out, say_written
+from headscope.cli.console import open_scope, out, say_written
 from headscope.files import write_table
 
 
@@ -68,7 +68,10 @@ def find(
     }  # fmt: skip
     found: Any = find_heads(scope, corpus, query, key, limit=limit, **asked)
     clear = int(found["clear"].sum())
-    out.print(f"{clear} of {len(found)} heads attend so more than chance would:")
+    if found["p"].isna().all():  # a warning has said why
+        out.print(f"Attention of {len(found)} heads, not tested against chance:")
+    else:
+        out.print(f"{clear} of {len(found)} heads attend so more than chance would:")
     rows: Any = found.head(top).itertuples()
     for row in rows:
         named = row.kind if len(scope.kinds) > 1 else ""
@@ -78,10 +81,6 @@ def find(
             + f"   {row.score:.3f}{error}   lift {row.lift:.1f}"
             + ("" if row.clear else "   not clear"),
             highlight=False,
-        )
-    if found["documents"].max() == 1:
-        err.print(
-            "Only one text has such a place, so chance cannot be told from more; look in more text."
         )
     if output is not None:
         write_table(found, output)

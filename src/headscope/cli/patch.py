@@ -9,7 +9,7 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_figure, check_output
-from headscope.cli.console import draw, open_scope, out, say_written
+from headscope.cli.console import draw, open_scope, out, say_written, tested
 
 if TYPE_CHECKING:
     from headscope.circuits.patching.result import Patching
@@ -86,7 +86,7 @@ def _summary(found: Patching) -> None:
     for row in shown:
         head = "" if row.head is None or str(row.head) == "<NA>" else f"-{row.head}"
         out.print(
-            f"{row.layer}{head:<5} brings back {row.value:+.3f} [{row.low:+.3f}, {row.high:+.3f}] "
-            f"corrected p {row.p_holm:.3f}",
+            f"{row.layer}{head:<5} brings back {row.value:+.3f} "
+            + tested(f"{row.low:+.3f}", f"{row.high:+.3f}", row.p_holm),
             highlight=False,
         )

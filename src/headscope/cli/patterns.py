@@ -93,6 +93,9 @@ def _say_scores(frame: Any) -> None:
     held: Any = in_order(frame)
     heads = held.groupby(["kind", "layer", "head"]).ngroups
     every = frame.groupby(["kind", "layer", "head"]).ngroups
+    if frame["p"].isna().all():  # a warning has said why
+        out.print(f"No label can be given to the {every} heads from so few segments.")
+        return
     out.print(f"{heads} of {every} heads labelled, on {frame.attrs['segments']} segments:")
     for label, rows in held.groupby("label"):
         best = rows.nlargest(3, "score")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.patterns.pattern import Pattern
-from headscope.statistics.significance import holm
+from headscope.statistics.significance import FEWEST, holm, warn_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ Values = NDArray[np.float64]
 
 
 def p_values(excess: Values, error: Values, variance: Values, documents: Values) -> Values:
-    """One-sided p of mean excess over documents; 1 where fewer than two documents were defined.
+    """One-sided p of mean excess over documents; NaN where fewer than `FEWEST` were defined.
 
     `error` is the standard error of the excess, `variance` its mean permutation variance.
     """
@@ -42,7 +42,7 @@ def p_values(excess: Values, error: Values, variance: Values, documents: Values)
     # upper tails of Student's t and the normal distribution; scipy.stats takes long to import
     by_documents, by_permutation = stdtr(np.maximum(documents - 1, 1), -t), ndtr(-z)
     p = np.maximum(np.nan_to_num(by_documents, nan=1.0), np.nan_to_num(by_permutation, nan=1.0))
-    return np.where(documents >= 2, p, 1.0)
+    return np.where(documents >= FEWEST, p, np.nan)
 
 
 def table(
@@ -87,6 +87,8 @@ def table(
     if not parts:
         return pd.DataFrame(columns=COLUMNS)
     frame: Any = pd.concat(parts, ignore_index=True)
+    if (most := int(frame["documents"].max())) < FEWEST:
+        warn_few(most, "documents")
     frame["labelled"] = (holm(frame["p"].to_numpy(float)) <= rate) & large(frame, patterns)
     return frame[COLUMNS]
 

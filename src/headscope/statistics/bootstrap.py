@@ -30,15 +30,11 @@ class BootstrapAccumulator:
         self.replicates.merge(other.replicates)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        own: dict[str, NDArray[np.generic]] = {
-            "sums": self.replicates.sums,
-            "counts": self.replicates.counts,
-        }
-        return {**{f"inner.{key}": array for key, array in self.inner.arrays().items()}, **own}
+        inner = {f"inner.{key}": array for key, array in self.inner.arrays().items()}
+        return {**inner, **self.replicates.arrays()}
 
     def restore(self, arrays: dict[str, NDArray[np.generic]]) -> None:
-        self.replicates.sums = arrays["sums"].astype(np.float64)
-        self.replicates.counts = arrays["counts"].astype(np.float64)
+        self.replicates.restore(arrays)
         self.inner.restore(
             {
                 key.removeprefix("inner."): array
@@ -51,7 +47,6 @@ class BootstrapAccumulator:
         return self.inner.result()
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        """Percentile interval per head; nan where fewer than two documents have a value."""
-        _, _, count = self.inner.result()
-        low, high = np.where(count > 1, self.replicates.interval(level), np.nan)
+        """Interval per head; NaN where too few documents have a value."""
+        low, high = self.replicates.interval(level)
         return low, high

@@ -16,6 +16,7 @@ from headscope.statistics.bootstrap import BootstrapAccumulator
 from headscope.statistics.device_copies import Fetched
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.named import resolve
+from headscope.statistics.significance import FEWEST, warn_few
 from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.reducer import Arrays, Batch, Heads, Later
 
@@ -132,6 +133,8 @@ class Statistics:
             }
             if isinstance(part, BootstrapAccumulator) and self.interval is not None:
                 low, high = part.interval(self.interval)
+                if (most := int(count.max(initial=0))) < FEWEST:
+                    warn_few(most, "documents")
                 columns |= {"low": low[there], "high": high[there]}
             for column, values in columns.items():
                 found.setdefault(column, []).append(values)

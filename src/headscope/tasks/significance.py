@@ -9,19 +9,16 @@ bootstrap over examples. Fewer than six examples allow neither: no test could re
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
-from headscope.errors import FewUnits
-from headscope.statistics.significance import holm
+from headscope.statistics.significance import FEWEST, holm, warn_few
 from headscope.tasks.metrics import Metric, rank_correlation
 
 Array = np.ndarray
 CHUNK = 500  # draws at a time: bounds memory at examples × 500
-FEWEST = 6  # examples: 2 · 2⁻⁶ is the first exact p-value below 5 %
 EVERY = 12  # examples up to which all exchanges are tried
 LEVEL = 0.95
 
@@ -86,16 +83,6 @@ def mean_test(values: Array, *, seed: int = 0, unit: str = "examples") -> Differ
     p = sign_flip(values, enough_draws(edits), seed)
     bh = stats.false_discovery_control(p, method="bh")
     return Differences(mean, mean - reach, mean + reach, p, holm(p), bh)
-
-
-def warn_few(count: int, unit: str) -> None:
-    """Say once why intervals and p-values are NaN."""
-    warnings.warn(
-        f"{count} {unit} are too few for an interval or a p-value (at least {FEWEST} are needed); "
-        "both are NaN.",
-        FewUnits,
-        stacklevel=3,
-    )
 
 
 def mcnemar(before: Array, after: Array) -> Array:

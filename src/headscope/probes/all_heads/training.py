@@ -16,6 +16,7 @@ from headscope.probes.all_heads.maps import MapBatch, MapStore
 from headscope.runs import Run, RunPart, State
 from headscope.runs.torch_state import packed, unpacked
 from headscope.statistics.replicates import Replicates
+from headscope.statistics.significance import FEWEST, warn_few
 
 EPOCHS = 12
 PATIENCE = 2  # epochs without a better score on the dev part
@@ -123,7 +124,9 @@ def score(
             bootstrap.add_batch(
                 number, hits[:, None].double().numpy(), counts[:, None].double().numpy()
             )
-    low, high = bootstrap.interval()[:, 0] if interval else (np.nan, np.nan)
+    low, high = bootstrap.interval(share=True)[:, 0] if interval else (np.nan, np.nan)
+    if interval and bootstrap.units[0] < FEWEST:
+        warn_few(int(bootstrap.units[0]), "sentences")
     return Score(right / max(total, 1), float(low), float(high), total)
 
 

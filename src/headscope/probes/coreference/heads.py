@@ -39,6 +39,7 @@ from headscope.probes.word_level import Mode
 from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback
+from headscope.statistics.significance import FEWEST, warn_few
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -157,7 +158,9 @@ def _choose(
 def _table(tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]]) -> pd.DataFrame:
     counts = _grouped(tally.counts).astype(float)
     counts[counts == 0] = np.nan  # a share of nothing is not a number
-    low, high = tally.bootstrap.interval().reshape(2, -1, len(GROUPS))
+    low, high = tally.bootstrap.interval(share=True).reshape(2, -1, len(GROUPS))
+    if tally.bootstrap.units.max(initial=0) < FEWEST:
+        warn_few(int(tally.bootstrap.units.max(initial=0)), "documents")
     rows: list[dict[str, object]] = []
     for index, name in enumerate(RULES):
         right = _grouped(tally.rules)[:, index] / counts

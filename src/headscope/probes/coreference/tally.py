@@ -92,14 +92,13 @@ class CoreferenceTally:
             "counts": self.counts,
             "rules": self.rules,
             "seen": np.array([self.documents, self.dropped]),
-            "boot_hits": self.bootstrap.sums,
-            "boot_counts": self.bootstrap.counts,
+            **{f"boot_{name}": array for name, array in self.bootstrap.arrays().items()},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.hits, self.counts, self.rules = state["hits"], state["counts"], state["rules"]
         self.documents, self.dropped = (int(number) for number in state["seen"])
-        self.bootstrap.sums, self.bootstrap.counts = state["boot_hits"], state["boot_counts"]
+        self.bootstrap.restore({name: state[f"boot_{name}"] for name in self.bootstrap.arrays()})
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from headscope.results import of_layers, tidy
 from headscope.results.result import head_array
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback
+from headscope.statistics.significance import FEWEST, warn_few
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -176,7 +177,9 @@ def _rows(tally: DependencyTally, members: frozenset[str] | None) -> list[int]:
 
 
 def _table(tally: DependencyTally, picks: list[_Pick], minimum: int) -> pd.DataFrame:
-    low, high = tally.bootstrap.interval()
+    low, high = tally.bootstrap.interval(share=True)
+    if tally.bootstrap.units.max(initial=0) < FEWEST:
+        warn_few(int(tally.bootstrap.units.max(initial=0)), "sentences")
     found: list[dict[str, object]] = []
     for column, pick in enumerate(picks):
         rows = _rows(tally, pick.head.relations)

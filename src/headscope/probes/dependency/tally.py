@@ -122,8 +122,7 @@ class DependencyTally:
             "offset_hits": self.offset_hits,
             "dropped": np.array(self.dropped),
             "sentences": np.array(self.sentences),
-            "boot_hits": self.bootstrap.sums,
-            "boot_counts": self.bootstrap.counts,
+            **{f"boot_{name}": array for name, array in self.bootstrap.arrays().items()},
         }
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -131,7 +130,7 @@ class DependencyTally:
         self.hits, self.counts = state["hits"], state["counts"]
         self.offset_hits = state["offset_hits"]
         self.dropped, self.sentences = int(state["dropped"]), int(state["sentences"])
-        self.bootstrap.sums, self.bootstrap.counts = state["boot_hits"], state["boot_counts"]
+        self.bootstrap.restore({name: state[f"boot_{name}"] for name in self.bootstrap.arrays()})
 
     def _named(self, relations: frozenset[str] | None) -> Tensor:
         assert self._gold is not None

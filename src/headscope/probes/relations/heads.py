@@ -34,6 +34,7 @@ from headscope.probes.result import ProbeResult
 from headscope.results import tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, State
+from headscope.statistics.significance import FEWEST, warn_few
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens
 
@@ -157,7 +158,8 @@ class _Scores:
                 if place is None:
                     continue
                 found[row, :, call.layer] = _scores(weights[row], *place)
-                for number, pair in enumerate(moved[row] or ()):
+                pairs = moved[row] or [place] * self._shuffles  # without room to move, no excess
+                for number, pair in enumerate(pairs):
                     self._null[:, number, call.layer] += _scores(weights[row], *pair)
 
         short = _readable(batch, self._longest)
@@ -179,7 +181,11 @@ class _Scores:
 
     def table(self) -> pd.DataFrame:
         attending = list(self._scope.layer_numbers[self._kind])
-        return _table(self._total / self.count, self._null / self.count, attending)
+        found = _table(self._total / self.count, self._null / self.count, attending)
+        if self.count < FEWEST:
+            warn_few(self.count, "texts")
+            found["p"] = np.nan
+        return found
 
     def examples(self, data: Iterable[Relation]) -> list[tuple[Relation, float]]:
         """The texts where the best head is surest."""

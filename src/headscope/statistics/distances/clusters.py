@@ -109,7 +109,10 @@ def group(distances: Array, n: int | None, most: float = 1.0) -> NDArray[np.int6
 
 
 def layers_apart(
-    heads: Sequence[tuple[int, int]], distances: Array, seed: int
+    heads: Sequence[tuple[int, int]],
+    distances: Array,
+    seed: int,
+    permutations: int = PERMUTATIONS,
 ) -> tuple[float, float, float]:
     """Mean distance within and between layers, and the share of shuffles that do as well."""
     layers = np.array([layer for layer, _ in heads])
@@ -128,12 +131,12 @@ def layers_apart(
     chance = np.random.default_rng(seed)
     count = int((layers[:, None] == layers[None, :])[above].sum())
     total, hits = values.sum(), 0
-    for _ in range(PERMUTATIONS):
+    for _ in range(permutations):
         shuffled = chance.permutation(layers)
         near = values[(shuffled[:, None] == shuffled[None, :])[above]].sum()
         apart = (total - near) / (len(values) - count) - near / count
         hits += apart >= between - within - 1e-12
-    return within, between, (hits + 1) / (PERMUTATIONS + 1)
+    return within, between, (hits + 1) / (permutations + 1)
 
 
 def _classical(distances: Array) -> Array:

@@ -124,7 +124,9 @@ def _summary(name: str, table: Any, inputs: KovalevaInputs) -> list[dict[str, An
                 "worst": _place(worst),
                 "worst points": 100 * float(worst["difference"]),
                 "worst, other half": 100 * float(worst["half_worst"]),
-                "surely different": int((part["p_holm"] < 0.05).sum()),
+                "surely different": None
+                if part["p_holm"].isna().all()
+                else int((part["p_holm"] < 0.05).sum()),
                 "paper best": None if scores is None else 100 * float(scores.max()),
                 "paper worst": None if scores is None else 100 * float(scores.min()),
             }

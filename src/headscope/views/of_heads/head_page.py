@@ -76,10 +76,15 @@ def sentence(row: Any) -> str:
     error = f" ± {row.error:.3f}" if math.isfinite(row.error) else ""
     lift = f" ({row.lift:.1f} times as much)" if math.isfinite(row.lift) else ""
     p = "below 1e-12" if row.p < 1e-12 else f"{row.p:.2g}"
+    chance = (
+        f"the chance of this by accident is {p}"
+        if math.isfinite(row.p)
+        else "so few documents allow no test of chance"
+    )
     return (
         f"Scores {row.score:.3f}{error} over {int(row.documents):,} documents, where even "
         f"attention would score {row.uniform:.3f}{lift} and shuffled keys "
-        f"{row.null:.3f}; the chance of this by accident is {p}."
+        f"{row.null:.3f}; {chance}."
     )
 
 
@@ -103,12 +108,8 @@ def _profiles(rows: list[Any]) -> dict[str, Any]:
 
 def _preferred(group: list[Any]) -> list[list[Any]]:
     """Names with count and lift: those that chance does not explain, by how often they are met."""
-    rows = [row for row in group if row.count >= LEAST]
-    if any(math.isfinite(row.p) for row in rows):
-        rows = [row for row in rows if row.p <= CHANCE and row.lift > 1]
-        rows.sort(key=lambda row: -row.count)
-    else:
-        rows.sort(key=lambda row: -row.lift)
+    rows = [row for row in group if row.count >= LEAST and row.p <= CHANCE and row.lift > 1]
+    rows.sort(key=lambda row: -row.count)
     return [
         [
             str(row.name),

@@ -1,0 +1,158 @@
+"""p-values and intervals of surveys, probes, patterns, atlases and clusters hold what they claim.
+
+Those of ablations and patching are in tests/tasks/test_calibration.py.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from headscope.atlas.profiles import _columns
+from headscope.corpus.relations.examples import Relation
+from headscope.errors import FewUnits
+from headscope.patterns.evidence import p_values
+from headscope.probes.relations.heads import probe_relations
+from headscope.statistics.accumulator import Moments
+from headscope.statistics.bootstrap import BootstrapAccumulator
+from headscope.statistics.distances.clusters import layers_apart
+from headscope.statistics.replicates import Replicates
+from headscope.statistics.significance import FEWEST, holm
+from tests.tiny import WORDS, tiny_scope
+
+SIZES = (1, 2, 3, 5, 10, 30, 100)
+TRIALS, WIDTH = 60, 40
+
+
+def survey_interval(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Whether the interval of a mean over documents misses 0."""
+    whole = BootstrapAccumulator(Moments(WIDTH), WIDTH, 1000, seed=trial)
+    whole.add(np.arange(n), chance.gamma(4, 1, (n, WIDTH)) - 4)
+    low, high = whole.interval(0.95)
+    return np.where(np.isnan(low), np.nan, (low > 0) | (high < 0))
+
+
+def probe_interval(right: float):
+    """Whether the interval of an accuracy misses the truth; words of a sentence go together."""
+
+    def missed(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        counts = chance.integers(1, 12, (n, WIDTH)).astype(float)
+        share = chance.beta(8 * right, 8 * (1 - right), (n, WIDTH))
+        found = Replicates(WIDTH, seed=trial)
+        found.add_batch(0, chance.binomial(counts.astype(int), share).astype(float), counts)
+        low, high = found.interval(share=True)
+        return np.where(np.isnan(low), np.nan, (low > right) | (high < right))
+
+    return missed
+
+
+def pattern_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Attention that knows nothing of the targets: half the heads look down one column."""
+    keys, queries = 12, 8
+    excess, variance = np.zeros((n, WIDTH)), np.zeros((n, WIDTH))
+    for document in range(n):
+        for head in range(WIDTH):
+            rows = chance.dirichlet(np.full(keys, 0.3), 1 if head % 2 else queries)
+            rows = np.broadcast_to(rows, (queries, keys))
+            aimed = chance.integers(keys) if head % 2 else chance.integers(0, keys, queries)
+            aimed = np.broadcast_to(aimed, queries)
+            excess[document, head] = (rows[np.arange(queries), aimed] - 1 / keys).mean()
+            variance[document, head] = rows.var(axis=1).sum() / queries**2
+    error = excess.std(0, ddof=1) / np.sqrt(n) if n > 1 else np.full(WIDTH, np.nan)
+    found = p_values(excess.mean(0), error, variance.mean(0), np.full(WIDTH, float(n)))
+    return np.where(np.isnan(found), np.nan, found < 0.05)
+
+
+def relation_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Targets and elements anywhere in texts that were drawn word by word."""
+    found: list[Relation] = []
+    for _ in range(n):
+        words = chance.choice(WORDS, 12)
+        starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+        one, other = chance.permutation(12)[:2]
+        span = [(int(starts[at]), int(starts[at]) + len(words[at])) for at in (one, other)]
+        found.append(Relation(" ".join(words), span[0], (span[1],), ("",), "planted", "here"))
+    result = probe_relations(
+        tiny_scope("BertModel"), found, shuffles=39, seed=trial, progress=False
+    )
+    p = result.heads["p"].to_numpy(float)
+    return np.where(np.isnan(p), np.nan, p < 0.05)
+
+
+def cluster_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """n heads of three layers, whose distances know nothing of layers."""
+    points = chance.normal(size=(max(n, 2), 3))
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    heads = [(at % 3, at // 3) for at in range(len(points))]
+    p = layers_apart(heads, apart, trial, 199)[2]
+    return np.array([np.nan if np.isnan(p) else p < 0.05])
+
+
+def profile_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Tokens chosen as often as uniform attention chooses them, of n queries."""
+    expected = n * chance.dirichlet(np.full(30, 0.5))
+    found = _columns(np.zeros(30, np.int64), chance.poisson(expected), expected)
+    return (found["p"] < 0.05).astype(float)
+
+
+NULLS = {
+    "interval of a survey": (survey_interval, TRIALS),
+    "interval of a probe, .7": (probe_interval(0.7), TRIALS),
+    "interval of a probe, .95": (probe_interval(0.95), TRIALS),
+    "p of a pattern": (pattern_p, TRIALS),
+    "p of a relation": (relation_p, 20),
+    "p of clusters": (cluster_p, 200),
+    "p of a profile": (profile_p, 200),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NULLS)
+def test_planted_nulls_raise_no_more_false_alarms_than_nominal(name, capsys):
+    one, trials = NULLS[name]
+    lines: list[str] = []
+    wrong: list[str] = []
+    for n in SIZES:
+        if name == "p of a relation" and n > 30:
+            continue  # a second per text
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewUnits)
+            seeds = [(np.random.default_rng([trial, n]), trial) for trial in range(trials)]
+            alarms = np.stack([one(n, chance, trial) for chance, trial in seeds])
+        if np.isnan(alarms).all():
+            lines.append(f"{name:25} n={n:3}  refused")
+            continue
+        share = np.nanmean(alarms)
+        slack = max(3 * np.nanmean(alarms, axis=1).std() / np.sqrt(trials), 0.015)
+        lines.append(f"{name:25} n={n:3}  false alarms {share:.3f}")
+        counts_texts = name not in ("p of clusters", "p of a profile")
+        if share > 0.05 + slack or (counts_texts and n < FEWEST):
+            wrong.append(lines[-1])
+    with capsys.disabled():
+        print("\n" + "\n".join(lines))
+    assert not wrong
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_too_few_units_have_no_interval_and_no_p(n):
+    found = Replicates(1)
+    found.add_batch(0, np.ones((n, 1)), np.ones((n, 1)))
+    assert np.isnan(found.interval()).all() and np.isnan(found.interval(share=True)).all()
+    # documents that agree exactly have no error, and once had p = 0 for it
+    p = p_values(np.array([0.5]), np.array([0.0]), np.array([1e-4]), np.array([float(n)]))
+    assert np.isnan(p).all()
+
+
+def test_all_right_in_every_sentence_is_not_certainty():
+    found = Replicates(1)
+    found.add_batch(0, np.ones((20, 1)), np.ones((20, 1)))
+    low, high = found.interval(share=True)[:, 0]
+    assert 0.75 < low < 0.9 and high == 1.0  # Clopper and Pearson: .83
+
+
+def test_holm_passes_over_what_was_not_tested():
+    np.testing.assert_allclose(
+        holm(np.array([0.01, np.nan, 0.02])), [0.02, np.nan, 0.02], equal_nan=True
+    )
