@@ -12,7 +12,7 @@ NODE = PATH="$$($(BIN)/python -c 'import sys; sys.path.insert(0, "web"); from ha
 INSTALL_TORCH = $(PIP) install -q "$$(grep '^torch==' requirements/constraints.txt)"
 WORKERS ?= 2
 
-.PHONY: app test check types test-web test-python test-slow test-hosts docs docs-serve bench format clean help
+.PHONY: app test check types test-web test-python test-slow test-extras test-hosts docs docs-serve bench format clean help
 
 app: $(VENV)/app.stamp
 	$(BIN)/headscope
@@ -42,6 +42,10 @@ test-python: $(VENV)/dev.stamp $(VENV)/browser.stamp
 
 test-slow: $(VENV)/dev.stamp $(VENV)/browser.stamp
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+
+# every extra, installed alone into an empty environment (gigabytes, many minutes)
+test-extras: $(VENV)/dev.stamp
+	HEADSCOPE_EXTRAS=1 $(BIN)/python -m pytest -q tests/test_extras.py
 
 # notebooks and apps that views are put into: marimo, Streamlit, Gradio, Notebook 7
 test-hosts: $(VENV)/dev.stamp $(VENV)/browser.stamp $(VENV)/hosts.stamp
@@ -97,4 +101,4 @@ clean:
 	rm -rf $(VENV) web/node_modules src/headscope/surfaces/static dist build site
 
 help:
-	@echo "app test check types test-web test-python test-slow test-hosts docs docs-serve bench format clean"
+	@echo "app test check types test-web test-python test-slow test-extras test-hosts docs docs-serve bench format clean"

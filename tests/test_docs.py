@@ -147,3 +147,11 @@ def test_the_gallery_has_a_picture_for_each_theme(site: Path) -> None:
 def test_the_moving_picture_of_the_first_screen_is_light() -> None:
     shown = re.search(r"!\[[^\]]+\]\((\S+\.webp)\)", (ROOT / "README.md").read_text())
     assert shown and (ROOT / shown[1]).stat().st_size <= 2_000_000
+
+
+def test_the_page_of_public_names_is_what_they_say_of_themselves() -> None:
+    from tests import python_page
+
+    assert (ROOT / "docs" / "reference" / "python.md").read_text() == python_page.page(), (
+        "run: python -m tests.python_page > docs/reference/python.md"
+    )

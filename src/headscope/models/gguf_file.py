@@ -20,10 +20,12 @@ def open_gguf(path: Path, options: dict[str, Any]) -> tuple[nn.Module, Any]:
     if not path.is_file():
         raise UnknownModel(f"The GGUF file {path} does not exist; check the path.")
     try:
+        import accelerate  # noqa: F401  # pyright: ignore  # transformers asks for it
         import gguf  # noqa: F401  # pyright: ignore
     except ImportError as error:
         raise HeadscopeError(
-            "Reading GGUF files needs the gguf package; run: pip install 'headscope[gguf]'."
+            f"Reading GGUF files needs the package {error.name}; run: pip install "
+            "'headscope[gguf]'."
         ) from error
     where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     try:
