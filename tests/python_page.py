@@ -20,8 +20,8 @@ def page() -> str:
             "# Python",
             "",
             "Every public name of `import headscope as hs`. Heavy libraries load on first use.",
-            "Made by `python -m tests.python_page > docs/reference/python.md`; `help(hs.survey)` and"
-            " the site (`make docs`) have every argument.",
+            "Made by `python -m tests.python_page > docs/reference/python.md`;",
+            "`help(hs.survey)` and the site (`make docs`) have every argument.",
             "",
             "| name | what it is |",
             "|---|---|",

@@ -43,7 +43,7 @@ def test_nine_in_ten_labelled_heads_keep_their_label(
 
 
 def test_stability_counts_heads_and_labels_that_come_back(minilm) -> None:
-    texts = [("I went to the store.", "At the store, I bought fresh strawberries.")] * 4
+    texts = [("I went to the store.", "At the store, I bought fresh strawberries.")] * 6
     survey = hs.survey(
         minilm, texts, hs.pattern_measures(minilm, ["previous_word"]), progress=False
     )

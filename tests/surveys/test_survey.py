@@ -126,7 +126,7 @@ def test_bootstrap_draws_depend_on_the_document_alone():
             one.add(np.array([document]), np.array([[float(document)]]))
         return one
 
-    forward, backward = made([1, 2, 3]), made([3, 2, 1])
+    forward, backward = made([1, 1, 2, 2, 3, 3]), made([3, 2, 1, 3, 2, 1])
     np.testing.assert_allclose(forward.replicates.sums, backward.replicates.sums)
     assert forward.interval(0.9)[0][0] <= 2 <= forward.interval(0.9)[1][0]
 

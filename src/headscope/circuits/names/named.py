@@ -19,6 +19,7 @@ from headscope.circuits.names.by_weights import copy_suppression, successor
 from headscope.circuits.names.retrieval import retrieval
 from headscope.errors import BadInput
 from headscope.results import HeadResult, of_layers, tidy
+from headscope.statistics.significance import FEWEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,11 +90,13 @@ def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) ->
         return [_frame(name, values, chance)]
     if name == "retrieval":
         values, chance = retrieval(scope, n, seed=seed)
-        error = np.sqrt(values * (1 - values) / n)
+        shrunk = (values * n + 2) / (n + 4)  # Agresti-Coull: never an error of 0
+        error = np.sqrt(shrunk * (1 - shrunk) / (n + 4)) if n >= FEWEST else np.nan
         return [_frame(name, values, chance, error, n)]
     if name == "name_mover":
         found, null = name_mover(scope, n, seed)
-        error = found.std(0, ddof=1) / np.sqrt(len(found))
+        enough = len(found) >= FEWEST
+        error = found.std(0, ddof=1) / np.sqrt(len(found)) if enough else np.nan
         return [_frame(name, found.mean(0), null.mean(0), error, len(found))]
     if name == "massive_activation":
         return [_of_layers(scope, name, texts, seed)]
