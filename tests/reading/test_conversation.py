@@ -21,8 +21,10 @@ DOCUMENTS = ["a cat sat . the dog ran .\n\none two three .", {"title": "red", "t
 ANSWER = "the cat ran . it sat on a tree ."
 
 
-def scope_with(template: str | None, architecture: str = "LlamaForCausalLM") -> hs.Scope:
-    scope = tiny_scope(architecture, max_position_embeddings=600)
+def scope_with(
+    template: str | None, architecture: str = "LlamaForCausalLM", positions: int = 600
+) -> hs.Scope:
+    scope = tiny_scope(architecture, max_position_embeddings=positions)
     tokenizer = copy.copy(tiny_tokenizer())
     tokenizer.chat_template = template
     return hs.load(scope.model, tokenizer)

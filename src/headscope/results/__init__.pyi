@@ -12,6 +12,7 @@ from headscope.circuits.weights.top_tokens import Copying as Copying
 from headscope.edits.ablate import Ablation as Ablation
 from headscope.edits.importance import Importance as Importance
 from headscope.finetuning.compare import Comparison as Comparison
+from headscope.grounding.result import Grounding as Grounding
 from headscope.patterns.result import Patterns as Patterns
 from headscope.probes.all_heads.run import AllHeadsResult as AllHeadsResult
 from headscope.probes.coreference.heads import CoreferenceResult as CoreferenceResult

@@ -1,0 +1,1 @@
+"""What an answer took from which document: spans taken away, heads weighed, answers judged."""

@@ -1,0 +1,304 @@
+"""`hs.ground`: which part of the context made an answer, which heads carried it, and support."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.arguments import need_count, need_scope
+from headscope.errors import BadInput
+from headscope.grounding.knockout import Head, cut_heads
+from headscope.grounding.learned import HeadWeights
+from headscope.grounding.mass import HeadMass
+from headscope.grounding.passes import AnswerPasses
+from headscope.grounding.prompts import Prompt, prompt_of
+from headscope.grounding.result import WHOLE, Grounding
+from headscope.grounding.sources import By, Source, Titled, sources_of, without
+from headscope.grounding.subsets import subset_scores
+from headscope.grounding.support import shuffled, supported
+from headscope.reading.conversation import Documents, Messages, encoded, rendered_for
+from headscope.reading.generation import written_ids
+from headscope.results import tidy
+from headscope.text.chat import checked_messages, titled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+Floats = NDArray[np.float64]
+Exact = int | Literal["auto", "all"]
+FEW = 16  # sources up to which every one is taken away
+CHECKED = 3  # sources taken away where there are more: those that the cheap score puts first
+
+
+def ground(
+    scope: Scope,
+    messages: Messages,
+    documents: Documents = (),
+    answer: str | None = None,
+    *,
+    by: By = "document",
+    exact: Exact = "auto",
+    passes: int | None = None,
+    weights: HeadWeights | str | Path | None = None,
+    heads: int = 8,
+    shuffles: int = 3,
+    max_new_tokens: int = 64,
+    seed: int = 0,
+) -> Grounding:
+    """Measure what an answer took from which document, paragraph or sentence.
+
+    Parameters
+    ----------
+    scope
+        A decoder.
+    messages
+        A conversation, or one question.
+    documents
+        Texts, `{"title": …, "text": …}`, or titles with texts.
+    answer
+        What was answered; the model writes it if left out.
+    by
+        "document", "paragraph", "sentence", or names of such spans.
+    exact
+        How many sources are taken away, one at a time: "all", or the first few by the cheap score.
+        "auto" takes all of 16 or fewer, and else the first three.
+    passes
+        A budget of passes over random subsets of many sources, to which a Lasso is fitted.
+    weights
+        Head weights of this model, or their JSON file: the best cheap score.
+    heads
+        How many heads are cut off from the source that matters most; 0 leaves them out.
+    shuffles
+        How many times the documents' words are shuffled, to see what chance would support.
+    max_new_tokens
+        Of an answer that the model writes.
+    seed
+        Of subsets and shuffles.
+
+    Returns
+    -------
+    Grounding
+        Scores of all sources, verdicts by sentence, and heads.
+
+    Examples
+    --------
+    >>> documents = ["Mirel was born in Vornheim.", "Juno was born in Quessel."]
+    >>> found = hs.ground(scope, "Where was Juno born?", documents)  # doctest: +SKIP
+    >>> print(found)  # doctest: +SKIP
+    Juno was born in Quessel.  →  taken from document 2
+    """
+    need_scope(scope)
+    need_count(passes, "passes")
+    said, given = checked_messages(messages), titled(documents)
+    if not given:
+        raise BadInput("Give the documents that the answer may have been taken from.")
+    sources = sources_of(given, by)
+    if isinstance(weights, (str, Path)):
+        weights = HeadWeights.load(weights)
+    if weights is not None:
+        weights.check(scope)
+    notes: list[str] = []
+    if answer is None:
+        answer = _answered(scope, said, given, max_new_tokens)
+        notes.append(f"{scope.name} wrote the answer.")
+    asked = _Asked(scope, said, given, answer, sources)
+    prompt = asked.prompt(given)
+    mass = HeadMass(scope, prompt, [one.name for one in sources])
+    run = AnswerPasses(scope, prompt, mass)
+    groups = _sentences(prompt)
+    found = _cheap(mass, weights, groups)
+    cheap = next(name for name in ("learned", "norm", "attention") if name in found)
+    if passes is not None and len(sources) > passes:
+        found["subsets"] = _estimated(asked, run, groups, passes, seed)
+        cheap = "subsets"
+    chosen = _chosen(exact, found[cheap].value[0], len(sources))
+    found["exact"] = _exact(asked, run, groups, chosen, len(sources))
+    leading = found["exact"].value if len(chosen) == len(sources) else found[cheap].value
+    support = supported(
+        run,
+        groups,
+        sources,
+        found["exact"].value,
+        asked.prompt([]),
+        [asked.prompt(shuffled(given, random.Random(seed + n))) for n in range(shuffles)],
+    )
+    source = int(np.argmax(leading[0]))
+    table = _heads(run, mass, sources[source], source, weights, heads)
+    return Grounding(
+        model=scope.name,
+        messages=tuple({k: str(v) for k, v in one.items()} for one in said),
+        titles=tuple(title for title, _ in given),
+        documents=tuple(text for _, text in given),
+        answer=answer,
+        sentences=_characters(prompt),
+        sources=tuple(sources),
+        scores=_frame(found, sources),
+        support=support,
+        table=table,
+        notes=tuple(notes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A conversation whose documents may be others."""
+
+    scope: Scope
+    messages: list[dict[str, Any]]
+    documents: list[Titled]
+    answer: str
+    sources: list[Source]
+
+    def prompt(self, documents: Sequence[Titled]) -> Prompt:
+        return prompt_of(self.scope, self.messages, documents, self.answer)
+
+    def without(self, taken: Sequence[int]) -> Prompt:
+        return self.prompt(without(self.documents, [self.sources[at] for at in taken]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Sentences × sources, the whole answer first; NaN was not measured."""
+
+    value: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+
+
+def _answered(
+    scope: Scope, messages: list[dict[str, Any]], documents: list[Titled], tokens: int
+) -> str:
+    given = [{"title": title, "text": text} for title, text in documents]
+    rendered = rendered_for(scope, messages, given)
+    batch = encoded(scope, rendered)
+    whole = written_ids(scope, batch, tokens, {})[0, len(batch.tokens[0]) :]
+    said = str(scope.tokenizer.decode(whole, skip_special_tokens=True)).strip()
+    if not said:
+        raise BadInput(f"{scope.name} answered nothing; pass answer=… to ask about a given one.")
+    return said
+
+
+def _sentences(prompt: Prompt) -> list[NDArray[np.intp]]:
+    """The answer's tokens, and those of each of its sentences."""
+    return [np.arange(prompt.said), *prompt.sentences()]
+
+
+def _characters(prompt: Prompt) -> tuple[tuple[int, int], ...]:
+    whole = next(span for span in prompt.spans if span.of == "answer")
+    return tuple(
+        (span.start - whole.start, span.stop - whole.start)
+        for span in prompt.spans
+        if span.parent == "answer" and span.of == "sentence"
+    )
+
+
+def _cheap(
+    mass: HeadMass, weights: HeadWeights | None, groups: Sequence[NDArray[np.intp]]
+) -> dict[str, _Scored]:
+    """What one pass tells: means over the tokens of each sentence."""
+
+    def by_sentence(values: NDArray[np.floating]) -> _Scored:  # token × source
+        return _Scored(np.stack([values[at].mean(0) for at in groups]).astype(float))
+
+    found = {"attention": by_sentence(mass.attention.mean((0, 1)))}
+    if mass.norm is not None:
+        found["norm"] = by_sentence(mass.norm.mean((0, 1)))
+    if weights is not None:
+        found["learned"] = by_sentence(weights.score(mass.attention))
+    return found
+
+
+def _chosen(exact: Exact, ranked: Floats, count: int) -> list[int]:
+    """The sources to take away, by their number."""
+    if exact == "all" or (exact == "auto" and count <= FEW):
+        return list(range(count))
+    if exact != "auto" and (isinstance(exact, (str, bool)) or exact < 0):
+        raise BadInput(f"exact= is 'auto', 'all' or how many sources to take away, not {exact!r}.")
+    first = CHECKED if exact == "auto" else int(exact)
+    return sorted(int(at) for at in np.argsort(-ranked)[:first])
+
+
+def _exact(
+    asked: _Asked,
+    run: AnswerPasses,
+    groups: Sequence[NDArray[np.intp]],
+    chosen: Sequence[int],
+    count: int,
+) -> _Scored:
+    value = np.full((len(groups), count), np.nan)
+    if chosen:
+        lost = run.log_probabilities - run.of([asked.without([at]) for at in chosen])
+        value[:, list(chosen)] = np.stack([lost[:, at].sum(1) for at in groups])
+    return _Scored(value)
+
+
+def _estimated(
+    asked: _Asked, run: AnswerPasses, groups: Sequence[NDArray[np.intp]], passes: int, seed: int
+) -> _Scored:
+    def after(kept: NDArray[np.bool_]) -> Floats:
+        prompts = [asked.without(np.flatnonzero(~row).tolist()) for row in kept]
+        said = run.of(prompts)
+        return np.stack([said[:, at].sum(1) for at in groups], 1)
+
+    found = subset_scores(len(asked.sources), passes, after, seed)
+    return _Scored(found.value, found.low, found.high)
+
+
+def _heads(
+    run: AnswerPasses,
+    mass: HeadMass,
+    source: Source,
+    at: int,
+    weights: HeadWeights | None,
+    count: int,
+) -> pd.DataFrame:
+    """Every head's attention to the source that matters most; of some, what cutting it costs."""
+    import pandas as pd
+
+    shares = mass.attention[..., at].mean(2)  # layer × head
+    proposed = shares if weights is None else np.maximum(shares * weights.array, 0.0)
+    order = np.dstack(np.unravel_index(np.argsort(-proposed, axis=None), shares.shape))[0]
+    layers = mass.layers
+    candidates: list[Head] = [(layers[int(row)], int(head)) for row, head in order[:count]]
+    rows: list[dict[str, Any]] = [
+        {"layer": layers[row], "head": head, "measure": "attention", "value": float(value)}
+        for (row, head), value in np.ndenumerate(shares)
+    ]
+    if candidates:
+        lost = cut_heads(run, candidates, source.name).sum(1)
+        rows += [
+            {"layer": layer, "head": head, "measure": "knockout", "value": float(value)}
+            for (layer, head), value in zip(candidates, lost, strict=True)
+        ]
+    frame = pd.DataFrame(rows)
+    return tidy(frame, kind="decoder", count=run.first.said, source=source.name)
+
+
+def _frame(found: dict[str, _Scored], sources: Sequence[Source]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for method, scored in found.items():
+        for sentence, at in np.ndindex(scored.value.shape):
+            value = float(scored.value[sentence, at])
+            if np.isfinite(value):
+                rows.append(
+                    {
+                        "sentence": sentence + WHOLE,
+                        "source": sources[at].name,
+                        "method": method,
+                        "value": value,
+                        "low": None if scored.low is None else float(scored.low[sentence, at]),
+                        "high": None if scored.high is None else float(scored.high[sentence, at]),
+                    }
+                )
+    frame = pd.DataFrame(rows)
+    return frame.astype({"low": float, "high": float})

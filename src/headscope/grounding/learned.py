@@ -1,0 +1,225 @@
+"""Head weights: which heads' attention tells where an answer was taken from, learned per model.
+
+AT2's way (Cohen-Wang et al. 2025): a ridge from each head's attention to a source on what the
+answer really loses without it. Fitted once, kept as JSON, and used in one forward pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.arguments import need_path, need_scope
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+from headscope.grounding.facts import KINDS, Fact, facts
+from headscope.grounding.mass import HeadMass
+from headscope.grounding.passes import AnswerPasses
+from headscope.grounding.prompts import prompt_of
+from headscope.grounding.sources import sources_of, without
+from headscope.runs.identity import model_fingerprint
+from headscope.runs.progress import Progress, ProgressCallback, showing
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Floats = NDArray[np.float64]
+FORMAT = "headscope head weights 1"
+ALPHAS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class HeadWeights:
+    """A weight for each head of one model, and how well they ranked sources they never saw."""
+
+    model: str
+    fingerprint: str  # of the model's weights: another model's heads are other heads
+    weights: tuple[tuple[float, ...], ...]  # layers × heads
+    correlation: float  # rank correlation with exact ablation, cross-validated over questions
+    low: float  # its 95 % interval
+    high: float
+    first: float  # share of questions whose most important source came first, cross-validated
+    questions: int
+    alpha: float
+
+    @property
+    def array(self) -> Floats:
+        return np.array(self.weights)
+
+    def score(self, mass: NDArray[np.float32]) -> Floats:
+        """… × source from layer × head × … × source."""
+        if mass.shape[:2] != self.array.shape:
+            raise BadInput(
+                f"The head weights are for {len(self.weights)} layers × {len(self.weights[0])} "
+                f"heads, and this model has {mass.shape[0]} × {mass.shape[1]}; fit its own."
+            )
+        return np.tensordot(self.array, mass.astype(float), axes=([0, 1], [0, 1]))
+
+    def check(self, scope: Scope) -> None:
+        """Raise where the weights were fitted on another model."""
+        if model_fingerprint(scope.model) != self.fingerprint:
+            raise BadInput(
+                f"The head weights were fitted on {self.model}, which is another model than "
+                f"{scope.name}; fit its own with hs.fit_head_weights(scope)."
+            )
+
+    def save(self, path: str | Path) -> None:
+        """Write a small JSON file."""
+        with atomic_path(need_path(path)) as temporary:
+            temporary.write_text(json.dumps({"format": FORMAT, **asdict(self)}), "utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> HeadWeights:
+        """Open what `save` wrote."""
+        path = need_path(path)
+        if not path.is_file():
+            raise BadInput(f"There is no file {path}; fit head weights and save them there.")
+        try:
+            found: Any = json.loads(path.read_text("utf-8"))
+            if found.pop("format") != FORMAT:
+                raise KeyError
+            rows = tuple(tuple(map(float, row)) for row in found.pop("weights"))
+            return cls(weights=rows, **found)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise BadInput(f"{path} holds no head weights; fit and save them again.") from None
+
+
+def fit_head_weights(
+    scope: Scope,
+    questions: Sequence[Fact] | None = None,
+    *,
+    seed: int = 0,
+    progress: bool | ProgressCallback = True,
+) -> HeadWeights:
+    """Learn from exact ablations which heads' attention shows where an answer comes from.
+
+    Parameters
+    ----------
+    scope
+        A decoder.
+    questions
+        What to learn from; 36 invented facts of every kind if left out.
+    seed
+        Of the invented facts.
+    progress
+        Whether to show a bar, or a function that is called instead.
+
+    Returns
+    -------
+    HeadWeights
+        Save them as JSON; `hs.ground(…, weights=…)` takes them.
+
+    Examples
+    --------
+    >>> weights = hs.fit_head_weights(scope)  # doctest: +SKIP
+    >>> weights.save("smollm2.json")  # doctest: +SKIP
+    """
+    need_scope(scope)
+    asked = facts(36, KINDS, seed) if questions is None else list(questions)
+    if len(asked) < 2 * FOLDS:
+        raise BadInput(f"Head weights need at least {2 * FOLDS} questions, not {len(asked)}.")
+    rows: list[Floats] = []
+    lost: list[Floats] = []
+    with showing(progress) as show:
+        for number, one in enumerate(asked):
+            show(Progress(number, len(asked), title="Fitting head weights"))
+            mass, losses = _measured(scope, one)
+            rows.append(mass)
+            lost.append(losses)
+    shape = rows[0].shape[:2]
+    given = [_centred(one.reshape(-1, one.shape[-1]).T) for one in rows]
+    wanted = [_centred(_shares(one)) for one in lost]
+    groups = np.repeat(np.arange(len(asked)), [len(one) for one in lost])
+    x, y = np.concatenate(given), np.concatenate(wanted)
+    predicted, alpha = _best(x, y, groups)
+    ranked = [_rank(predicted[groups == n], y[groups == n]) for n in range(len(asked))]
+    first = [
+        float(np.argmax(predicted[groups == n]) == np.argmax(y[groups == n]))
+        for n in range(len(asked))
+    ]
+    low, high = _interval(np.array(ranked), seed)
+    found = _fit(x, y, alpha).reshape(shape)
+    return HeadWeights(
+        model=scope.name,
+        fingerprint=model_fingerprint(scope.model),
+        weights=tuple(tuple(map(float, row)) for row in found),
+        correlation=float(np.nanmean(ranked)),
+        low=low,
+        high=high,
+        first=float(np.mean(first)),
+        questions=len(asked),
+        alpha=alpha,
+    )
+
+
+def _measured(scope: Scope, fact: Fact) -> tuple[Floats, Floats]:
+    """layer × head × source, the mean over the answer; and what it loses without each source."""
+    documents = [("", text) for text in fact.documents]
+    sources = sources_of(documents)
+    prompt = prompt_of(scope, fact.question, documents, fact.answer)
+    mass = HeadMass(scope, prompt, [one.name for one in sources], norms=False)
+    passes = AnswerPasses(scope, prompt, mass)
+    others = [
+        prompt_of(scope, fact.question, without(documents, [one]), fact.answer) for one in sources
+    ]
+    lost = (passes.log_probabilities - passes.of(others)).sum(1)
+    return mass.attention.mean(2).astype(float), lost
+
+
+def _shares(lost: Floats) -> Floats:
+    """Of the largest loss: a question counts by its ranking, not by its answer's surprise."""
+    return lost / max(1e-6, float(np.abs(lost).max()))
+
+
+def _centred(values: Floats) -> Floats:
+    return values - values.mean(0)
+
+
+def _fit(x: Floats, y: Floats, alpha: float) -> Floats:
+    from sklearn.linear_model import Ridge
+
+    scale = np.maximum(x.std(0), 1e-6)
+    model: Any = Ridge(alpha=alpha, fit_intercept=False).fit(x / scale, y)
+    return np.asarray(model.coef_, dtype=float) / scale
+
+
+def _best(x: Floats, y: Floats, groups: NDArray[np.intp]) -> tuple[Floats, float]:
+    """What held-out folds of questions are given, with the penalty that ranks them best."""
+    from sklearn.model_selection import GroupKFold
+
+    folds: Any = list(GroupKFold(FOLDS).split(x, y, groups))
+    best: tuple[float, Floats, float] | None = None
+    for alpha in ALPHAS:
+        predicted = np.zeros(len(y))
+        for seen, left in folds:
+            predicted[left] = x[left] @ _fit(x[seen], y[seen], alpha)
+        score = float(np.nanmean([_rank(predicted[groups == n], y[groups == n])
+                                  for n in np.unique(groups)]))  # fmt: skip
+        if best is None or score > best[0]:
+            best = score, predicted, alpha
+    assert best is not None
+    return best[1], best[2]
+
+
+def _rank(one: Floats, two: Floats) -> float:
+    from scipy.stats import spearmanr
+
+    if np.ptp(one) == 0 or np.ptp(two) == 0:
+        return float("nan")
+    found: Any = spearmanr(one, two)
+    return float(found.statistic)
+
+
+def _interval(values: Floats, seed: int) -> tuple[float, float]:
+    """Of the mean over questions: 95 %, by resampling them."""
+    known = values[np.isfinite(values)]
+    draws = np.random.default_rng(seed).choice(known, (1000, len(known))).mean(1)
+    low, high = np.percentile(draws, (2.5, 97.5))
+    return float(low), float(high)

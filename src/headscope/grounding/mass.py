@@ -1,0 +1,91 @@
+"""How much each head attends from every answer token to every source, in the pass that reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.capture import Call
+from headscope.capture.output_projection import head_norms, weight_of
+from headscope.capture.softmax import weight_rows
+from headscope.circuits.outputs import projection_of
+from headscope.errors import HeadscopeError
+from headscope.grounding.prompts import Prompt
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Floats = NDArray[np.float32]
+AT_ONCE = 2**24  # weights made together
+
+
+class HeadMass:
+    """A sink: attention from the positions that predict the answer, summed over each source.
+
+    `attention` and `norm` are layer × head × answer token × source. The second weighs each key by
+    the length of what its head moves from there, and is None where values cannot be read.
+    """
+
+    def __init__(self, scope: Scope, prompt: Prompt, names: list[str], norms: bool = True) -> None:
+        self._scope = scope
+        self._rows = torch.tensor(list(prompt.predicting))
+        self._members = torch.from_numpy(prompt.members(names).T.astype(np.float32))  # s n
+        self._attention: dict[int, Floats] = {}
+        self._norm: dict[int, Floats] = {}
+        self._norms = norms
+        _ = scope.description  # watches which module takes the heads' outputs
+
+    @torch.no_grad()
+    def __call__(self, call: Call) -> None:
+        if call.kind != "decoder":
+            return
+        device = call.q.device if call.q is not None else call.weights.device
+        keys = len(self._members)
+        members, rows = self._members.to(device), self._rows.to(device)
+        factor = self._factor(call)
+        at_once = max(1, AT_ONCE // max(1, call.heads * keys))
+        plain: list[Tensor] = []
+        weighed: list[Tensor] = []
+        for some in rows.split(at_once):
+            weights = weight_rows(call, some)[0].float()  # h r s
+            plain.append(weights @ members)
+            if factor is not None:
+                weighed.append((weights * factor[:, None]) @ members)
+        self._attention[call.layer] = torch.cat(plain, 1).cpu().numpy()
+        if weighed:
+            self._norm[call.layer] = torch.cat(weighed, 1).cpu().numpy()
+
+    def _factor(self, call: Call) -> Tensor | None:
+        """h s: ‖v_j W_h‖."""
+        if not self._norms or call.v is None:
+            return None
+        try:
+            weight = weight_of(projection_of(self._scope, call)).float()
+        except HeadscopeError:
+            return None
+        return head_norms(weight, call.v.float(), call.heads)[0]
+
+    @property
+    def layers(self) -> list[int]:
+        return sorted(self._attention)
+
+    @property
+    def attention(self) -> Floats:
+        return _stacked(self._attention)
+
+    @property
+    def norm(self) -> Floats | None:
+        return _stacked(self._norm) if len(self._norm) == len(self._attention) else None
+
+
+def _stacked(found: dict[int, Floats]) -> Floats:
+    """Layers may have fewer heads than others; what is missing attends to nothing."""
+    heads = max(one.shape[0] for one in found.values())
+    whole = np.zeros((len(found), heads, *next(iter(found.values())).shape[1:]), np.float32)
+    for at, layer in enumerate(sorted(found)):
+        whole[at, : found[layer].shape[0]] = found[layer]
+    return whole
