@@ -170,4 +170,4 @@ def test_quick_labels_speak_of_one_text_and_name_a_planted_head() -> None:
     frame = quick_labels(planted_reading(fixed=False))
     assert frame.iloc[0]["pattern"] == "next_word"
     assert frame.iloc[0]["label"] == "next word"
-    assert (frame["documents"] == 1).all() and frame["p"].isna().all()
+    assert (frame["documents"] == 1).all() and (frame["p"] < 1e-3).all()

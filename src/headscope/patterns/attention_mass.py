@@ -116,6 +116,10 @@ class MassPattern(Pattern):
         assert self.targets is not None
         return self.targets(pairs) & self._pool()(pairs)
 
+    def pool_of(self, pairs: TokenPairs) -> Tensor:
+        """b tq s bool: the keys that some queries choose from."""
+        return self._pool()(pairs)
+
     def _pool(self) -> Relation:
         assert self.pool is not None
         return self.pool

@@ -8,9 +8,10 @@ import numpy as np
 
 from headscope.errors import BadInput
 from headscope.media import PositionKind
-from headscope.patterns.evidence import COLUMNS, HEAD, large
+from headscope.patterns.evidence import COLUMNS, ERROR_RATE, HEAD, large
 from headscope.patterns.evidence import table as evidence
 from headscope.patterns.known import patterns
+from headscope.patterns.support import Tested, enough, support
 from headscope.statistics.of_reading import reading_values
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
     from headscope.reading import Part, Reading
     from headscope.surveys.table import Survey
+
+ON_ONE_TEXT = ["queries", "supporting", "rest"]  # columns of a single text's evidence
+TIE = 0.1
 
 
 def pattern_table(survey: Survey) -> pd.DataFrame:
@@ -58,7 +62,7 @@ def labels(survey: Survey) -> pd.DataFrame:
 
 
 def quick_labels(reading: Reading) -> pd.DataFrame:
-    """What the heads do on this text only: size is asked for, chance is not tested.
+    """What the heads do on this text only: enough queries show it, and chance would rarely.
 
     Parameters
     ----------
@@ -68,7 +72,9 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of `labels`. `p` is NaN and `documents` is 1: one text is no test of chance.
+        The columns of `labels`, with `documents` 1. `supporting` of `queries` queries show the
+        pattern, `p` is the probability that chance does as well on this text. `rest` is NaN, or
+        the score of what the head does with the attention that its sink leaves.
     """
     return in_order(quick_table(reading))
 
@@ -82,7 +88,7 @@ def quick_table(reading: Reading) -> pd.DataFrame:
     for kind, part in reading.parts.items():
         if why_not_scored(part):
             continue
-        values = reading_values(part)
+        values, tested = reading_values(part), support(part, known.values())
         layers, heads = np.meshgrid(part.numbers, np.arange(part.heads), indexing="ij")
         for name in known:
             if name not in values or f"{name}:uniform" not in values:
@@ -93,17 +99,28 @@ def quick_table(reading: Reading) -> pd.DataFrame:
                     {
                         "kind": kind, "layer": layers.ravel(), "head": heads.ravel(),
                         "pattern": name, "score": score, "uniform": even, "lift": score / even,
-                        "null": values[f"{name}:null"].ravel(), "error": np.nan, "p": np.nan,
-                        "documents": 1,
+                        "null": values[f"{name}:null"].ravel(), "error": np.nan, "documents": 1,
+                        **_evidence(tested[name], len(tested)),
                     }
                 )
             )  # fmt: skip
     if not rows:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=[*COLUMNS, *ON_ONE_TEXT])
     frame: Any = pd.concat(rows, ignore_index=True)
     frame = frame[frame["score"].notna()].reset_index(drop=True)  # layers with fewer heads
-    frame["labelled"] = large(frame, known)
+    shown = frame.assign(score=frame["rest"].fillna(frame["score"]))
+    shown["lift"] = shown["score"] / shown["uniform"]
+    frame["labelled"] = frame.pop("tested").astype(bool) & large(shown, known)
     return frame
+
+
+def _evidence(found: Tested, patterns: int) -> dict[str, Any]:
+    """The columns of a test on one text; an error rate for a head, whatever it is tested for."""
+    held = enough(found.supporting, found.queries) & (found.p <= ERROR_RATE / patterns)
+    return {
+        "p": found.p.ravel(), "queries": found.queries, "supporting": found.supporting.ravel(),
+        "rest": found.rest.ravel(), "tested": held.ravel(),
+    }  # fmt: skip
 
 
 def why_not_scored(part: Part) -> str | None:
@@ -119,10 +136,48 @@ def why_not_scored(part: Part) -> str | None:
 
 
 def in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """The labelled rows, by head, each head's highest score first."""
+    """The labelled rows by head, what says most first.
+
+    Resting on a sink says least. Of labels whose scores are within `TIE` of the head's best, the
+    one that more queries show comes first: it is the more general.
+    """
     kept = frame[frame["labelled"].astype(bool)]
     known = patterns()
     kept = kept.assign(label=[known[name].label for name in kept["pattern"]])
-    order = [*HEAD, "score"]
-    kept = kept.sort_values(order, ascending=[True, True, True, False], kind="stable")
-    return kept.drop(columns="labelled").reset_index(drop=True)
+    shown = kept["score"].astype(float)
+    if "rest" in kept:
+        shown = kept["rest"].astype(float).fillna(shown)
+    rests = np.array([known[name].rests for name in kept["pattern"]], dtype=bool)
+    best: Any = shown.where(~rests).groupby([kept[name] for name in HEAD]).transform("max")
+    ties = (shown >= best - TIE) & ~rests
+    support = kept.get("supporting", 0)
+    keys = {"rests": rests, "below": ~ties, "fewer": -support * ties, "lower": -shown}
+    order = kept.assign(**keys).sort_values([*HEAD, *keys], kind="stable").index
+    return kept.loc[order].drop(columns="labelled").reset_index(drop=True)
+
+
+def with_corpus(here: pd.DataFrame, corpus: pd.DataFrame | None) -> pd.DataFrame:
+    """Labels of one text beside those of a corpus: a row a head, the one to be shown.
+
+    It is this text's label; where the corpus confirms another of this text's, that one; and where
+    the text shows nothing, or only a sink, the corpus' own, whose `documents` are more than one.
+    """
+    import pandas as pd
+
+    known = patterns()
+    shown: dict[tuple[Any, ...], Any] = {}
+    sure: dict[tuple[Any, ...], set[str]] = {}
+    of_corpus = [] if corpus is None else corpus.to_dict("records")
+    for row in of_corpus:
+        sure.setdefault(tuple(row[name] for name in HEAD), set()).add(row["pattern"])
+    for row in here.to_dict("records"):
+        at = tuple(row[name] for name in HEAD)
+        first = shown.setdefault(at, row)
+        confirmed = sure.get(at, set())
+        if first["pattern"] not in confirmed and row["pattern"] in confirmed:
+            shown[at] = row
+    for row in of_corpus:
+        at = tuple(row[name] for name in HEAD)
+        if at not in shown or (known[shown[at]["pattern"]].rests and shown[at]["documents"] == 1):
+            shown[at] = row
+    return pd.DataFrame([shown[at] for at in sorted(shown)], columns=[*here.columns])

@@ -13,9 +13,13 @@ from headscope.statistics.features.rows import Rows
 
 def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
     """Scores (b h) of maps (b h t s); None where the pattern does not apply."""
-
     if not pattern.applies(grid.causal) or not grid.same:
         return None
+    return pattern.scores(rows_of_maps(pattern, weights, grid), grid)
+
+
+def rows_of_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Rows:
+    """The row features that a pattern needs, of maps (b h t s)."""
     every = slice(0, weights.shape[2])
     values: dict[str, Tensor] = {}
     wide: dict[str, Tensor] = {}
@@ -34,4 +38,4 @@ def score_maps(pattern: Pattern, weights: Tensor, grid: Grid) -> Scores | None:
     heads = [(0, head) for head in range(weights.shape[1])]
     none = weights.new_zeros(*weights.shape[:2], 0, weights.shape[2])
     stacked = torch.stack(list(values.values()), dim=2) if values else none
-    return pattern.scores(Rows(grid, heads, list(values), stacked, wide), grid)
+    return Rows(grid, heads, list(values), stacked, wide)

@@ -34,6 +34,7 @@ def heading(
     for label in labels:
         if len(heads) == 1 and (label.kind, label.layer, label.head) == (kind, layer, heads[0]):
             title += f": {label.text} {label.score:.2f}"
+            title += f" ({label.evidence})" if label.evidence else ""
     return title
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -21,6 +22,8 @@ class Label:
     text: str
     score: float
     kind: str = "encoder"
+    evidence: str = ""
+    """What it rests on: "12 of 13 queries", or "over 400 texts"."""
 
     @property
     def rests(self) -> bool:
@@ -35,6 +38,8 @@ class Label:
             "head": self.head,
             "text": self.text,
             "score": round(self.score, 4),
+            "evidence": self.evidence,
+            "rests": self.rests,
         }
 
 
@@ -47,7 +52,7 @@ def as_labels(labels: Any, kind: str) -> tuple[Label, ...]:
     if labels is None:
         return ()
     if hasattr(labels, "itertuples"):
-        return _strongest(_row(row, kind) for row in labels.itertuples())
+        return _first(_row(row, kind) for row in labels.itertuples())
     if isinstance(labels, Mapping):
         pairs = cast("Mapping[tuple[int, int], tuple[str, float]]", labels).items()
         return tuple(Label(at[0], at[1], text, score, kind) for at, (text, score) in pairs)
@@ -62,15 +67,29 @@ def as_labels(labels: Any, kind: str) -> tuple[Label, ...]:
 
 def _row(row: Any, kind: str) -> Label:
     text = str(getattr(row, "label", None) or row.pattern)
-    return Label(int(row.layer), int(row.head), text, float(row.score), getattr(row, "kind", kind))
+    rest = float(getattr(row, "rest", math.nan))
+    score = float(row.score) if math.isnan(rest) else rest
+    at = int(row.layer), int(row.head)
+    return Label(*at, text, score, getattr(row, "kind", kind), evidence(row))
 
 
-def _strongest(labels: Iterable[Label]) -> tuple[Label, ...]:
+def evidence(row: Any) -> str:
+    """What the label of a row rests on, in words; empty where the table does not know."""
+    documents = getattr(row, "documents", None)
+    if documents is not None and documents > 1:
+        return f"over {int(documents):,} texts"
+    queries = getattr(row, "queries", math.nan)
+    if math.isnan(queries):
+        return ""
+    of = "" if math.isnan(row.rest) else " with what its sink leaves"
+    return f"{int(row.supporting)} of {int(queries)} queries{of}"
+
+
+def _first(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """One label a head: tables of labels have each head's own first."""
     kept: dict[tuple[str, int, int], Label] = {}
     for label in labels:
-        at = (label.kind, label.layer, label.head)
-        if at not in kept or label.score > kept[at].score:
-            kept[at] = label
+        kept.setdefault((label.kind, label.layer, label.head), label)
     return tuple(kept.values())
 
 
@@ -80,10 +99,22 @@ def best(labels: Iterable[Label]) -> Label | None:
 
 def labels_for(reading: Reading) -> pd.DataFrame | None:
     """Measured on this text, where the caller named none; None where no part can be measured."""
-    from headscope.patterns.labels import in_order
+    return shown_labels(scores_for(reading), corpus_labels(reading))
 
-    scores = scores_for(reading)
-    return None if scores is None else in_order(scores)
+
+def shown_labels(scores: pd.DataFrame | None, corpus: pd.DataFrame | None) -> pd.DataFrame | None:
+    """A row for each head that has a label on this text or over a corpus."""
+    from headscope.patterns.labels import in_order, with_corpus
+
+    return None if scores is None else with_corpus(in_order(scores), corpus)
+
+
+def corpus_labels(reading: Reading) -> pd.DataFrame | None:
+    """What is known of the model's heads over a corpus: the bundled model comes with labels."""
+    from headscope.models.open import NAME
+    from headscope.patterns.bundled_labels import bundled_labels
+
+    return bundled_labels() if reading.model == NAME else None
 
 
 def scores_for(reading: Reading) -> pd.DataFrame | None:

@@ -61,7 +61,7 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
               aria-pressed={many ? pressed : undefined}
               aria-checked={many ? undefined : pressed}
               aria-label={`Head ${head}${label ? ` ${label.text} ${label.score.toFixed(2)}` : ""}`}
-              title={`Head ${state.layer}-${head}${label ? `: ${label.text} ${label.score.toFixed(3)}` : ""}${many ? "\nclick: on or off · double-click: alone" : ""}`}
+              title={`Head ${state.layer}-${head}${label ? `: ${label.text} ${label.score.toFixed(3)}${label.evidence ? ` · ${label.evidence}` : ""}` : ""}${many ? "\nclick: on or off · double-click: alone" : ""}`}
               style={{ "--colour": css(colours[head]) }}
               onClick={() => toggle(head)}
               onDblClick={() => solo(head)}
@@ -75,7 +75,7 @@ export function Chips({ instrument }: { instrument: Instrument }): JSX.Element {
               <Thumbnail thumbnails={pooled.kind === state.kind ? pooled.thumbnails : null} at={layerAt * part.heads + head} shade={instrument.shade()} />
               <span>
                 <b>{head}</b>{" "}
-                {label && <span class="label">{label.text}</span>}
+                {label && <span class={label.rests ? "label rests" : "label"}>{label.text}</span>}
               </span>
               {(label || off) && " "}
               {off ? <span class="score">OFF</span> : label && <span class="score">{label.score.toFixed(2)}</span>}

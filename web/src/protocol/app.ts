@@ -121,13 +121,26 @@ export interface ReadError {
 
 /** GET /api/reading/{id}/layer/{kind}/{layer} → container with that layer: q and k where they can be read, else maps. */
 
+export interface PatternFacts {
+  name: string;
+  score: number;
+  lift?: number | null;
+  labelled?: boolean;
+  about?: string;
+  evidence?: string;
+}
+
 /** GET /api/reading/{id}/head/{kind}/{layer}/{head} */
 export interface HeadFacts {
-  /** The strongest label on this text; null: measured, and none stands out, or not measured (`why_no_patterns`). */
+  /** Its label on this text, else over a corpus; null: none stands out, or none was measured (`why_no_patterns`). */
   label: string | null;
   score: number | null;
+  /** What the label rests on: "12 of 13 queries", or "over 400 texts". */
+  evidence?: string | null;
+  /** Where it rests beside what it is labelled for. */
+  sink?: PatternFacts | null;
   /** Every pattern measured on this input, strongest first. */
-  patterns: { name: string; score: number; lift?: number | null; labelled?: boolean; about?: string }[];
+  patterns: PatternFacts[];
   /** Said where no pattern was measured. */
   why_no_patterns?: string | null;
   /** Name, value, and a sentence saying what it is. */

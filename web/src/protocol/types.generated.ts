@@ -216,6 +216,10 @@ export interface Label {
   head: number;
   text: string;
   score: number;
+  /** "12 of 13 queries", or "over 400 texts"; empty where it is not known. */
+  evidence?: string;
+  /** The head looks where nothing is to be learnt, and does nothing else that was found. */
+  rests?: boolean;
 }
 
 /** uint8 (layers, heads, rows, columns), max-pooled, 255 = weight 1. */

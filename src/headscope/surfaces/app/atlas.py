@@ -6,16 +6,20 @@ import io
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.excerpt import surrounded
 from headscope.atlas.file import UNREADABLE
 from headscope.errors import BadInput
+from headscope.patterns.labels import in_order
 from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.request import NearestRequest
 from headscope.views import Sending, ViewData, discover
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGEST = 2**26  # bytes of a file that is handed to the app, packed or not
 MOST_VALUES = 8_000_000  # in all tables; the bundled atlas has 1.6 million
@@ -28,6 +32,10 @@ class OpenedAtlas:
         self._models = models
         self.model = models.default
         self._pages: dict[str, ViewData] = {}
+
+    @property
+    def labels(self) -> pd.DataFrame:
+        return in_order(self._atlas.frame("labels"))
 
     def page(self, kind: str | None = None) -> ViewData:
         """The heads of one kind, the first where it has no such; each page is made once."""

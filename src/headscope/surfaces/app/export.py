@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from headscope.errors import BadInput
 from headscope.figures import save
-from headscope.surfaces.app.heads import labels_of
 from headscope.surfaces.app.kept import KeptReading
 from headscope.surfaces.app.predictions import attribution, weighed
 from headscope.surfaces.page import page
@@ -79,7 +78,7 @@ def _save_figure(
     kept: KeptReading, name: str, query: Mapping[str, str], other: KeptReading | None, path: Path
 ) -> None:
     data = _data(kept, name, query, other)
-    labels = as_labels(labels_of(kept.scores), data.header["state"]["kind"])
+    labels = as_labels(kept.labels, data.header["state"]["kind"])
     compared = _beside(discover()[name].draw, other).get("other")
     state = data.header["state"]
     save(draw(name, _source(kept, name, state), state, labels=labels, other=compared), path)
@@ -119,7 +118,7 @@ def _data(
     figure = query["format"] in FIGURES
     sending = Sending(
         state.get("theme", "auto"),
-        labels_of(kept.scores),  # pyright: ignore[reportArgumentType]
+        kept.labels,  # pyright: ignore[reportArgumentType]
         neurons=None if figure or name != "neuron" else True,
         only=() if figure else None,  # a figure is drawn from the reading itself
     )

@@ -14,10 +14,11 @@ from headscope.capture import Kind
 from headscope.errors import HeadscopeError
 from headscope.measures import Measure, every
 from headscope.patterns.known import patterns
-from headscope.patterns.labels import in_order, why_not_scored
+from headscope.patterns.labels import why_not_scored
 from headscope.reading import Part
 from headscope.statistics.of_reading import blocks_of_head
 from headscope.surfaces.app.kept import KeptReading
+from headscope.views.labels import as_labels, evidence
 from headscope.views.numbers import summary
 from headscope.views.state import check_heads
 
@@ -33,18 +34,16 @@ def head_facts(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str
     one = part.layer(layer)
     check_heads(part.heads, head)
     patterns = of_head(kept.scores, kind, layer, head)
-    best = patterns[0] if patterns and patterns[0]["labelled"] else None
+    named = label_of(kept, kind, layer, head)
     unmeasured = why_not_scored(part)
-    if unmeasured or best is None:
+    if unmeasured or not any(one["labelled"] for one in patterns):
         reason, why_not = None, unmeasured or NOTHING
     else:
         reason, why_not = why(kept, kind, layer, head)
     numbers = summary(part)
     at = part.numbers.index(one.layer)
     return {
-        "label": best["name"] if best else None,
-        "score": best["score"] if best else None,
-        "about": f"It {best['about']}." if best else None,
+        **named,
         "patterns": patterns,
         "why_no_patterns": unmeasured,
         "corpus": over_corpus(kept, kind, layer, head),
@@ -74,8 +73,17 @@ def _fact(measure: Measure, value: float) -> dict[str, Any]:
     }
 
 
-def labels_of(scores: pd.DataFrame | None) -> pd.DataFrame | tuple[()]:
-    return () if scores is None else in_order(scores)
+def label_of(kept: KeptReading, kind: str, layer: int, head: int) -> dict[str, Any]:
+    """The head's name with what it rests on, here or over a corpus; and the sink beside it."""
+    found: dict[str, Any] = {"label": None, "score": None, "about": None, "evidence": None}
+    at = (kind, layer, head)
+    for each in as_labels(kept.labels, kind):
+        if (each.kind, each.layer, each.head) == at:
+            about = next(one.about for one in patterns().values() if one.label == each.text)
+            found = {"label": each.text, "score": each.score, "about": f"It {about}."}
+            found["evidence"] = each.evidence
+    sinks = [one for one in of_head(kept.scores, *at) if one["labelled"] and one["rests"]]
+    return found | {"sink": sinks[0] if sinks and sinks[0]["name"] != found["label"] else None}
 
 
 def of_head(scores: pd.DataFrame | None, kind: str, layer: int, head: int) -> list[dict[str, Any]]:
@@ -94,6 +102,8 @@ def of_head(scores: pd.DataFrame | None, kind: str, layer: int, head: int) -> li
             "lift": float(row.lift) if math.isfinite(row.lift) else None,
             "labelled": bool(row.labelled),
             "about": patterns()[row.pattern].about,
+            "rests": patterns()[row.pattern].rests,
+            "evidence": evidence(row),
         }
         for row in here.itertuples()
     ]
@@ -189,17 +199,14 @@ def _sentence(found: Any) -> str:
 
 
 def over_corpus(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str, Any] | None:
-    """The bundled model's own label, measured once over 400 pairs of sentences."""
-    from headscope.models.open import NAME
-    from headscope.patterns.bundled_labels import bundled_labels
-
-    if kept.reading.model != NAME:
+    """The head's own label over a corpus, where the model comes with labels or an atlas."""
+    if kept.corpus is None:
         return None
-    table: Any = bundled_labels()
+    table: Any = kept.corpus
     here = table[(table["kind"] == kind) & (table["layer"] == layer) & (table["head"] == head)]
     if here.empty:
         return None
-    row = here.sort_values("score", ascending=False).iloc[0]
+    row = here.iloc[0]
     return {
         "label": str(row["label"]),
         "score": float(row["score"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cachetools import LRUCache
@@ -13,6 +14,7 @@ from headscope.errors import HeadscopeError
 from headscope.reading import Reading, Scope
 from headscope.reading.memory import available
 from headscope.surfaces.app.request import OffHead
+from headscope.views.labels import shown_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +35,12 @@ class KeptReading:
     reading: Reading
     off: tuple[OffHead, ...]
     scores: pd.DataFrame | None  # every head on every pattern, where they were measured
+    corpus: pd.DataFrame | None = None  # the heads' labels over a corpus, where there are any
+
+    @cached_property
+    def labels(self) -> pd.DataFrame | None:
+        """A row for each head that is named, here or over a corpus."""
+        return shown_labels(self.scores, self.corpus)
 
     @property
     def has_media(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.capture import Kind
+from headscope.patterns.labels import in_order
 from headscope.reading import Reading
 from headscope.surfaces.app.examples import lesson_for
-from headscope.surfaces.app.heads import labels_of
 from headscope.surfaces.app.kept import KeptReading
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures
@@ -26,7 +26,7 @@ def opened(kept: KeptReading, layer: int | None) -> ViewData:
     """`layer` is the one on screen before, which stays where it was."""
     reading = kept.reading
     part = reading.part(_kind(reading))
-    labels = labels_of(kept.scores)
+    labels = kept.labels
     table = table_of(reading, part.kind)
     lesson = lesson_for(kept.text, kept.text_pair, part, table.columns)
     at = opening_head(part, as_labels(labels, part.kind))
@@ -54,7 +54,7 @@ def _column(kept: KeptReading, table: Table, kind: str, at: tuple[int, int]) -> 
     if kept.scores is not None and not kept.scores.empty:
         scores: Any = kept.scores[kept.scores["labelled"]]
         here = (scores["kind"] == kind) & (scores["layer"] == at[0]) & (scores["head"] == at[1])
-        for name in scores[here].sort_values("score", ascending=False)["pattern"]:
+        for name in in_order(scores[here])["pattern"]:
             if name in table.columns:
                 return str(name)
     return "entropy" if "entropy" in table.columns else next(iter(table.columns))

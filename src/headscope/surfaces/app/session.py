@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headscope.atlas.atlas import Atlas
 from headscope.atlas.bundled import bundled_atlas
@@ -45,8 +45,11 @@ from headscope.surfaces.app.writing import (
     read_written,
 )
 from headscope.views import ViewData
-from headscope.views.labels import scores_for
+from headscope.views.labels import corpus_labels, scores_for
 from headscope.views.wire.frame import layer_data, weightings_data
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_PREDICTIONS = "Predictions are shown for texts, not for pictures and sounds."
 
@@ -99,10 +102,19 @@ class Session:
             scores = scores_for(reading)
             pair = request.text_pair or None
             text, pair = (request.text, pair) if written is None else _texts(reading)
-            kept = KeptReading(request.model, scope, text, pair, reading, request.off, scores)
+            corpus = self._corpus_labels(request.model, reading)
+            kept = KeptReading(
+                request.model, scope, text, pair, reading, request.off, scores, corpus
+            )
             data = opened(kept, request.layer)
         more["id"] = self.readings.keep(kept, name)
         return ViewData({**data.header, **more}, data.buffers)
+
+    def _corpus_labels(self, model: str, reading: Reading) -> pd.DataFrame | None:
+        """Those of the open atlas where it is one of this model, else the model's own."""
+        if self.opened_atlas is not None and self.opened_atlas.model == model:
+            return self.opened_atlas.labels
+        return corpus_labels(reading)
 
     def write(self, request: WriteRequest) -> dict[str, Any]:
         """Let the model write a few tokens more; the text is read when it is asked for."""

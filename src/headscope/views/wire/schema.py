@@ -159,6 +159,10 @@ class Label(Wire, kw_only=True):
     head: int
     text: str
     score: float
+    evidence: str = ""
+    """"12 of 13 queries", or "over 400 texts"; empty where it is not known."""
+    rests: bool = False
+    """The head looks where nothing is to be learnt, and does nothing else that was found."""
 
 
 class Thumbnails(BufferReference, kw_only=True):

@@ -82,7 +82,7 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
         <p aria-live="polite">
           <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
           <br />
-          <span class="quiet">{label ? `${label.text} ${label.score.toFixed(2)}` : "no label on this text"}</span>
+          <span class="quiet">{label ? `${label.text} · ${label.evidence || label.score.toFixed(2)}` : "no label on this text"}</span>
         </p>
       </div>
       <ChangeMap session={session} instrument={instrument} />

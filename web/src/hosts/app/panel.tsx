@@ -68,13 +68,14 @@ function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.E
   return (
     <>
       <p class="label-line">
-        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet">on this text</small></> : <span class="quiet">{facts.why_no_patterns ?? "No pattern stands out on this text."}</span>}
+        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{facts.why_no_patterns ?? "No pattern stands out on this text."}</span>}
       </p>
+      {facts.sink && <p class="quiet" data-sink>Besides, it {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
       {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}
       <ul class="meters">
         {facts.patterns.slice(0, 4).map((pattern) => (
           <li key={pattern.name}>
-            <span class={pattern.labelled ? "" : "quiet"}><Named session={session} text={pattern.name.replaceAll("_", " ")} note={`${pattern.about ? `How much the head ${pattern.about}.` : ""}${pattern.lift ? ` ${valueText(pattern.lift)} times what even attention gives.` : ""}`} /></span>
+            <span class={pattern.labelled ? "" : "quiet"}><Named session={session} text={pattern.name.replaceAll("_", " ")} note={`${pattern.about ? `How much the head ${pattern.about}.` : ""}${pattern.lift ? ` ${valueText(pattern.lift)} times what uniform attention gives.` : ""}${pattern.evidence ? ` ${pattern.evidence}.` : ""}`} /></span>
             <meter min={0} max={1} value={pattern.score} aria-label={`${pattern.name} ${pattern.score.toFixed(3)}`} />
             <b>{pattern.score.toFixed(2)}</b>
           </li>

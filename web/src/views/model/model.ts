@@ -196,7 +196,7 @@ export class ModelView implements View {
     this.context.tooltip.show(
       {
         title: `head ${cell.layer}-${cell.head}`,
-        rows: label ? [{ text: label.text, value: label.score.toFixed(3) }] : [],
+        rows: label ? [{ text: label.evidence ? `${label.text} · ${label.evidence}` : label.text, value: label.score.toFixed(3) }] : [],
         note: label ? "click to open it large" : "no label · click to open it large",
       },
       event.clientX,
