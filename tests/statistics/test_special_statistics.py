@@ -114,7 +114,7 @@ def test_norms_are_those_of_the_vectors_a_head_moves(family, projections, reques
             alpha = maps.alpha[layer, head]
             expected.append([(alpha * length).sum(-1).mean(), (alpha * sep).sum(-1).mean()])
     found = hs.survey(scope, [TEXT], ["norm_all", "norm_sep"], progress=False)
-    got = np.stack([found.map(name).ravel() for name in ("norm_all", "norm_sep")], axis=1)
+    got = np.stack([found.map(name).values.ravel() for name in ("norm_all", "norm_sep")], axis=1)
     np.testing.assert_allclose(got, np.array(expected), rtol=1e-4, atol=1e-6)
 
 

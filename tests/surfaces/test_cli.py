@@ -58,7 +58,6 @@ def test_without_an_output_the_strongest_weights_are_printed(run, tiny_bert):
         (("-o", "x.gif"), "is written as .html"),
         (("--layer", "9"), "no layer 9"),
         (("--view", "neuron", "--head", "1", "--head", "2"), "give --head once"),
-        (("--specials", "gone"), "specials is one of"),
     ],
 )
 def test_mistakes_get_one_sentence(run, arguments, said):
@@ -80,10 +79,10 @@ def test_a_taken_or_impossible_port_gets_a_sentence():
 def test_the_bare_command_opens_the_app_on_loopback(monkeypatch):
     served = []
     monkeypatch.setattr("headscope.cli.app.PORT", 0)
-    monkeypatch.setattr("headscope.cli.app.serve", lambda *given: served.append(given))
+    monkeypatch.setattr("headscope.cli.app.serve", lambda *given, **named: served.append(given))
     monkeypatch.setattr("headscope.cli.app._listen", lambda host, port: _listen(host, 0))
     assert CliRunner().invoke(build(), []).exit_code == 0
-    (listening, hosts, models, _, token, *_), = served  # fmt: skip
+    ((listening, hosts, models, token, _),) = served
     assert hosts == {"127.0.0.1", "::1", "localhost"}
     assert models == [] and token is None  # this machine alone: nothing to ask for
     assert listening.getsockname()[0] == "127.0.0.1"
