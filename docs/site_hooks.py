@@ -80,7 +80,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def reference() -> str:
     """Every public name; those that exist only at run time, such as views, by what they say."""
     parts: list[str] = []
-    for name in sorted(set(hs.__all__) - {"__version__"}, key=str.lower):
+    for name in sorted(set(hs.__all__) - {"__version__"}, key=lambda name: (name.lower(), name)):
         thing = getattr(hs, name)
         parts.append(f"## hs.{name}\n\n{_entry(thing)}")
     return "\n\n".join(parts)
@@ -89,8 +89,7 @@ def reference() -> str:
 def _entry(thing: Any) -> str:
     module, qualified = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if inspect.ismodule(thing):
-        own = getattr(thing, "_function", None)  # a package that is a function too
-        entries = [_entry(found) for found in ([own] if own else []) + _public(thing)]
+        entries = [_entry(found) for found in _public(thing) if callable(found)]
         return "\n\n".join([inspect.getdoc(thing) or "", *entries])
     home = importlib.import_module(module) if module else None
     if home is not None and qualified in _defined(home):

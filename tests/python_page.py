@@ -34,11 +34,11 @@ def page() -> str:
 
 
 def _named() -> Iterator[tuple[str, Any]]:
-    for name in sorted(set(hs.__all__) - {"__version__"}, key=str.lower):
+    for name in sorted(set(hs.__all__) - {"__version__"}, key=lambda name: (name.lower(), name)):
         thing = getattr(hs, name)
         yield f"hs.{name}", thing
         if name in PACKAGES:
-            for inner in sorted(_offered(thing), key=str.lower):
+            for inner in sorted(_offered(thing), key=lambda name: (name.lower(), name)):
                 yield f"hs.{name}.{inner}", getattr(thing, inner)
 
 

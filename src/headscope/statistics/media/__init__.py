@@ -1,1 +1,0 @@
-"""Measures of heads over patches of a picture and moments of a sound."""
