@@ -130,7 +130,7 @@ def test_layers_that_give_more_than_a_tensor_are_read_out_too(architecture, size
     ],
 )
 def test_what_cannot_be_taken_apart_is_refused(architecture, sizes, sentence) -> None:
-    with pytest.raises(HeadscopeError, match=f"{sentence}.* cannot be taken apart"):
+    with pytest.raises(HeadscopeError, match=f"{sentence}.* cannot be decomposed"):
         attribute(tiny_scope(architecture, **sizes), "the [MASK] sat")
 
 

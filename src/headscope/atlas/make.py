@@ -12,6 +12,7 @@ from headscope.atlas.collecting.reducer import AtlasReducer
 from headscope.atlas.collecting.settings import ExampleSettings
 from headscope.atlas.tables import atlas_of
 from headscope.errors import BadInput
+from headscope.models.limits import embedded_tokens
 from headscope.patterns.as_statistics import pattern_measures, with_patterns
 from headscope.runs.weights_ahead import weights_of
 from headscope.statistics.discovery import Wanted, discover
@@ -92,7 +93,7 @@ def atlas(
         seed=chosen.seed,
         text=text,
     )
-    collecting = AtlasReducer(settings, scope.model.get_input_embeddings().num_embeddings)
+    collecting = AtlasReducer(settings, embedded_tokens(scope.model) or 0)
     weights = weights_of(scope)
 
     def made(reducers: Sequence[Reducer], about: dict[str, Any]) -> Atlas:

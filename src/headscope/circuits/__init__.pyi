@@ -1,3 +1,4 @@
+from headscope.circuits.capabilities import capabilities as capabilities
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution as Attribution
 from headscope.circuits.logits.attributions import Attributions as Attributions

@@ -15,7 +15,6 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import HeadscopeError
 from headscope.models.own_thread import only_here
-from headscope.models.refusal import refuses
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 
 @torch.no_grad()
-@refuses("decomposed")
 def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int, NDArray[Any]]:
     """layer: t s, how much of each token is in each token after the attention block.
 

@@ -18,6 +18,7 @@ from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, projection_module, weight_of
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here
 from headscope.reading.decoder_text import encode_both
 from headscope.text.tokenise import need_one_text
@@ -98,7 +99,7 @@ def outputs_of(scope: Scope, inputs: Mapping[str, Tensor]) -> Outputs:
     """The same, for inputs of one example that are ready for the model."""
     if next(iter(inputs.values())).shape[0] != 1:
         raise BadInput("Give the inputs of one example: every tensor with a batch of 1.")
-    _ = scope.description  # watches which module takes the heads' outputs
+    WRITTEN.of(scope)
     found: dict[tuple[Kind, int], LayerOutputs] = {}
     waiting: dict[int, Call] = {}
     with stopped_safely(), contextlib.ExitStack() as undo:
@@ -131,6 +132,21 @@ def projection_of(scope: Scope, call: Call) -> nn.Module:
             "its heads write cannot be read."
         )
     return found
+
+
+def _read_projections(scope: Scope) -> None:
+    _ = scope.description  # watches which module takes the heads' outputs
+
+    def look(call: Call) -> None:
+        projection_of(scope, call)
+
+    for inputs in scope.trials:
+        scope.forward(inputs, look)
+
+
+WRITTEN = Ability(
+    ("head_outputs", "mixing", "with_weightings"), "asked what its heads write", _read_projections
+)
 
 
 def _of_call(call: Call, module: nn.Module, output: Tensor) -> LayerOutputs:

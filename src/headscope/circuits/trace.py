@@ -136,7 +136,7 @@ def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
         if hidden.dim() != 3:  # Gemma 3n, DeepSeek-V4
             raise HeadscopeError(
                 "The layers of this model hand on several streams at once, so what its heads add "
-                "to a prediction cannot be taken apart."
+                "to a prediction cannot be decomposed."
             )
         found.hidden.append(hidden if rows is None else picked(hidden, rows))
         found.beside = tuple(output[1:]) if isinstance(output, tuple | list) else None
@@ -190,7 +190,7 @@ def _only(at: Tensor, forward: Callable[..., Any]) -> Callable[..., Any]:
         if hidden.dim() != 3:  # ProphetNet's several streams of predictions
             raise HeadscopeError(
                 "This model predicts from several streams at once, so what its heads add to a "
-                "prediction cannot be taken apart."
+                "prediction cannot be decomposed."
             )
         return forward(picked(hidden, at[:, None]), *args, **kwargs)
 

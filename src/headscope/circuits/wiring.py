@@ -7,8 +7,6 @@ of some heads, or the last map of an MLP. No family is named here.
 
 from __future__ import annotations
 
-import dataclasses
-import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +20,8 @@ from headscope.capture.stack import Stack, find_stack
 from headscope.circuits.frozen_norm import is_norm
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here
-from headscope.models.refusal import refuses
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
@@ -60,23 +58,15 @@ class Wiring:
         return None
 
 
-_known: weakref.WeakKeyDictionary[nn.Module, Wiring] = weakref.WeakKeyDictionary()
-
-
 def wiring(scope: Scope) -> Wiring:
     """The wiring of the scope's model, found once."""
     need_scope(scope)
-    model: nn.Module = scope.model
-    if model not in _known:
-        _known[model] = _find(scope)
-    return _known[model]
+    return DECOMPOSED.of(scope)
 
 
-@refuses("decomposed")
 def _find(scope: Scope) -> Wiring:
     from headscope.circuits.trace import trace
 
-    scope = dataclasses.replace(scope, edits=())
     _ = scope.description  # watches which module takes the heads' outputs
     calls: list[Call] = []
     scope.forward(trial_inputs(scope.model), calls.append)
@@ -85,7 +75,7 @@ def _find(scope: Scope) -> Wiring:
     if stack is None:
         raise HeadscopeError(
             f"{scope.name} cannot be cut into layers (one module runs several of them, or not all "
-            "of them attend), so what its heads write cannot be taken apart."
+            "of them attend), so what its heads write cannot be decomposed."
         )
     cuts = tuple(tuple(_cuts(layer)) for layer in stack.layers)
     norms = tuple(module for module in scope.model.modules() if is_norm(module))
@@ -96,12 +86,13 @@ def _find(scope: Scope) -> Wiring:
     with torch.enable_grad():
         traced = trace(scope, first, trial_inputs(scope.model))
         answer = _all_answers(scope, traced.output)
+        _check_one_stream(scope, traced.hidden)
         leaves = [leaf for leaf in traced.leaves if leaf.module is not None]
         values = [leaf.value for leaf in leaves]
         if not values:  # I-BERT's modules hand on numbers and their scales
             raise HeadscopeError(
                 f"{scope.name} writes into its stream by modules of another kind, so what its "
-                "heads write cannot be taken apart."
+                "heads write cannot be decomposed."
             )
         slopes: Any = torch.autograd.grad(answer, values, allow_unused=True)
     writers = frozenset(
@@ -109,6 +100,26 @@ def _find(scope: Scope) -> Wiring:
     )
     kept = {at: one for at, one in projections.items() if at in writers}
     return Wiring(stack, cuts, writers, kept, norms, *beside)
+
+
+DECOMPOSED = Ability(("attribute", "mixing", "score", "with_weightings"), "decomposed", _find)
+
+
+def _check_one_stream(scope: Scope, hidden: list[Tensor]) -> None:
+    """ProphetNet's decoder hands on a stream for every word ahead, one after another."""
+    trial = trial_inputs(scope.model)
+    tokens = trial.get("decoder_input_ids", trial.get("input_ids"))
+    if tokens is not None and len(hidden[0]) != len(tokens):  # XLNet: tokens before examples
+        raise HeadscopeError(
+            f"{scope.name} keeps its examples along another axis than the first, so what its heads "
+            "write cannot be decomposed."
+        )
+    length = hidden[0].shape[1]
+    if tokens is not None and length > tokens.shape[1] and length % tokens.shape[1] == 0:
+        raise HeadscopeError(
+            f"The layers of {scope.name} hand on several streams at once, so what its heads add to "
+            "a prediction cannot be decomposed."
+        )
 
 
 def _cuts(layer: nn.Module) -> list[nn.Module]:

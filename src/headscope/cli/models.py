@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -64,10 +64,27 @@ def models(
     out.print(f"longest input   {f'{limit:,} tokens' if limit else 'no fixed limit'}")
     parameters = sum(parameter.numel() for parameter in scope.model.parameters())
     out.print(f"size            {parameters / 1e6:.1f} M parameters on {scope.device}")
+    _say_refusals(scope)
     for warning in scope.warnings:
         out.print(f"warning         {warning}")
     if model is None:
         _say_bundled()
+
+
+def _say_refusals(scope: Any) -> None:
+    """What functions would answer for this model."""
+    from headscope.circuits.capabilities import capabilities
+
+    by_sentence: dict[str, list[str]] = {}
+    able: list[str] = []
+    for function, refusal in capabilities(scope).items():
+        if refusal is None:
+            able.append(function)
+        else:
+            by_sentence.setdefault(refusal, []).append(function)
+    out.print(f"functions       {', '.join(able) or 'scope.read and views alone'}")
+    for sentence, functions in by_sentence.items():
+        out.print(f"refused         {', '.join(functions)}: {sentence}")
 
 
 def _say_bundled() -> None:

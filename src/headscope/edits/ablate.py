@@ -13,7 +13,7 @@ import numpy as np
 from headscope.arguments import need_number
 from headscope.capture import Kind
 from headscope.edits.answers import OneLayer, answer_each, as_questions, questions_identity
-from headscope.edits.disable import chosen_kind
+from headscope.edits.disable import DISABLED, chosen_kind
 from headscope.edits.importance import Importance, weigh_heads
 from headscope.errors import BadInput
 from headscope.files import check_table
@@ -215,6 +215,7 @@ def ablate(
     if output is not None:
         check_table(output, "An ablation")
     check_weights(scope.model, scope.name)
+    DISABLED.of(scope)
     questions = as_questions(scope, task, limit, seed)
     layers, heads = scope.layers[kind], scope.heads[kind]
     edits = single_edits(scope.layer_numbers[kind], heads, what)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -18,7 +18,11 @@ from headscope.capture import Call, Kind, Queries
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.modes import queries_of
 from headscope.errors import BadInput
+from headscope.models.ability import Ability
 from headscope.reading.arguments import named_layers
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
 
 LARGE = 2**26  # bytes of maps from which on they are not made where other queries do as well
 
@@ -125,3 +129,13 @@ def _known_head(shape: Shape, kind: Kind, head: object) -> tuple[int, int]:
             f"There is no head {number!r} in layer {known}; its heads are 0 to {count - 1}."
         )
     return known, number
+
+
+def _without_a_head(scope: Scope) -> None:
+    for kind, numbers in scope.layer_numbers.items():
+        without = scope.edited(Disabled(kind, ((numbers[0], 0),), "zero"))
+        for inputs in scope.trials:
+            without.forward(inputs)
+
+
+DISABLED = Ability(("ablate", "without"), "run without some of its heads", _without_a_head)

@@ -22,6 +22,7 @@ from headscope.edits.disable import LARGE, chosen_kind
 from headscope.edits.slopes_by_layer import slopes_at
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
+from headscope.models.ability import Ability
 from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
@@ -105,6 +106,7 @@ def importance(
     if output is not None:
         check_table(output, "Importance")
     check_weights(scope.model, scope.name)
+    WEIGHED.of(scope)
     questions = as_questions(scope, task, limit, seed)
     identity = {**scope_identity(scope), **questions_identity(questions), "settings": [per, kind]}
     with Run(output, identity, restart=restart, progress=progress) as run:
@@ -137,6 +139,11 @@ def weigh_heads(
             return questions.losses(output, targets).sum()
 
         found, real = gate_slopes(scope, inputs, loss, kind, per)
+        if any((kind, layer) not in found for layer in attending):  # GIT without a picture
+            raise HeadscopeError(
+                f"{scope.name} attends to these texts in another way than to what it was tried on "
+                f"({' and '.join(scope.kinds)} attention), so its heads cannot be weighed."
+            )
         slopes = torch.stack([found[kind, layer] for layer in attending])  # l b h t|1
         with part.step(now):
             size = size + slopes.abs().sum(dim=(1, 3)).cpu().double().numpy()
@@ -184,3 +191,15 @@ def gate_slopes(
 
     slopes = slopes_at(scope, inputs, loss, gate, gates, **options)
     return {at: one[..., 0] for at, one in slopes.items()}, real
+
+
+def _has_slopes(scope: Scope) -> None:
+    def loss(output: Any) -> Tensor:
+        made: Any = (one for one in output.values() if isinstance(one, Tensor) and one.dim() > 1)
+        return next(made).float().sum()
+
+    for inputs in scope.trials:
+        gate_slopes(scope, dict(inputs), loss)
+
+
+WEIGHED = Ability(("importance",), "weighed by gradients", _has_slopes)

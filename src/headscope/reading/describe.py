@@ -83,7 +83,7 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
             look(call)
             note(call)
 
-        for inputs in [given] if given is not None else _trials(model):
+        for inputs in [given] if given is not None else trials(model):
             times.clear()
             with capture(model, both, scores=True):
                 _run(model, inputs)
@@ -128,7 +128,7 @@ def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> None:
         ) from error
 
 
-def _trials(model: nn.Module) -> list[dict[str, Tensor]]:
+def trials(model: nn.Module) -> list[Mapping[str, Tensor]]:
     """One pass, or one for each of two towers, whose layers are numbered apart."""
     inputs = trial_inputs(model)
     seen = {name: inputs[name] for name in inputs if name == "pixel_values"}

@@ -20,7 +20,7 @@ from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.limits import embedded_tokens
 from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import check_gradients, device_of
-from headscope.reading.describe import Description, describe, image_token
+from headscope.reading.describe import Description, describe, image_token, trials
 from headscope.reading.reading import Reading
 from headscope.text.tokenise import Batch, Text, need_one_text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
@@ -60,13 +60,22 @@ class Scope:
     @property
     def description(self) -> Description:
         if "description" not in self.shared:  # edited copies share what was found once
-            given = None
-            if self.tokenizer is not None and image_token(self.model.config) is not None:
-                from headscope.reading.picture_text import trial_with_picture
-
-                given = trial_with_picture(self)
-            self.shared["description"] = describe(self.model, given)
+            self.shared["description"] = describe(self.model, self._with_picture())
         return self.shared["description"]
+
+    @property
+    def trials(self) -> list[Mapping[str, Tensor]]:
+        """The smallest inputs the model runs on, those of each tower apart."""
+        given = self._with_picture()
+        return trials(self.model) if given is None else [given]
+
+    def _with_picture(self) -> Mapping[str, Tensor] | None:
+        """A text with a picture in it, for models that read both together."""
+        if self.tokenizer is None or image_token(self.model.config) is None:
+            return None
+        from headscope.reading.picture_text import trial_with_picture
+
+        return trial_with_picture(self)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -20,7 +20,7 @@ from headscope.statistics.features.grid import Grid, grids, sides_of
 from headscope.statistics.features.repeats import repeated_batch
 from headscope.statistics.kernels.gradients import gradient_rows
 from headscope.statistics.kernels.recorder import Recorder
-from headscope.statistics.kernels.verified import rebuildable
+from headscope.statistics.kernels.verified import fitted, rebuildable
 from headscope.statistics.statistic import Source
 from headscope.surveys.corpus import Portion, Prepared
 from headscope.surveys.reducer import Batch, Later, Reducer
@@ -108,7 +108,8 @@ class Measurer:
         keeper = None
         if shares:
             keeper = MapKeeper(on, recorder, max(shares), self._seed, self._room)
-        self._relay.sink = keeper or recorder
+        sink = keeper or recorder
+        self._relay.sink = lambda call: sink(fitted(call, on[call.kind]))
         with known_unpadded(batch.is_full and not scope.encoder_decoder):
             run(batch.on(scope.device))
         _check_kinds(scope, recorder)

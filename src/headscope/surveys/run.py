@@ -25,6 +25,7 @@ from headscope.models.loading_report import check_weights
 from headscope.reading import Scope
 from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.discovery import Wanted
+from headscope.statistics.kernels.verified import SURVEYED
 from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus
@@ -253,13 +254,14 @@ def _done(so_far: SoFar, limit: int | None) -> int:
 
 
 def need_text(scope: Scope, limit: int | None) -> None:
-    """Whether the model reads text, and a limit is one."""
+    """Whether the model reads texts that can be measured, and a limit is one."""
     if scope.tokenizer is None:
         raise BadInput(f"{scope.name} has no tokenizer, so it cannot read a corpus of text.")
     first = getattr(scope.model, "main_input_name", "input_ids")
     if first != "input_ids" and not scope.accepts("input_ids"):
         raise BadInput(f"{scope.name} reads pictures or sounds, not a corpus of text.")
     need_count(limit, "limit")
+    SURVEYED.of(scope)
 
 
 def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Logits taken apart: attribution, promoted tokens, the lens."""
+"""Logits decomposed: attribution, promoted tokens, the lens."""

@@ -86,7 +86,7 @@ def word_layer(scope: Scope) -> nn.Module | None:
     if isinstance(layer, nn.Embedding):  # FSMT's is not what scores its words
         raise HeadscopeError(
             f"{scope.name} names a table of words as its output layer, so what its heads add to a "
-            "word cannot be taken apart."
+            "word cannot be decomposed."
         )
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
     scored = getattr(layer, "out_features", layer.weight.shape[0])  # a packed weight has no rows

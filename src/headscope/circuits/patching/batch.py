@@ -15,12 +15,13 @@ from headscope.circuits.prompts import END
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.reading.decoder_text import encode_both
+from headscope.reading.describe import trial_inputs
 from headscope.reading.predict import word_logits
 from headscope.tasks.answer_metrics import AnswerMetric, Answers, answer_metric
+from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
-    from headscope.text.tokens import Tokens
 
 AT_ONCE = 8  # pairs run side by side
 
@@ -46,6 +47,17 @@ class PairBatch:
         side = self.at[0 if clean else 1]
         given = (one.repeat(copies) for one in (side, self.right, self.wrong))
         return self.metric(logits, Answers(*given))[:, None]
+
+
+def trial_batch(scope: Scope) -> PairBatch:
+    """A few tokens against themselves: whether a model can be patched at all."""
+    inputs = trial_inputs(scope.model)
+    tokens = Tokens.plain([str(number) for number in range(next(iter(inputs.values())).shape[1])])
+    none = torch.full((1,), -1, device=scope.device)
+    at = torch.zeros(2, 1, dtype=torch.long, device=scope.device)
+    return PairBatch(
+        scope, inputs, inputs, (tokens, tokens), at, at[0], none, (0,), {}, answer_metric(None)
+    )
 
 
 def asked_of(

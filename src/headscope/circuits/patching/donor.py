@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.capture import Call
-from headscope.capture.stack import hidden_of
+from headscope.capture.stack import hidden_of, with_hidden
 from headscope.circuits.wiring import Wiring
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here
@@ -117,7 +117,6 @@ def _of_mlp(layer: int, kept: KeepActivation) -> Any:
 
 def _of_layer(layer: int, kept: KeepActivation) -> Any:
     def hook(module: nn.Module, given: Any, output: Any) -> Any:
-        hidden = kept("hidden", layer, hidden_of(output))
-        return (hidden, *output[1:]) if isinstance(output, tuple) else hidden
+        return with_hidden(output, kept("hidden", layer, hidden_of(output)))
 
     return hook

@@ -26,16 +26,15 @@ from headscope.circuits.patching.result import (
     Site,
     intervals_of,
 )
-from headscope.circuits.patching.swept import PatchSweep, Queries, What, need_sweep
+from headscope.circuits.patching.swept import HEADS_PATCHED, PATCHED, PatchSweep, Queries, What
 from headscope.circuits.unrolled import unrolled
-from headscope.circuits.wiring import Wiring, wiring
+from headscope.circuits.wiring import Wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.edits.sweep.split_layer import Replaced
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
 from headscope.models.placement import check_gradients
-from headscope.models.refusal import refuses
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 
@@ -53,7 +52,6 @@ WHATS: tuple[What, ...] = ("heads", "weights", "values", "mlps", "layers")
 RECORDED = {"heads": "heads", "mlps": "mlps", "layers": "hidden"}  # what gradients are taken at
 
 
-@refuses("patched")
 def patch(
     scope: Scope,
     clean: Any,
@@ -136,8 +134,8 @@ def patch(
     if limit is not None:
         need_count(limit, "limit")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
-    found, every = wiring(scope), batches(scope, pairs, marks, names)
-    need_sweep(scope, found.stack)
+    found = (HEADS_PATCHED if what == "heads" else PATCHED).of(scope)
+    every = batches(scope, pairs, marks, names)
     sites = _common_sites(scope, found, what, every, positions)
     identity = {
         **scope_identity(scope),

@@ -20,16 +20,16 @@ from headscope.arguments import need_scope
 from headscope.capture import Call
 from headscope.capture.interface import apply
 from headscope.capture.softmax import weights_of
-from headscope.circuits.patching.batch import PairBatch, asked_of, batches
+from headscope.circuits.patching.batch import PairBatch, asked_of, batches, trial_batch
 from headscope.circuits.patching.donor import Donor, record
 from headscope.circuits.patching.result import Floats, share_of
-from headscope.circuits.patching.swept import PatchSweep, need_sweep
+from headscope.circuits.patching.swept import HEADS_PATCHED, PatchSweep
 from headscope.circuits.unrolled import unrolled
-from headscope.circuits.wiring import Wiring, wiring
-from headscope.errors import BadInput
+from headscope.circuits.wiring import Wiring
+from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here
-from headscope.models.refusal import refuses
 from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ class Paths(HeadResult):
         return tidy(frame, kind=self.kind, measure="path", count=self.count)
 
 
-@refuses("patched")
 def path_patch(
     scope: Scope,
     clean: Any,
@@ -97,8 +96,7 @@ def path_patch(
     """
     need_scope(scope)
     scope = unrolled(scope)
-    found = wiring(scope)
-    need_sweep(scope, found.stack)
+    found = PATHS_PATCHED.of(scope)
     layers, heads = len(found.stack.layers), scope.heads[found.stack.kind]
     if not (0 <= sender[0] < layers - 1 and 0 <= sender[1] < heads):
         raise BadInput(
@@ -107,8 +105,6 @@ def path_patch(
         )
     if through not in ("q", "k", "v"):
         raise BadInput(f"Heads are told things through q, k or v, not through {through!r}.")
-    if not scope.description.reads_values:
-        raise BadInput(f"{scope.name} hands over no q, k and v, so no path to them can be patched.")
     pairs, marks = asked_of(clean, corrupted, metric, answers)
     effects: list[Floats] = []
     ends: list[Floats] = []
@@ -123,6 +119,22 @@ def path_patch(
     return Paths(
         scope.name, pairs.name, found.stack.kind, sender, through, grid, direct, len(pairs)
     )
+
+
+def _hears(scope: Scope) -> Wiring:
+    """Whether a head of the last layer but one can be heard by those of the last."""
+    found = HEADS_PATCHED.of(scope)
+    if not scope.description.reads_values:
+        raise HeadscopeError(
+            f"{scope.name} hands over no q, k and v, so no path to them can be patched."
+        )
+    last = len(found.stack.layers) - 1
+    if last:
+        _of_batch(scope, found, trial_batch(scope), (last - 1, 0), "k")
+    return found
+
+
+PATHS_PATCHED = Ability(("path_patch",), "patched along paths", _hears)
 
 
 def _of_batch(

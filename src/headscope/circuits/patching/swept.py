@@ -11,16 +11,18 @@ from torch import Tensor, nn
 
 from headscope.capture import Call
 from headscope.capture.interface import apply
-from headscope.capture.stack import Stack, hidden_of
-from headscope.circuits.patching.donor import Donor
+from headscope.capture.stack import hidden_of
+from headscope.circuits.patching.donor import Donor, record
+from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.answer_positions import WORTHWHILE
 from headscope.edits.sweep.sweep import Sweep, can_be_swept
 from headscope.errors import HeadscopeError
+from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here, standing_in
+from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
     from headscope.circuits.patching.batch import PairBatch
-    from headscope.circuits.wiring import Wiring
     from headscope.reading import Scope
 
 What = Literal["heads", "weights", "values", "mlps", "layers"]
@@ -147,12 +149,29 @@ class PatchSweep(Sweep):
         return torch.cat(found)
 
 
-def need_sweep(scope: Scope, stack: Stack) -> None:
-    if not can_be_swept(scope, stack):
+def _sweepable(scope: Scope) -> Wiring:
+    found = wiring(scope)
+    if not can_be_swept(scope, found.stack):
         raise HeadscopeError(
             f"{scope.name} cannot be run from the middle of its layers, so nothing of one run can "
             "be put into another; use hs.ablate, which runs the whole model for every head."
         )
+    return found
+
+
+def _has_heads(scope: Scope) -> Wiring:
+    found = PATCHED.of(scope)
+    donor = record(scope, found, trial_inputs(scope.model))
+    if len(donor.heads) != len(found.stack.layers):  # JetMoe's experts write, Zaya's are mixed
+        raise HeadscopeError(
+            f"The output projection of {scope.name}'s heads was not found in every layer, so "
+            "their outputs cannot be replaced; patch its weights, mlps or layers."
+        )
+    return found
+
+
+PATCHED = Ability(("patch",), "patched", _sweepable)
+HEADS_PATCHED = Ability(("patch(what='heads')",), "patched by its heads", _has_heads)
 
 
 def _mixed(own: Tensor, donated: Tensor, edits: Sequence[Queries]) -> Tensor:

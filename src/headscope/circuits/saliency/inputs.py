@@ -28,9 +28,10 @@ from headscope.circuits.saliency.methods import (
     integrated_gradients,
     rolled_out,
 )
-from headscope.errors import BadInput
-from headscope.models.limits import token_vectors
-from headscope.models.refusal import refuses
+from headscope.errors import BadInput, HeadscopeError
+from headscope.models.ability import Ability
+from headscope.models.limits import input_embeddings, token_vectors
+from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +71,6 @@ class Inputs:
         return f"Better than random order in the deletion test: {', '.join(held)}."
 
 
-@refuses("asked for what its words are worth")
 def inputs(
     scope: Scope,
     text: Text,
@@ -171,12 +171,40 @@ def _area(given: Embedded, order: NDArray[np.intp]) -> float:
 AT_ONCE = 4096  # tokens run together
 
 
+def _same_embedded(scope: Scope) -> None:
+    """A model that looks at its tokens' numbers too, or scales vectors, gives other answers."""
+    trial = trial_inputs(scope.model)
+    table = input_embeddings(scope.model)
+    if table is None or "input_ids" not in trial:
+        raise HeadscopeError(f"{scope.name} embeds no tokens, so its inputs cannot be weighed.")
+    trial["input_ids"] = trial["input_ids"].clamp(min=2)  # 1 is RoBERTa's padding
+    whole = _first(scope.forward(trial))
+    rest = {name: tensor for name, tensor in trial.items() if name != "input_ids"}
+    with torch.no_grad():
+        embedded = table(trial["input_ids"])
+    scope.forward({**rest, "inputs_embeds": 0.9 * embedded})  # Gemma 4 looks tokens up by vectors
+    apart = (_first(scope.forward({**rest, "inputs_embeds": embedded})) - whole).abs().max()
+    if float(apart) > 1e-3 * max(1.0, float(whole.abs().max())):
+        raise HeadscopeError(
+            f"{scope.name} answers otherwise when it is given vectors in place of tokens, so its "
+            "inputs cannot be weighed."
+        )
+
+
+def _first(output: Any) -> Tensor:
+    return next(one for one in output.values() if isinstance(one, Tensor) and one.dim() > 1).float()
+
+
+EMBEDDED = Ability(("inputs",), "asked which inputs matter", _same_embedded)
+
+
 class Embedded:
     """`answers(embeddings)` is the asked logit for each of a batch of embedded texts."""
 
     def __init__(
         self, scope: Scope, text: Text, text_pair: Text | None, target: Target, position: int | None
     ) -> None:
+        EMBEDDED.of(scope)
         self.scope = scope
         self.asked: Question = question(scope, text, text_pair, position)
         self.tokens: Tokens = self.asked.key if scope.encoder_decoder else self.asked.query
@@ -213,13 +241,8 @@ class Embedded:
     def _run(self, embeddings: Tensor) -> Any:
         batch = len(embeddings)
         rest = {name: tensor.expand(batch, *tensor.shape[1:]) for name, tensor in self.rest.items()}
-        try:
-            with self.scope.passes(gradients=torch.is_grad_enabled()) as run:
-                return run({**rest, "inputs_embeds": embeddings})
-        except (TypeError, NotImplementedError) as error:
-            raise BadInput(
-                f"{self.scope.name} takes no embedded text, so its inputs cannot be weighed."
-            ) from error
+        with self.scope.passes(gradients=torch.is_grad_enabled()) as run:
+            return run({**rest, "inputs_embeds": embeddings.clone()})  # CTRL scales it in place
 
     def _scores(self, output: Any) -> Tensor:
         """b v: what it says at the asked position."""

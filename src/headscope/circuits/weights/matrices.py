@@ -26,6 +26,7 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
+from headscope.models.ability import Ability
 from headscope.models.limits import token_vectors
 from headscope.models.own_thread import forward_of, only_here, standing_in
 from headscope.reading.describe import trial_inputs
@@ -65,11 +66,7 @@ def head_weights(scope: Scope) -> HeadWeights:
     """The matrices of the stack that answers (a decoder's own attention, else the encoder's)."""
     need_scope(scope)
     scope = unrolled(scope)
-    if not scope.description.reads_values:
-        raise HeadscopeError(
-            f"{scope.name} computes its attention outside the interface that hands over q, k and "
-            "v, so the weights of its heads cannot be told apart."
-        )
+    AS_MATRICES.of(scope)
     wired = wiring(scope)
     calls, given = _calls(scope, wired)
     layers = [_try_layer(scope, wired, call, given[id(call.module)]) for call in calls]
@@ -83,6 +80,23 @@ def head_weights(scope: Scope) -> HeadWeights:
     if wired.transformed:
         left_out.append("the transform before the output layer")
     return HeadWeights(calls[0].kind, tuple(layers), tuple(left_out))
+
+
+def _first_and_last(scope: Scope) -> None:
+    if not scope.description.reads_values:
+        raise HeadscopeError(
+            f"{scope.name} computes its attention outside the interface that hands over q, k and "
+            "v, so the weights of its heads cannot be told apart."
+        )
+    wired = wiring(scope)
+    calls, given = _calls(scope, wired)
+    for call in (calls[0], calls[-1]):
+        _try_layer(scope, wired, call, given[id(call.module)])
+
+
+AS_MATRICES = Ability(
+    ("copying", "composition", "ov_tokens", "qk_tokens"), "read as matrices", _first_and_last
+)
 
 
 @stopped_safely()
@@ -137,14 +151,14 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
             undo.enter_context(standing_in(norm, _gain_only(norm)))
         undo.enter_context(capture(scope.model, stop, lazy=True, scores=True))
         undo.enter_context(contextlib.suppress(StoppedPass))
-        try:
-            module(*args, **kwargs)
-        except (RuntimeError, ValueError, IndexError) as error:  # BLOOM's bias fits one batch alone
-            raise HeadscopeError(
-                f"{type(module).__name__} cannot be tried apart from its model, so the weights of "
-                "its heads cannot be told apart; attribute or patch on a text instead."
-            ) from error
+        module(*args, **kwargs)
     tried_call = seen[0]
+    made = (tried_call.q, tried_call.k, tried_call.v)
+    if any(one is None or len(one) != len(directions) for one in made):  # CTRL is given q, k and v
+        raise HeadscopeError(
+            f"{type(module).__name__} makes its queries, keys and values of different inputs, so "
+            "the weights of its heads cannot be told apart; attribute or patch on a text instead."
+        )
     assert tried_call.q is not None and tried_call.k is not None and tried_call.v is not None
     q, q_bias = _matrix(tried_call.q, call.heads)
     k, k_bias = _matrix(tried_call.k, call.heads)
@@ -253,5 +267,11 @@ def vocabulary(scope: Scope) -> tuple[Tensor, Tensor]:
 
 def _stream_width(scope: Scope) -> int:
     wired = wiring(unrolled(scope))
-    first = next(one for layer in wired.cuts for one in layer if id(one) in wired.projections)
+    found = (one for layer in wired.cuts for one in layer if id(one) in wired.projections)
+    first = next(found, None)
+    if first is None:
+        raise HeadscopeError(
+            f"The output projection of {scope.name}'s heads was not found, so tokens cannot be "
+            "read from its weights."
+        )
     return weight_of(first).shape[1]

@@ -4,7 +4,7 @@ For an edit of layer l the layers below l are stood in for by what they gave in 
 at layer l the attention is computed once for all edits of that layer, which differ only in some
 heads' outputs; from there on the edits run side by side as copies of the batch. In the last
 layer and the output layer only the positions that reach the answers are computed. What cannot be
-taken apart so is run whole, and what is run is always the model's own code.
+decomposed so is run whole, and what is run is always the model's own code.
 """
 
 from __future__ import annotations

@@ -68,6 +68,7 @@ def scale(distances: Array, seed: int, starts: int = STARTS) -> tuple[Array, flo
     n = len(distances)
     if n < 3:
         raise BadInput("A map of heads needs at least three heads.")
+    distances = (distances + distances.T) / 2  # alike but for rounding, which smacof refuses
     chance = np.random.default_rng(seed)
     spread = float(distances.mean()) or 1.0
     tried = [_classical(distances), *(chance.normal(0, spread, (starts, n, 2)))]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Kind
+from headscope.models.limits import embedded_tokens
 from headscope.reading import Scope
 from headscope.statistics.features.grid import Grid, side
 from headscope.text.of_ids import tokens_of_ids
@@ -23,8 +24,8 @@ def repeated_batch(scope: Scope, seed: int) -> tuple[Batch, dict[Kind, Grid]]:
     """Sequences of a begin-of-text token and random tokens repeated, and their grid."""
     chance = np.random.default_rng(seed)
     special = set(scope.tokenizer.all_special_ids)
-    rows = scope.model.get_input_embeddings().num_embeddings
-    ordinary = [token for token in range(min(len(scope.tokenizer), rows)) if token not in special]
+    known = min(len(scope.tokenizer), embedded_tokens(scope.model) or len(scope.tokenizer))
+    ordinary = [token for token in range(known) if token not in special]
     period, times = _fitting(scope, len(ordinary))
     sequences: list[list[int]] = []
     for _ in range(SEQUENCES):

@@ -8,21 +8,21 @@ model's own weights instead, which is always right and takes more memory.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+import dataclasses
 
 import torch
-from torch import nn
 
 from headscope.capture import Call, Kind
+from headscope.capture.call import Lazy
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
+from headscope.errors import BadInput
+from headscope.models.ability import Ability
 from headscope.reading import Scope
-from headscope.statistics.features.grid import grids
+from headscope.statistics.features.grid import Grid, grids
 from headscope.statistics.kernels.scores import block_weights, can_rebuild
 
 TEXTS = ("The cat sat on the mat, and the dog ran to the house.", "It was one of two.")
-
-_known: WeakKeyDictionary[nn.Module, frozenset[tuple[Kind, int]]] = WeakKeyDictionary()
 
 
 class Rebuildable:
@@ -37,10 +37,7 @@ class Rebuildable:
 
 def rebuildable(scope: Scope) -> Rebuildable:
     """Try the model of a scope (its edits play no part), or recall what was found before."""
-    known = _known.get(scope.model)
-    if known is None:
-        known = _known[scope.model] = _try(scope)
-    return Rebuildable(known)
+    return Rebuildable(SURVEYED.of(scope))
 
 
 def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
@@ -52,7 +49,10 @@ def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
 
     def compare(call: Call) -> None:
         grid = on.get(call.kind)
-        if grid is None or not can_rebuild(call):
+        if grid is None:
+            return
+        call = fitted(call, grid)
+        if not can_rebuild(call):
             return
         every, queries = slice(0, len(batch.documents)), slice(0, grid.query.ids.shape[1])
         rebuilt = block_weights(call, grid, every, queries)
@@ -65,6 +65,33 @@ def _try(scope: Scope) -> frozenset[tuple[Kind, int]]:
 
     plain.forward(batch.on(plain.device), compare, lazy=True)
     return frozenset(agreed)
+
+
+SURVEYED = Ability(("survey", "patterns", "atlas"), "surveyed", _try)
+
+
+def fitted(call: Call, grid: Grid) -> Call:
+    """The call on the tokens alone: Longformer pads to whole windows, ProphetNet looks ahead."""
+    queries, keys = grid.query.ids.shape[1], grid.key.ids.shape[1]
+    if call.q is not None and call.k is not None:
+        size = (call.q.shape[2], call.k.shape[2])
+    else:
+        size = (call.weights.shape[2], call.weights.shape[3])
+    if size == (queries, keys):
+        return call
+    if size[0] < queries or size[1] < keys:
+        raise BadInput(
+            f"Layer {call.layer} of this model attends with {size[0]} × {size[1]} positions, which "
+            f"are not the {queries} × {keys} tokens of the texts (it pools them); use "
+            "scope.capture."
+        )
+    return dataclasses.replace(
+        call,
+        q=None,
+        k=None,
+        v=None if call.v is None else call.v[:, :, :keys],
+        lazy_weights=Lazy(lambda: call.weights[:, :, :queries, :keys]),
+    )
 
 
 def _tolerance(own: torch.dtype) -> float:
