@@ -5,10 +5,14 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable
+from numbers import Real
 from pathlib import Path
 from typing import SupportsIndex, cast
 
 from headscope.errors import BadInput
+
+MOST_SEED = 2**32 - 1  # what every generator of random numbers takes
+MOST_COUNT = 2**31 - 1
 
 
 def need_scope(given: object, place: str = "first") -> None:
@@ -54,11 +58,27 @@ def need_number(given: object, what: str) -> None:
         raise BadInput(f"{what} is a whole number, not {given!r}.")
 
 
+def need_real(given: object, name: str) -> None:
+    """A number, or None."""
+    if given is not None and (isinstance(given, bool) or not isinstance(given, Real)):
+        raise BadInput(f"{name}= is a number, not {given!r}.")
+
+
+def need_seed(given: object) -> None:
+    """What every generator of random numbers takes."""
+    need_number(given, "A seed")
+    if not 0 <= operator.index(cast(SupportsIndex, given)) <= MOST_SEED:
+        raise BadInput(f"A seed is a whole number from 0 to {MOST_SEED}, not {given}.")
+
+
 def need_count(given: object, name: str) -> None:
     """How many of something: a whole number from 1, or None for all."""
     if given is None:
         return
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         raise BadInput(f"{name}= is a whole number, not {given!r}.")
-    if operator.index(cast(SupportsIndex, given)) < 1:
+    count = operator.index(cast(SupportsIndex, given))
+    if count < 1:
         raise BadInput(f"{name}= is at least 1, not {given!r}.")
+    if count > MOST_COUNT:
+        raise BadInput(f"{name}= is at most {MOST_COUNT:,}, not {given!r}.")

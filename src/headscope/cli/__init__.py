@@ -6,15 +6,19 @@ command, so that `headscope --help` answers at once.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+from headscope.arguments import MOST_SEED
 from headscope.cli.console import plain_warnings, say_error
 from headscope.discovery import modules
 from headscope.errors import BadInput, HeadscopeError
@@ -29,6 +33,8 @@ _QUIET = {
     "HF_HUB_VERBOSITY": "error",  # every retry would be told
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
 }
+_SETTINGS = ("HF_", "TRANSFORMERS_", "TORCH", "OMP_", "MKL_", "MPL", "CUDA_", "TOKENIZERS_", "RAY_",
+             "HUGGINGFACE", "COLUMNS", "LINES", "HEADSCOPE_")  # fmt: skip
 _HELP = """See, measure and explain what every attention head of a Transformer does.
 
 Without a command, headscope opens the app on the bundled model.
@@ -56,6 +62,16 @@ class _Stoppable(TyperGroup):
         except KeyboardInterrupt as stop:
             say_error(str(stop) or "Stopped.")
             raise typer.Exit(_Told(130)) from None
+
+
+class _Bounded(TyperCommand):
+    """A command whose whole numbers are ones that something could have so many of."""
+
+    def invoke(self, ctx: Any) -> Any:
+        for name, value in ctx.params.items():
+            if isinstance(value, int) and abs(value) > MOST_SEED:
+                raise BadInput(f"--{name.replace('_', '-')} is too large a number: {value}.")
+        return super().invoke(ctx)
 
 
 def build() -> typer.Typer:
@@ -87,7 +103,16 @@ def build() -> typer.Typer:
     for module in modules(__name__):
         if hasattr(module, "register"):
             module.register(app)
+    for info in _every_command(app):
+        info.cls = _Bounded
     return app
+
+
+def _every_command(app: typer.Typer) -> Iterator[Any]:
+    yield from app.registered_commands
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            yield from _every_command(group.typer_instance)
 
 
 def main() -> None:
@@ -95,6 +120,7 @@ def main() -> None:
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     sys.unraisablehook = _quiet_about_ctrl_c
+    _open_streams()
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # one more, while the first was being told
@@ -105,6 +131,16 @@ def main() -> None:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Streams that the caller closed become empty ones; no letter is too odd to be printed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  for good
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _quiet_about_ctrl_c(dropped: Any) -> None:
@@ -162,6 +198,9 @@ def unforeseen(error: Exception) -> str:
         return f"{where}{error.strerror or said}; look at the file, its folder and the disk."
     if isinstance(error, MemoryError) or "out of memory" in said.lower():
         return "There is not enough memory; give a smaller --limit, --max-tokens or model."
+    for name, value in os.environ.items():  # libraries read their settings there and stumble
+        if value and name.startswith(_SETTINGS) and repr(value) in said:
+            return f"The environment variable {name} is {value!r}, which fails here; unset it."
     return (
         f"This was not foreseen: {type(error).__name__}{f' ({said})' if said else ''}; set "
         "HEADSCOPE_TRACEBACK=1 to see where it happened, and please report it."

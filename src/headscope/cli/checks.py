@@ -6,9 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from headscope.arguments import need_seed
 from headscope.errors import BadInput
-
-MOST_SEED = 2**32 - 1  # what every generator of random numbers takes
 
 
 def check_output(path: Path, endings: Sequence[str], what: str) -> None:
@@ -78,8 +77,7 @@ def check_numbers(
     *, seed: int = 0, limit: int | None = None, max_tokens: int | None = None, **at_least_one: int
 ) -> None:
     """Whether the numbers of the shared options, and others that count things, make sense."""
-    if not 0 <= seed <= MOST_SEED:
-        raise BadInput(f"A seed is a whole number from 0 to {MOST_SEED}, not {seed}.")
+    need_seed(seed)
     if limit is not None and limit < 1:
         raise BadInput(f"A limit is at least 1, not {limit}.")
     if max_tokens is not None and max_tokens < 8:

@@ -131,6 +131,11 @@ def _cosine(one: Tensor, two: Tensor) -> Tensor:
 
 def check_alike(a: Scope, b: Scope, kind: Kind) -> None:
     """Heads can be paired only in models of one shape that split text alike."""
+    if set(a.kinds) != set(b.kinds):
+        raise BadInput(
+            f"{a.name} has {' and '.join(a.kinds)} attention and {b.name} has "
+            f"{' and '.join(b.kinds)}; compare a model with its own fine-tuned version."
+        )
     if kind not in b.kinds or (a.layers[kind], a.heads[kind]) != (b.layers[kind], b.heads[kind]):
         raise BadInput(
             f"{a.name} and {b.name} differ in layers or heads; compare a model with its own "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from headscope.errors import BadInput, HeadscopeError, first_line
 from headscope.models.pretrained import open_pretrained
 from headscope.models.tokenizer_files import ADAPTER, open_tokenizer
 from headscope.models.unwrap import unwrap
+
+WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+_VOCABULARY = re.compile(r"embed|lm_head")  # saved along where the vocabulary was changed
 
 
 def open_adapter(
@@ -25,6 +29,11 @@ def open_adapter(
         raise HeadscopeError(
             f"{path} is an adapter for {base}; opening it needs the peft package: pip install peft."
         ) from error
+    if not any((path / name).is_file() for name in WEIGHTS):  # peft would ask the hub for them
+        raise HeadscopeError(
+            f"The adapter {path} has no weights ({' or '.join(WEIGHTS)}); save or download it "
+            "again."
+        )
     own = tokenizer if tokenizer is not None else open_tokenizer(str(path), trust_remote_code)
     model, of_base = open_pretrained(base, own, options, trust_remote_code)
     try:
@@ -34,7 +43,25 @@ def open_adapter(
             f"The adapter {path} does not fit {base} ({first_line(error)}); "
             "check base_model_name_or_path in its adapter_config.json."
         ) from error
+    _check_complete(adapted, path)
     return unwrap(adapted).model, of_base
+
+
+def _check_complete(adapted: Any, path: Path) -> None:
+    """Weights that the file lacks would be those of an untrained adapter, in silence."""
+    from peft import get_peft_model_state_dict  # pyright: ignore[reportMissingImports]
+    from peft.utils import load_peft_weights  # pyright: ignore[reportMissingImports]
+
+    made = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
+    stored = set(load_peft_weights(str(path), device="cpu"))
+    missing = sorted(made - stored)
+    left = sorted(name for name in stored - made if not _VOCABULARY.search(name))
+    if missing or left:
+        what = f"lacks {len(missing)} weights" if missing else f"has {len(left)} weights too many"
+        raise HeadscopeError(
+            f"The adapter {path} {what} (such as {(missing or left)[0]}): its file and its "
+            "adapter_config.json do not belong together; save or download it again."
+        )
 
 
 def _base_of(path: Path) -> str:

@@ -19,6 +19,7 @@ from headscope.models.placement import plain_values
 
 # a pooler reads what attention has made of the first token; nothing attends to it
 _POOLER = re.compile(r"(^|\.)pooler\.")
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 _SENTENCES = "seq_relationship"
 Asked = Literal["words", "classes", "next sentence"]
 _untrained: WeakKeyDictionary[nn.Module, tuple[str, ...]] = WeakKeyDictionary()
@@ -31,6 +32,17 @@ def check_complete(model: Any, source: str, report: Mapping[str, Any]) -> None:
         raise HeadscopeError(
             f"{source} lacks {len(needed):,} of the model's weights ({_listed(needed)}), which "
             "would be drawn at random; save or download the whole model again."
+        )
+
+
+def check_room(model: Any, source: str, report: Mapping[str, Any]) -> None:
+    """Refuse weights of a layer that the configuration leaves out."""
+    kinds = {_NUMBER.sub("#", name) for name in model.state_dict()}
+    left = [name for name in sorted(report["unexpected_keys"]) if _NUMBER.sub("#", name) in kinds]
+    if left:
+        raise HeadscopeError(
+            f"{source} holds {len(left):,} weights that the model has no room for "
+            f"({_listed(left)}): its config.json has too few layers; put it right."
         )
 
 

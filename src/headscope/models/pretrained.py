@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from headscope.errors import BadInput, HeadscopeError, UnknownModel, first_line
-from headscope.models.loading_report import check_complete, remember_untrained
+from headscope.models.loading_report import check_complete, check_room, remember_untrained
 from headscope.models.placement import no_device
 from headscope.models.tokenizer_files import need_tokenizer, open_tokenizer
 
@@ -30,11 +30,16 @@ def open_pretrained(
     from transformers import AutoConfig
 
     code = {"trust_remote_code": trust_remote_code}
+    _check_local(source)
     try:
         configuration = AutoConfig.from_pretrained(source, **code)
     except Exception as error:  # a configuration may hold anything
         raise not_opened(source, error) from error
+    if not trust_remote_code:
+        _check_kernel(source, configuration, options.get("attn_implementation"))
     family = _family(configuration, trust_remote_code, source)
+    if Path(source).is_dir():
+        options = {**options, "local_files_only": True}  # what is not there is not fetched
     reads_text = getattr(family, "main_input_name", "input_ids") == "input_ids"
     if tokenizer is None:  # before the weights, which take longer to open
         tokenizer = open_tokenizer(source, trust_remote_code)
@@ -52,6 +57,7 @@ def read_weights(family: Any, source: str, options: dict[str, Any]) -> nn.Module
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise _unreadable(source, options, error) from error
     check_complete(model, source, report)
+    check_room(model, source, report)
     remember_untrained(model, report)
     return model
 
@@ -73,13 +79,34 @@ def not_opened(source: str, error: Exception) -> UnknownModel:
     )
 
 
+def _check_local(source: str) -> None:
+    """A path that leads nowhere is not asked for at the hub."""
+    if source.startswith((".", "/", "~")) and not Path(source).expanduser().is_dir():
+        raise UnknownModel(f"There is no folder {source}; check the path.")
+
+
+def _check_kernel(source: str, configuration: Any, asked: Any) -> None:
+    """Attention from the hub ("owner/kernel") is code, which is not run unasked."""
+    stated = [asked, getattr(configuration, "_attn_implementation_internal", None)]
+    for name in stated:
+        named = name.values() if isinstance(name, dict) else [name]
+        for one in named:
+            if isinstance(one, str) and "/" in one:
+                raise UnknownModel(
+                    f"{source} asks for the attention kernel {one!r} from the hub, which is code "
+                    "and not run unasked; pass attn_implementation='eager', or "
+                    "trust_remote_code=True (--trust-remote-code) if you trust its authors."
+                )
+
+
 def _family(configuration: Any, trust_remote_code: bool, source: str) -> Any:
     """The class the model was saved as: it keeps the output layer, so it can fill in words."""
     import transformers
 
-    architecture = (configuration.architectures or [None])[0]
-    known = getattr(transformers, architecture or "", None)
-    if known is not None:
+    stated: Any = configuration.architectures or [None]
+    architecture = stated[0] if isinstance(stated, (list, tuple)) else stated
+    known = getattr(transformers, architecture, None) if isinstance(architecture, str) else None
+    if isinstance(known, type) and hasattr(known, "main_input_name"):
         return known
     remote = getattr(configuration, "auto_map", None) or {}
     if trust_remote_code:

@@ -14,6 +14,7 @@ from headscope.reading.part import Part
 from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
+ROUNDING = 1e-3  # below zero, of half precision
 _EMPTY = (
     "The attention is empty: current transformers returns none unless the model was loaded with "
     "attn_implementation='eager' and called with output_attentions=True, and outputs[-1] may be "
@@ -144,6 +145,11 @@ def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
             raise BadInput(
                 f"{name} must have the shape (layers, heads, queries, keys), with or without a "
                 f"batch of 1; layer {number} has {layer.ndim} dimensions."
+            )
+        if layer.size and float(np.nanmin(layer)) < -ROUNDING:
+            raise BadInput(
+                f"{name} holds negative numbers in layer {number}, which no attention weight is; "
+                "give the weights after the softmax."
             )
     return layers
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from headscope.arguments import need_count
 from headscope.capture import Call
-from headscope.errors import BadInput
+from headscope.errors import BadInput, TextTooLong
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.reading.collecting.keeping import Keeping, WhatToKeep
@@ -51,6 +52,13 @@ def written_ids(scope: Scope, batch: Batch, max_new_tokens: int, options: dict[s
     """1 t: what the model was given and what it wrote; of two stacks, what the decoder wrote."""
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():
         raise BadInput(f"{scope.name} does not generate text; load a model that does.")
+    need_count(max_new_tokens, "max_new_tokens")
+    given = 0 if scope.encoder_decoder else batch.inputs["input_ids"].shape[1]
+    if scope.max_tokens is not None and given + max_new_tokens > scope.max_tokens:
+        raise TextTooLong(
+            f"The text has {given:,} tokens and {max_new_tokens:,} more were asked for; "
+            f"{scope.name} reads at most {scope.max_tokens:,}: ask for fewer."
+        )
     options = {"do_sample": False, "use_cache": cache_fits(scope), **options}
     language = language_token(scope.tokenizer) if scope.encoder_decoder else None
     if language is not None:

@@ -89,6 +89,11 @@ def load(
         )
         scope = Scope(opened.model, opened.tokenizer, name or opened.name)
     else:
+        if attn_implementation is not None:
+            raise BadInput(
+                "A model that is open already takes no attn_implementation=; "
+                "use model.set_attn_implementation(…)."
+            )
         if pretrained or (isinstance(dtype, str) and dtype in BITS):
             asked = f"dtype={dtype!r}" if not pretrained else f"{next(iter(pretrained))}="
             raise BadInput(f"A model that is open already takes no {asked}; give hs.load its name.")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from headscope.arguments import need_count, need_real, need_seed
 from headscope.corpus.bad_data import Choice
 from headscope.corpus.text.documents import Layout
 from headscope.corpus.text.segments import PAIR_TOKENS, Segmentation
@@ -21,6 +22,7 @@ FEWEST, MOST = 32_768, 131_072
 SHARE = 8  # a batch's numbers may take this part of a GPU's memory
 COPIES = 4  # of the widest activation, alive at the same time
 MAPS = 16 * 4 * 2  # bytes for each token and key where maps are made: of 16 heads, and a copy
+MOST_WORKERS = 1_024
 LENGTH = 1_024  # of texts, where a model sets no limit
 
 
@@ -45,6 +47,12 @@ class Options:
     chunk: int | None = None  # segments measured between two looks at the clock
 
     def __post_init__(self) -> None:
+        for name in ("workers", "max_tokens", "stride", "batch_tokens", "chunk"):
+            need_count(getattr(self, name), name)
+        need_seed(self.seed)
+        if self.workers is not None and self.workers > MOST_WORKERS:
+            raise BadInput(f"workers= is at most {MOST_WORKERS}, not {self.workers}.")
+        need_real(self.interval, "interval")
         if self.interval is not None and not 0 < self.interval < 1:
             raise BadInput(
                 f"An interval is a share between 0 and 1, such as 0.95, not {self.interval}."

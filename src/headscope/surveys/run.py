@@ -246,6 +246,11 @@ def over_corpus(
             raise stopped from None
         if not so_far.amount.documents:
             raise BadInput("The corpus holds no text that can be read; check the path and field.")
+        if so_far.amount.unknown == so_far.amount.words > 0:
+            raise BadInput(
+                f"Every word of the corpus is unknown to {scope.name}, so its attention says "
+                "nothing; check the language, the field and the tokenizer."
+            )
         return found(complete=True)
 
 
@@ -297,6 +302,7 @@ def _about(scope: Scope, source: Corpus, so_far: SoFar) -> dict[str, Any]:
         "truncated": amount.truncated,
         "characters": amount.characters,
         "unread characters": amount.unread_characters,
+        "unknown words": amount.unknown / max(amount.words, 1),
         "cut by model": encoder.longest == scope.max_tokens,
         "left out": so_far.faults.summary(),
         "settings": {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ["kind", "layer", "head", "measure", "value", "error", "count"]
+MANY_UNKNOWN = 0.5  # share of the words
 FEW_SEGMENTS = 3
 MUCH_TEXT = 20_000  # characters that few segments are surprising for
 
@@ -134,6 +135,8 @@ def account(about: Mapping[str, Any]) -> list[str]:
             f"{cut:,} {'text was' if cut == 1 else 'texts were'} longer than {whose} ({longest} "
             f"tokens) and cut: {unread / max(characters, 1):.0%} of the text was not read."
         )
+    if (share := about.get("unknown words", 0)) > MANY_UNKNOWN:
+        said.append(f"The model does not know {share:.0%} of the words.")
     if about["left out"]:
         said.append(about["left out"])
     if segments <= FEW_SEGMENTS and characters > MUCH_TEXT:

@@ -183,7 +183,8 @@ def _as_string(text: Text) -> tuple[str, Spans | None]:
     """A text, and its words as spans when it came as a list of words."""
     if isinstance(text, str):
         return _encodable(text), None
-    if isinstance(text, bytes | Mapping) or not hasattr(text, "__iter__"):
+    is_frame = hasattr(text, "columns")  # whose items are the names of its columns
+    if isinstance(text, bytes | Mapping) or not hasattr(text, "__iter__") or is_frame:
         raise BadInput(
             f"A text is a string or a list of words, and this is {_described(text)}; "
             "give the text itself."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.arguments import need_scope
+from headscope.arguments import need_count, need_scope
 from headscope.circuits.names.by_text import (
     gaussian_activations,
     massive_activations,
@@ -73,6 +73,9 @@ def named(
     wrong = [name for name in chosen if name not in NAMES]
     if wrong:
         raise BadInput(f"There is no head called {wrong[0]!r}; there are {', '.join(NAMES)}.")
+    if scope.tokenizer is None:
+        raise BadInput(f"{scope.name} reads no text, in which these heads are found.")
+    need_count(n, "n")
     frames: list[Any] = []
     for name in chosen:
         frames += _scored(scope, name, texts, n, seed)
@@ -98,6 +101,8 @@ def _scored(scope: Scope, name: str, texts: Sequence[str], n: int, seed: int) ->
         enough = len(found) >= FEWEST
         error = found.std(0, ddof=1) / np.sqrt(len(found)) if enough else np.nan
         return [_frame(name, found.mean(0), null.mean(0), error, len(found))]
+    if scope.encoder_decoder:
+        raise BadInput(f"{name} is measured in models of one stack; {scope.name} has two.")
     if name == "massive_activation":
         return [_of_layers(scope, name, texts, seed)]
     seen = where_heads_look(scope, texts, seed)

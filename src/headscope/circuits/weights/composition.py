@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.arguments import need_list
 from headscope.circuits.weights.matrices import HeadWeights, head_weights
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
@@ -87,6 +88,10 @@ class Composition(HeadResult):
 
 def composition(scope: Scope, through: tuple[Through, ...] = THROUGH) -> Composition:
     """How far every head reads what every earlier head writes, from weights alone."""
+    need_list(through, "through", "('q', 'k')")
+    for name in through:
+        if name not in THROUGH:
+            raise BadInput(f"Heads compose through q, k or v, not through {name!r}.")
     weights = head_weights(scope)
     if len(weights.layers) < 2:
         raise BadInput(f"{scope.name} has one layer; heads compose across layers.")

@@ -39,13 +39,21 @@ class Amount:
     truncated: int = 0
     characters: int = 0
     unread_characters: int = 0
+    words: int = 0  # tokens that stand for text
+    unknown: int = 0  # of these, those that the vocabulary does not know
 
     @staticmethod
-    def of(every: Sequence[Tokens]) -> Amount:
+    def of(every: Sequence[Tokens], unknown: int | None = None) -> Amount:
+        """`unknown` is the vocabulary's token for what it does not know."""
         cut = sum(tokens.is_truncated for tokens in every)
         characters = sum(len(text) for tokens in every for text in tokens.texts)
         unread = sum(_unread(tokens) for tokens in every if tokens.is_truncated)
-        return Amount(len(every), sum(map(len, every)), cut, characters, unread)
+        strange = [tokens.ids == unknown for tokens in every]
+        words = [(tokens.word_ids >= 0) | of for tokens, of in zip(every, strange, strict=True)]
+        return Amount(
+            len(every), sum(map(len, every)), cut, characters, unread,
+            sum(int(of.sum()) for of in words), sum(int(of.sum()) for of in strange),
+        )  # fmt: skip
 
     def __add__(self, other: Amount) -> Amount:
         mine, theirs = dataclasses.astuple(self), dataclasses.astuple(other)
@@ -187,7 +195,7 @@ class Encoder:
             decoder_side = side_arrays(decoder_tokens, inputs["decoder_input_ids"].shape[1])
         numbers = np.array([segment.number for segment in segments], dtype=np.int64)
         side = side_arrays(tokens, width)
-        amount = Amount.of(tokens)
+        amount = Amount.of(tokens, getattr(self.tokenizer, "unk_token_id", None))
         return TextBatch(inputs, side, decoder_side, numbers, amount, tokens, decoder_tokens)
 
     def _decoder(self, segments: Sequence[Segment]) -> tuple[Arrays, list[Tokens]]:
