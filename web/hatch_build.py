@@ -23,7 +23,8 @@ class FrontEndHook(BuildHookInterface):
         web = Path(self.root) / "web"
         static = Path(self.root) / "src" / "headscope" / "surfaces" / "static"
         further = [f"headscope-{each.name}.js" for each in web.glob("src/more/*")]
-        bundles = [static / name for name in ("headscope.js", *further)]
+        live = ["headscope-live-page.js", "headscope-live-worker.js", "onnxruntime.wasm.deflate"]
+        bundles = [static / name for name in ("headscope.js", *further, *live)]
         if any(is_stale(web, bundle) for bundle in bundles):
             build_front_end(web)
         for bundle in bundles:

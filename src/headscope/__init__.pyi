@@ -22,6 +22,7 @@ from headscope.grounding.ground import ground as ground
 from headscope.grounding.learned import HeadWeights as HeadWeights
 from headscope.grounding.learned import fit_head_weights as fit_head_weights
 from headscope.grounding.result import Grounding as Grounding
+from headscope.live.page import live_page as live_page
 from headscope.patterns.as_statistics import pattern_measures as pattern_measures
 from headscope.patterns.bundled_labels import bundled_labels as bundled_labels
 from headscope.patterns.explain.explanation import explain as explain

@@ -52,7 +52,8 @@ _switched: dict[int, _Switched] = {}  # by the configuration's id
 
 
 @contextlib.contextmanager
-def switched(modules: Iterable[nn.Module]) -> Generator[None]:
+def switched(modules: Iterable[nn.Module], name: str = NAME) -> Generator[None]:
+    """Every configuration of these modules names our attention function, or another one."""
     heal()
     configurations, holder = _configurations(modules), _Holder()
     try:
@@ -60,7 +61,7 @@ def switched(modules: Iterable[nn.Module]) -> Generator[None]:
             for one in configurations:
                 found = _Switched(one, one._attn_implementation_internal)
                 _switched.setdefault(id(one), found).holders.add(holder)
-                one._attn_implementation_internal = NAME
+                one._attn_implementation_internal = name
         yield
     finally:
         with _lock:

@@ -30,7 +30,7 @@ class Vocabulary:
         labels = labels_of(tokenizer, spelled)
         self._spelled = dict(zip(met, spelled, strict=True))
         self._labels = dict(zip(met, labels, strict=True))
-        self._classes = np.array(_classes(tokenizer, met, labels), dtype=np.int8)
+        self._classes = np.array(stored_classes(tokenizer, met, labels), dtype=np.int8)
 
     def spelled(self, ids: NDArray[np.int64]) -> tuple[str, ...]:
         return tuple(map(self._spelled.__getitem__, ids.tolist()))
@@ -62,7 +62,8 @@ def spelling_of(tokenizer: Any, ids: list[int]) -> list[str]:
     ]
 
 
-def _classes(tokenizer: Any, ids: list[int], labels: Sequence[str]) -> list[int]:
+def stored_classes(tokenizer: Any, ids: list[int], labels: Sequence[str]) -> list[int]:
+    """The class of each token wherever it stands; 5 where that depends on its position."""
     special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
     beginnings = {tokenizer.cls_token_id, tokenizer.bos_token_id}
     endings = {tokenizer.sep_token_id, tokenizer.eos_token_id}

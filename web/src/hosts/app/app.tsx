@@ -18,6 +18,7 @@ import { FirstHint, LessonCard } from "./lesson";
 import { Dial } from "./dial";
 import { OffStrip } from "./off_strip";
 import { HeadPanel } from "./panel";
+import { written } from "./placed";
 import { Session } from "./session";
 import { Tips } from "./terms";
 import { Queue } from "./waiting";
@@ -169,7 +170,7 @@ export function mountApp(element: AppElement): void {
   root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
   const frame = make("div", { class: "hs app" });
   root.append(frame);
-  const session = new Session(new URLSearchParams(location.search));
+  const session = new Session(written());
   let onReady = () => undefined as void;
   const ready = new Promise<void>((resolve) => (onReady = resolve));
   element.headscopeApp = {
@@ -179,6 +180,6 @@ export function mountApp(element: AppElement): void {
     },
   };
   render(<App session={session} frame={frame} onReady={() => onReady()} />, frame);
-  addEventListener("popstate", () => void session.go(new URLSearchParams(location.search)));
+  addEventListener("popstate", () => void session.go(written()));
   void session.start();
 }

@@ -9,6 +9,7 @@ import { AtlasButton } from "./atlas";
 import { Against } from "./against";
 import { Boxes } from "./boxes";
 import { WriteButton } from "./writing";
+import { engine } from "./server/api";
 import type { Session } from "./session";
 
 const formats: [ExportFormat, string][] = [
@@ -37,13 +38,13 @@ export function AppHeader({ session, fold }: { session: Session; fold: () => voi
       <Boxes session={session} onRead={read} />
       <button class={session.changed ? "button primary" : "button"} data-control="read" disabled={session.phase === "loading" || session.tooMany > 0 || nothing} onClick={read}>read</button>
       <WriteButton session={session} />
-      <Against session={session} />
+      {!engine && <Against session={session} />}
       <Examples session={session} />
-      <AtlasButton session={session} />
+      {!engine && <AtlasButton session={session} />}
       <span class="spring" />
       <Theme session={session} />
       <CopyLink session={session} />
-      {!session.inAtlas && <Export session={session} />}
+      {!session.inAtlas && !engine && <Export session={session} />}
     </header>
   );
 }

@@ -8,7 +8,7 @@ import { valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
 import { Match } from "./against";
 import { useAnswer } from "./server/answer";
-import { getJson, postJson } from "./server/api";
+import { engine, getJson, postJson } from "./server/api";
 import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
@@ -58,7 +58,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <SwitchOff session={session} instrument={instrument} />
       <Writes instrument={instrument} session={session} />
       <Predictions session={session} />
-      <Importance session={session} instrument={instrument} />
+      {!engine && <Importance session={session} instrument={instrument} />}
     </section>
   );
 }

@@ -80,7 +80,7 @@ const manner = ["theme", "scale", "unit", "specials", "first", "filter", "minimu
 
 export function isStep(before: string, after: string): boolean {
   const [a, b] = [before, after].map((each) => {
-    const query = new URLSearchParams(each.slice(each.indexOf("?") + 1));
+    const query = new URLSearchParams(each.slice(each.search(/[?#]/) + 1));
     for (const name of manner) query.delete(name);
     return query.toString();
   });

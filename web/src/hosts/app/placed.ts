@@ -5,7 +5,12 @@ import { opening } from "../../state/state";
 import { toQuery } from "../../state/url";
 import { addressOf, isStep, placeOf } from "./place";
 import type { Place } from "./place";
+import { engine } from "./server/api";
 import { Known } from "./server/known";
+
+/** A live page keeps its state after "#": what is typed there is never sent to the host it came from. */
+const mark = engine ? "#" : "?";
+export const written = (): URLSearchParams => new URLSearchParams(engine ? location.hash.slice(1) : location.search);
 
 export class Placed extends Known {
   /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
@@ -59,7 +64,7 @@ export class Placed extends Known {
   }
 
   address(): string {
-    return `${location.pathname}?${addressOf(this.place()).toString()}`;
+    return `${location.pathname}${mark}${addressOf(this.place()).toString()}`;
   }
 
   protected take(place: Place): void {

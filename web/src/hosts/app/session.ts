@@ -12,7 +12,7 @@ import { Placed } from "./placed";
 import type { Phase, Reading, Wanted } from "./server/known";
 import { sourceOf } from "./server/source";
 import { Waiting } from "./waiting";
-import { ApiError, getJson, postJson } from "./server/api";
+import { ApiError, engine, getJson, postJson } from "./server/api";
 
 /** Compared with the same model, every head on; or with the same model reading another text. */
 export const allOn = "all-on";
@@ -355,7 +355,7 @@ export class Session extends Placed {
   async go(address: URLSearchParams): Promise<void> {
     const place = placeOf(address);
     clearTimeout(this.urlTimer);
-    this.written = `${location.pathname}${location.search}`;
+    this.written = `${location.pathname}${engine ? location.hash : location.search}`;
     const [here, there] = [this.place(), place].map((each) => readPart(each).toString());
     this.state = place.state;
     const { reading, mounted } = this;

@@ -11,13 +11,17 @@ export class ApiError extends Error {
   }
 }
 
+/** What answers in place of a server: a live page leaves its own engine here before this script runs. */
+export const engine = (globalThis as { headscopeEngine?: { fetch(path: string, init: RequestInit): Promise<Response> } }).headscopeEngine;
+
 /** Once `signal` is aborted nothing is answered, however late or soon the server is. */
 async function ask<Reply>(read: (response: Response) => Promise<Reply>, path: string, init: RequestInit): Promise<Reply> {
   let response: Response;
   try {
-    response = await fetch(path, init);
-  } catch {
+    response = await (engine ? engine.fetch(path, init) : fetch(path, init));
+  } catch (error) {
     init.signal?.throwIfAborted();
+    if (engine) throw error;
     throw new ApiError("The headscope server does not answer: is it still running?", null, 0);
   }
   const reply = response.ok ? await read(response) : ((await response.json().catch(() => null)) as ReadError | null);

@@ -2,7 +2,7 @@
 import { openContainer } from "../../../protocol/container";
 import type { AppHeader, MediaRequest, ReadRequest } from "../../../protocol/app";
 import type { Kind, Source } from "../../../protocol/types";
-import { ApiError, getBytes, postBytes } from "./api";
+import { ApiError, engine, getBytes, postBytes } from "./api";
 
 /** `gone` is told when the server has let the reading go, or was started anew. */
 export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, gone: (id: string) => void, signal: AbortSignal): Promise<Source> {
@@ -16,7 +16,8 @@ export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, g
       throw error;
     }
   };
-  if (!media) {
+  // What needs gradients is beyond a model that runs in the page.
+  if (!media && !engine) {
     source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
     source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
   }

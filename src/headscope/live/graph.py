@@ -1,0 +1,218 @@
+"""The model as a graph that a browser runs: tokens and head switches in, q, k, v, hidden states and
+logits out.
+
+Heads are switched by their queries. A query of zeros attends alike to every key it may see, which
+is the edit that the app and `scope.without` make by default (mode "uniform").
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture.switch import switched
+from headscope.errors import BadInput
+from headscope.reading import Scope
+from headscope.reading.predict import logits_in
+
+ENCODERS = ("bert", "distilbert", "roberta", "xlm-roberta", "camembert", "electra")
+DECODERS = ("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "smollm3")
+OPSET = 20
+NAME = "headscope-live"
+
+
+@dataclass
+class _Seen:
+    """What the attention function meets on one pass, layer after layer."""
+
+    switches: Tensor  # l h
+    q: list[Tensor] = field(default_factory=list[Tensor])
+    k: list[Tensor] = field(default_factory=list[Tensor])
+    v: list[Tensor] = field(default_factory=list[Tensor])
+    attention: list[Tensor] = field(default_factory=list[Tensor])
+    layers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+_passing: list[_Seen] = []
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    **extras: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The family's own eager attention, with the queries of switched heads set to zero."""
+    seen = _passing[-1]
+    query = query * seen.switches[len(seen.q)][None, :, None, None]
+    seen.q.append(query[0])
+    seen.k.append(key[0])
+    seen.v.append(value[0])
+    eager: Any = sys.modules[type(module).__module__].eager_attention_forward  # pyright: ignore[reportAttributeAccessIssue]
+    output, weights = eager(module, query, key, value, attention_mask, **extras)
+    seen.attention.append(weights[0])
+    window = extras.get("sliding_window")
+    causal = bool(getattr(module, "is_causal", False))
+    seen.layers.append(
+        {
+            "scaling": _scaling(module, query, extras),
+            "softcap": extras.get("softcap"),
+            "mask": _mask(causal, window),
+        }
+    )
+    return output, weights
+
+
+def _scaling(module: Any, query: Tensor, extras: dict[str, Any]) -> float:
+    stated = extras.get("scaling") or getattr(module, "scaling", None)
+    return float(query.shape[-1] ** -0.5 if stated is None else stated)
+
+
+def _mask(causal: bool, window: int | None) -> str | dict[str, Any]:
+    if not causal:
+        return "none"
+    return "causal" if window is None else {"window": window, "causal": True}
+
+
+def _register() -> None:
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(NAME, _attention)
+    AttentionMaskInterface.register(NAME, eager_mask)
+
+
+class Graph(nn.Module):
+    """One text at a time, without padding; outputs in the order of `outputs`."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.model = scope.model
+        self.eval()
+        self.causal = scope.causal
+        self.types = scope.accepts("token_type_ids") and not scope.causal
+        self.layers: list[dict[str, Any]] = []  # how the last pass scaled and masked each layer
+        self.follows = hasattr(getattr(scope.model, "cls", None), "seq_relationship")
+
+    @property
+    def inputs(self) -> list[str]:
+        return ["ids", *(["types"] if self.types else []), "positions", "switches"]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [
+            "q",
+            "k",
+            "v",
+            "attention",
+            "hidden",
+            "logits",
+            *(["follows"] if self.follows else []),
+        ]
+
+    def forward(self, *given: Tensor) -> tuple[Tensor, ...]:
+        named = dict(zip(self.inputs, given, strict=True))
+        seen = _Seen(named["switches"])
+        options: dict[str, Any] = {
+            "input_ids": named["ids"],
+            "output_hidden_states": True,
+            "return_dict": True,
+        }
+        if self.types:
+            options["token_type_ids"] = named["types"]
+        if self.causal:
+            options |= {"use_cache": False, "logits_to_keep": named["positions"]}
+        self.layers = seen.layers
+        _passing.append(seen)
+        try:
+            output = self.model(**options)
+        finally:
+            _passing.pop()
+        hidden = torch.stack([state[0] for state in output.hidden_states])  # l+1 t d
+        made = [torch.stack(each) for each in (seen.q, seen.k, seen.v, seen.attention)]
+        return (*made, hidden, *self._said(output, named["positions"]))
+
+    def _said(self, output: Any, positions: Tensor) -> list[Tensor]:
+        """Logits at the positions asked for (n words), or of classes; nothing where none are."""
+        logits = logits_in(output)
+        if logits is None:
+            logits = output[0].new_zeros(1, 0)
+        elif logits.dim() == 3:
+            logits = logits[0] if self.causal else logits[0][positions]
+        return [logits, *([output.seq_relationship_logits] if self.follows else [])]
+
+
+def family(scope: Scope) -> str:
+    return str(getattr(scope.model.config, "model_type", ""))
+
+
+def check_family(scope: Scope) -> None:
+    """Refuse, in a sentence, what the page cannot run."""
+    name = family(scope)
+    known = (*ENCODERS, *DECODERS)
+    if name not in known:
+        raise BadInput(
+            f"A live page runs models of the families {', '.join(known)}; {scope.name} is of the "
+            f"family {name or type(scope.model).__name__}. Use headscope app for it."
+        )
+    if not getattr(scope.tokenizer, "is_fast", False):
+        raise BadInput(
+            f"The tokenizer of {scope.name} has no tokenizer.json, which the page needs; "
+            "load the model with its fast tokenizer."
+        )
+
+
+@contextlib.contextmanager
+def _run_by_us(model: nn.Module) -> Generator[None]:
+    _register()
+    with switched(model.modules(), NAME):
+        yield
+
+
+def run_graph(graph: Graph, given: dict[str, Tensor]) -> dict[str, Tensor]:
+    """What the graph answers, computed by torch."""
+    with torch.no_grad(), _run_by_us(graph.model):
+        made = graph(*(given[name] for name in graph.inputs))
+    return dict(zip(graph.outputs, made, strict=True))
+
+
+def example(scope: Scope, tokens: int = 7) -> dict[str, Tensor]:
+    """Inputs of the right shapes, every head on."""
+    config = scope.model.config
+    switches = torch.ones(config.num_hidden_layers, config.num_attention_heads)
+    ids = torch.arange(1, tokens + 1)[None] % config.vocab_size
+    return {
+        "ids": ids,
+        "types": torch.zeros_like(ids),
+        "positions": torch.tensor([0, tokens - 1]),
+        "switches": switches,
+    }
+
+
+def write_graph(graph: Graph, scope: Scope, path: Path) -> None:
+    """Write the model in single precision as ONNX."""
+    given = example(scope)
+    tokens, asked = torch.export.Dim("tokens", min=1), torch.export.Dim("asked", min=1)
+    sizes = {"ids": {1: tokens}, "types": {1: tokens}, "positions": {0: asked}}
+    with torch.no_grad(), _run_by_us(scope.model):
+        program = torch.onnx.export(
+            graph,
+            tuple(given[name] for name in graph.inputs),
+            dynamo=True,
+            opset_version=OPSET,
+            input_names=graph.inputs,
+            output_names=graph.outputs,
+            dynamic_shapes=(tuple(sizes.get(name, {}) for name in graph.inputs),),
+            verbose=False,
+        )
+    assert program is not None
+    program.save(str(path), external_data=False)

@@ -1,0 +1,144 @@
+"""What a live page knows of its model beside the weights: how its numbers are read and named.
+
+The page's own types are in web/src/live/known.ts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from headscope.live.graph import Graph, example, run_graph
+from headscope.measures import every
+from headscope.measures.glossary import GLOSSARY
+from headscope.models.open import NAME
+from headscope.patterns.bundled_labels import bundled_labels
+from headscope.patterns.known import patterns
+from headscope.reading import Scope
+from headscope.reading.rotary import stored
+from headscope.surfaces.app.examples import EXAMPLES, for_page
+from headscope.surfaces.app.models import BUNDLED, Models
+from headscope.surfaces.app.request import MOST_CHARACTERS
+from headscope.text.spelling import spells_bytes
+from headscope.text.tokens import STOPS
+from headscope.text.vocabulary import labels_of, spelling_of, stored_classes
+
+VERSION = 1
+
+
+def known(scope: Scope, graph: Graph) -> dict[str, Any]:
+    """Everything that the page's script asks of the model, as JSON can hold it."""
+    read = scope.read_inputs({"input_ids": torch.arange(1, 6)[None]})
+    part = read.part()
+    made = run_graph(graph, example(scope))
+    tokenizer: Any = scope.tokenizer
+    return {
+        "version": VERSION,
+        "model": scope.name,
+        "welcome": welcome(scope),
+        "kind": part.kind,
+        "causal": part.causal,
+        "heads": made["q"].shape[1],
+        "groups": made["k"].shape[1],
+        "dim": made["q"].shape[3],
+        "rotary": stored(part.rotary),
+        "layers": graph.layers,
+        "inputs": graph.inputs,
+        "outputs": graph.outputs,
+        "max_tokens": scope.max_tokens,
+        "vocabulary": vocabulary(tokenizer),
+        "unknown": getattr(tokenizer, "unk_token_id", None),
+        "mask": getattr(tokenizer, "mask_token_id", None),
+        "mask_token": getattr(tokenizer, "mask_token", None),
+        "ends": _ends(scope),
+        "names_of_classes": _classes(scope),
+        "measures": [
+            {
+                "name": measure.name,
+                "title": measure.title,
+                "note": measure.sentence,
+                "unit": measure.unit,
+                "is_share": measure.is_share,
+                "origin": measure.origin,
+            }
+            for measure in every().values()
+            if measure.yardstick_of is None
+        ],
+        "patterns": {
+            name: {
+                "label": pattern.label,
+                "about": pattern.about,
+                "least_score": pattern.least_score,
+                "least_lift": pattern.least_lift,
+                "rests": pattern.rests,
+            }
+            for name, pattern in patterns().items()
+        },
+        "lessons": [asdict(one) for one in EXAMPLES],
+        "corpus": _corpus(scope),
+    }
+
+
+def welcome(scope: Scope) -> dict[str, Any]:
+    """The answer to the page's first question, about one model."""
+    name = BUNDLED if scope.name == NAME else scope.name
+    names = [] if name == BUNDLED else [name]
+    entry = Models(names, scopes={name: scope}).entry(name)
+    return {
+        "models": [entry],
+        "default": name,
+        "examples": for_page(),
+        "media_examples": [],
+        "max_characters": MOST_CHARACTERS,
+        "glossary": GLOSSARY,
+        "atlas": None,
+    }
+
+
+def vocabulary(tokenizer: Any) -> dict[str, Any]:
+    """Of every token, by number: its label and its class; and which are full stops or commas."""
+    ids = list(range(len(tokenizer)))
+    spelled = spelling_of(tokenizer, ids)
+    labels = labels_of(tokenizer, spelled)
+    both = zip(labels, spelled, strict=True)
+    return {
+        "labels": list(labels),
+        "classes": stored_classes(tokenizer, ids, labels),
+        "spells": "bytes" if spells_bytes(tokenizer) else "pieces",
+        "stops": [at for at, (of, token) in enumerate(both) if of in STOPS and token.endswith(of)],
+    }
+
+
+def _ends(scope: Scope) -> list[int]:
+    """Tokens that end a text."""
+    found = getattr(getattr(scope.model, "generation_config", None), "eos_token_id", None)
+    ends: list[int] = [found] if isinstance(found, int) else list(found or ())
+    own = getattr(scope.tokenizer, "eos_token_id", None)
+    return ends or ([own] if own is not None else [])
+
+
+def _classes(scope: Scope) -> list[str] | None:
+    if "SequenceClassification" not in type(scope.model).__name__:
+        return None
+    names = scope.model.config.id2label
+    return [str(names[number]) for number in range(scope.model.config.num_labels)]
+
+
+def _corpus(scope: Scope) -> list[dict[str, Any]]:
+    """The bundled model's labels over a corpus, with their evidence in words."""
+    if scope.name != NAME:
+        return []
+    rows: Any = bundled_labels().itertuples()
+    return [
+        {
+            "layer": int(row.layer),
+            "head": int(row.head),
+            "text": str(row.label),
+            "score": float(row.score),
+            "evidence": f"± {1.96 * float(row.error):.3f} over {int(row.documents)} texts, "
+            f"{float(row.lift):.1f} times what uniform attention gives.",
+        }
+        for row in rows
+    ]

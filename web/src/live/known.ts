@@ -1,0 +1,60 @@
+/** What a live page knows of its model beside the weights: written by src/headscope/live/known.py. */
+import type { ModelsReply } from "../protocol/app";
+import type { Kind, Label, Mask, Rotary } from "../protocol/types";
+
+export interface Measure {
+  name: string;
+  title: string;
+  note: string;
+  unit: string;
+  is_share: boolean;
+  origin: "statistic" | "pattern";
+}
+
+export interface Pattern {
+  label: string;
+  about: string;
+  least_score: number;
+  least_lift: number;
+  rests: boolean;
+}
+
+export interface LessonOf {
+  title: string;
+  text: string;
+  text_pair: string | null;
+  measure: string;
+  says: string;
+  unclear: string;
+  tries: string;
+  view: string;
+}
+
+export interface Known {
+  version: 1;
+  /** The model's name, and its id in the app. */
+  model: string;
+  welcome: ModelsReply;
+  kind: Kind;
+  causal: boolean;
+  heads: number;
+  groups: number;
+  dim: number;
+  rotary: Rotary | null;
+  layers: { scaling: number; softcap: number | null; mask: Mask }[];
+  inputs: string[];
+  outputs: string[];
+  max_tokens: number | null;
+  vocabulary: { labels: string[]; classes: number[]; spells: "bytes" | "pieces"; stops: number[] } | null;
+  /** Numbers of tokens with a role of their own. */
+  unknown: number | null;
+  mask: number | null;
+  mask_token: string | null;
+  ends: number[];
+  names_of_classes: string[] | null;
+  measures: Measure[];
+  patterns: Record<string, Pattern>;
+  lessons: LessonOf[];
+  /** Labels over a corpus, as shipped. */
+  corpus: (Label & { evidence: string })[];
+}

@@ -1,0 +1,89 @@
+/** In a live page: starts the worker, and answers the app's questions by it instead of by a server. */
+import type { StartReply } from "../protocol/app";
+import { inflate, fromBase64 } from "../protocol/decode";
+import type { Known } from "./known";
+import type { Answer } from "./server";
+import type { FromWorker, Opening, Payload, ToWorker } from "./worker";
+
+/** Where the parts are: in script elements of the page, or beside it by their addresses. */
+type Manifest = Record<"known" | "model" | "wasm" | "tokenizer" | "worker", (Payload & { inside: boolean }) | null>;
+
+class Engine {
+  private readonly waiting = new Map<number, (answer: Answer) => void>();
+  private number = 0;
+  private start: StartReply & { share: number | null } = { doing: "opening the page", failed: null, seconds: 0, share: null };
+  private readonly opened: Promise<{ known: Known; worker: Worker }>;
+
+  constructor(private readonly manifest: Manifest) {
+    this.opened = this.open();
+    this.opened.catch((error: unknown) => (this.start = { ...this.start, doing: null, failed: error instanceof Error ? error.message : String(error) }));
+  }
+
+  private async open(): Promise<{ known: Known; worker: Worker }> {
+    const { known: stored, model, wasm, tokenizer, worker: script } = this.manifest;
+    const known = JSON.parse(new TextDecoder().decode(await inflate(await whole(stored!)))) as Known;
+    if (known.version !== 1) throw new Error(`This page's model has version ${String(known.version)}; this script reads version 1.`);
+    const source = script!.inside ? URL.createObjectURL(new Blob([await inflate(await whole(script!)) as BlobPart], { type: "text/javascript" })) : script!.url!;
+    const worker = new Worker(source);
+    worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => this.hear(data));
+    worker.addEventListener("error", (event) => (this.start = { ...this.start, doing: null, failed: `The model's worker could not start: ${event.message || "the browser refused it"}` }));
+    const parts: Opening["parts"] = { model: sent(model), wasm: sent(wasm), tokenizer: sent(tokenizer) };
+    worker.postMessage({ open: { known, parts } } satisfies ToWorker);
+    return { known, worker };
+  }
+
+  private hear(data: FromWorker): void {
+    if ("doing" in data) this.start = { ...this.start, ...data };
+    else {
+      this.waiting.get(data.id)?.(data.answer);
+      this.waiting.delete(data.id);
+    }
+  }
+
+  /** As `fetch`, for the app's routes alone. */
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    if (path === "api/start") return Response.json(this.start);
+    if (path.startsWith("api/queue/") || path === "api/cancel") return Response.json({ before: null, cancelled: false });
+    const { known, worker } = await this.opened;
+    if (path === "api/models") return Response.json(known.welcome);
+    if (this.start.failed) return Response.json({ error: this.start.failed }, { status: 503 });
+    const id = this.number++;
+    const asked: ToWorker = { id, path, body: init.body ? JSON.parse(init.body as string) : null };
+    const { status, body } = await new Promise<Answer>((resolve) => {
+      this.waiting.set(id, resolve);
+      worker.postMessage(asked);
+    });
+    return new Response(body, { status });
+  }
+}
+
+function element(name: string): HTMLElement | null {
+  return document.querySelector(`script[data-live="${name}"]`);
+}
+
+/** The bytes in the page, which are let go of once they were taken. */
+function taken(name: string): string {
+  const found = element(name);
+  const text = found?.textContent ?? "";
+  found?.remove();
+  return text.trim();
+}
+
+async function whole(part: Payload & { inside: boolean; name?: string }): Promise<Uint8Array> {
+  if (part.inside) return fromBase64(taken(part.name!));
+  const response = await fetch(part.url!).catch(() => null);
+  if (!response?.ok) throw new Error("A live folder is opened from a web server; this one cannot be read here.");
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+function sent(part: (Payload & { inside: boolean; name?: string }) | null): Payload | null {
+  if (!part) return null;
+  return part.inside ? { bytes: part.bytes, base64: taken(part.name!) } : { bytes: part.bytes, url: new URL(part.url!, location.href).href };
+}
+
+const manifest = element("manifest");
+if (manifest) {
+  const parts = JSON.parse(manifest.textContent ?? "{}") as Manifest;
+  for (const [name, part] of Object.entries(parts)) if (part) Object.assign(part, { name });
+  (globalThis as { headscopeEngine?: Engine }).headscopeEngine = new Engine(parts);
+}
