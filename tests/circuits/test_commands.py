@@ -48,8 +48,6 @@ def test_what_heads_do_in_texts_is_measured_on_the_command_line(tmp_path, score)
     [
         (("attribute", "a", "-o", "a.txt"), "not as a.txt"),
         (("patch", "nowhere.jsonl", "-o", "p.csv"), "no file nowhere.jsonl"),
-        (("patch", "names", "-o", "p.csv", "--what", "souls"), "--what is heads"),
-        (("circuits", "magic", "-o", "c.csv"), "copying"),
         (("circuits", "massive_activation", "-o", "c.csv", "--map", "c.svg"), "measure of layers"),
         (
             ("circuits", "positional", "--texts", "no.txt", "-o", "c.csv"),
@@ -60,3 +58,14 @@ def test_what_heads_do_in_texts_is_measured_on_the_command_line(tmp_path, score)
 def test_misuse_is_told_before_a_model_is_opened(words, sentence) -> None:
     result = run(*words)
     assert isinstance(result.exception, BadInput) and sentence in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("patch", "names", "-o", "p.csv", "--what", "souls"),
+        ("circuits", "magic", "-o", "c.csv"),
+    ],
+)
+def test_a_choice_that_does_not_exist_is_misuse(words) -> None:
+    assert run(*words).exit_code == 2
