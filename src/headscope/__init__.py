@@ -10,5 +10,9 @@ in `__init__.pyi`, which editors and type checkers read.
 
 from headscope._version import __version__
 from headscope.front_door import attach
+from headscope.view_names import view_functions
 
-__all__ = ["__version__", *attach(__name__)]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "__version__",
+    *attach(__name__, view_functions().values()),
+]

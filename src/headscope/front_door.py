@@ -1,8 +1,8 @@
 """Packages whose names load what they need on first use, as their stub lists them.
 
 A package's `__init__.pyi` is the one list of its public names: editors and type checkers read it,
-and `attach` reads it too. `from headscope.reading import load as load` says where `load` lives; a
-function that the stub declares itself is a view's, which `headscope.surfaces` makes.
+and `attach` reads it too. `from headscope.reading import load as load` says where `load` lives.
+Views are found by their files, so that a new one needs no line in a list.
 
 A folder and a function may share a name: `hs.atlas(…)` is a function and `headscope.atlas` holds
 its code. Python binds an imported folder as an attribute of its parent, so `hs.atlas` would turn
@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,13 +49,15 @@ class FrontDoor(ModuleType):
         return sorted({*self.homes, *(name for name in self.__dict__ if name.startswith("__"))})
 
 
-def attach(package: str) -> list[str]:
+def attach(package: str, views: Iterable[str] = ()) -> list[str]:
     """Serve a package's public names from its stub.
 
     Parameters
     ----------
     package
         The package's name, such as "headscope.circuits".
+    views
+        Functions that `headscope.surfaces` makes of the files in `views/`.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def attach(package: str) -> list[str]:
     """
     module = sys.modules[package]
     homes = stub_names(Path(str(module.__file__)).with_suffix(".pyi"))
+    homes |= {name: (VIEWS, name) for name in views}
     module.__dict__["homes"] = homes
     module.__class__ = FrontDoor
     return sorted(homes)
@@ -76,6 +80,4 @@ def stub_names(stub: Path) -> dict[str, tuple[str, str]]:
             for alias in node.names:
                 if alias.asname is not None:  # how a stub says that a name is public
                     found[alias.asname] = str(node.module), alias.name
-        elif isinstance(node, ast.FunctionDef):
-            found[node.name] = VIEWS, node.name
     return found

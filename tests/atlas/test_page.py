@@ -253,7 +253,7 @@ def test_a_click_anywhere_in_a_column_s_head_sorts_by_it(show, atlas):
     box = head.bounding_box()
     beyond = {"x": box["width"] - 12, "y": box["height"] / 2}  # the name, which stands at the left
     head.click(position=beyond)
-    values = atlas.map("entropy")
+    values = atlas.map("entropy").values
     order = np.argsort(-values.astype(np.float32), axis=None, kind="stable")
     rows = HEADS_SHOWN.format("[data-row]") + ".map(each => each.dataset.row)"
     named = ["-".join(map(str, divmod(int(at), values.shape[1]))) for at in order]

@@ -111,7 +111,7 @@ def compared(page, reading, count: int, seed: int, views: Sequence[str] = ()) ->
 
 
 # what any reading of a text fills; a decoder has a prediction too
-TEXT = {"head", "model", "neuron", "matrix", "head_map", "text"}
+TEXT = {"head", "model", "neuron", "matrix", "text"}  # the head map is the dial beside them
 LONG = ("the cat sat on the mat and a dog ran to the store . " * 8).strip()
 
 

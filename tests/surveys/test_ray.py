@@ -102,7 +102,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tiny_bert, tmp_p
 
     found = on("ray", tiny_bert, [Deadly()], workers=1)
     assert marker.exists(), "no worker died"
-    here = on("local", tiny_bert, ["self_word"])
+    here = on("local", tiny_bert, [Deadly()])
     pd.testing.assert_series_equal(found.table["value"], here.table["value"], rtol=1e-6)
     assert found.metadata["segments"] == len(TEXTS)
 

@@ -163,7 +163,7 @@ def _batches(scope: Scope, task: Any, size: int = 32) -> Any:
     longest = min(PADDED, scope.max_tokens or PADDED)
     for start in range(0, len(task), size):
         part = task.select(range(start, min(start + size, len(task))))
-        pairs = None if part.pairs is None else list(part.pairs)
+        pairs = None if part.text_pairs is None else list(part.text_pairs)
         batch = tokenise(
             scope.tokenizer, list(part.texts), pairs, max_tokens=longest, truncate=True
         )
