@@ -88,6 +88,36 @@ def atlas_view(
 ) -> View:
     """Every head over a corpus: as points, as a table, and with the texts behind its numbers."""
 
+def grounding_view(
+    source: Grounding,
+    *,
+    reading: Reading | None = None,
+    method: str | None = None,
+    sentence: int | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    minimum: float | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    layout: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    find: str | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+) -> View:
+    """An answer beside its documents, shaded by what each sentence took from where."""
+
 def head_view(
     reading: Reading,
     layer: int | None = None,

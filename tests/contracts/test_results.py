@@ -61,6 +61,7 @@ def results(tmp_path_factory) -> dict[str, HeadResult]:
         hs.circuits.composition(writer),
         hs.circuits.named(writer, ["copy_suppression"]),
         hs.circuits.score(writer, CLEAN, 1, 0, 3, 1),
+        hs.ground(writer, "who sat ?", ["the cat", "a dog ran"], "the cat", shuffles=1),
         hs.pointing_game(digits.read(image=np.zeros((28, 28), np.uint8)), (4, 4, 20, 20)),
     ]  # fmt: skip
     return {type(result).__name__: result for result in made}

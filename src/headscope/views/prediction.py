@@ -13,7 +13,7 @@ from headscope.reading import Reading
 from headscope.views.caption import caption, shortened
 from headscope.views.labels import Label
 from headscope.views.state import checked
-from headscope.views.wire.container import Buffers, ViewData, view_data
+from headscope.views.wire.container import Buffers, ViewData, joined, view_data
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.packing import pack_numbers
 
@@ -56,7 +56,7 @@ def build(
         data = frame(NAME, reading, state, sending)
         buffers = Buffers()
         header = prediction_header(source, buffers)
-        return _joined(data, header, view_data({}, buffers))
+        return joined(data, {"prediction": header}, view_data({}, buffers))
     buffers = Buffers()
     return view_data(
         {
@@ -71,30 +71,6 @@ def build(
         },
         buffers,
     )
-
-
-def _joined(data: ViewData, prediction: Mapping[str, Any], more: ViewData) -> ViewData:
-    """A reading's container with a prediction's buffers behind its own."""
-    end = max((e["offset"] + _aligned(e["stored"]) for e in _entries(data)), default=0)
-    moved = {
-        name: {**entry, "offset": entry["offset"] + end}
-        for name, entry in more.header["buffers"].items()
-    }
-    header = {
-        **data.header,
-        "prediction": prediction,
-        "buffers": {**data.header["buffers"], **moved},
-    }
-    return ViewData(header, {**data.buffers, **more.buffers})
-
-
-def _entries(data: ViewData) -> list[Any]:
-    sizes = {name: len(data.buffers[name]) for name in data.header["buffers"]}
-    return [{**e, "stored": sizes[name]} for name, e in data.header["buffers"].items()]
-
-
-def _aligned(length: int) -> int:
-    return (length + 7) // 8 * 8
 
 
 def prediction_header(source: Attribution, buffers: Buffers) -> dict[str, Any]:

@@ -400,6 +400,52 @@ export interface OtherReading {
   parts: Part[];
 }
 
+/** A stretch of a document, in characters. */
+export interface GroundedSource {
+  name: string;
+  document: number;
+  start: number;
+  stop: number;
+}
+
+/** A sentence of the answer, in characters, and what the documents did for it in words. */
+export interface GroundedSentence {
+  start: number;
+  stop: number;
+  verdict: string;
+  gain: number;
+  by_chance: number;
+}
+
+export interface GroundedHead {
+  layer: number;
+  head: number;
+  attention: number;
+  /** Of the answer's log-probability, with the head's attention to the source cut. */
+  lost: number;
+}
+
+export interface GroundingMethod {
+  name: string;
+  title: string;
+}
+
+export interface GroundingHeader {
+  question: string;
+  answer: string;
+  titles: string[];
+  documents: string[];
+  sources: GroundedSource[];
+  /** The first is the whole answer. */
+  sentences: GroundedSentence[];
+  methods: GroundingMethod[];
+  /** (methods, sentences, sources), NaN where a source was not measured. */
+  scores: BufferReference;
+  heads: GroundedHead[];
+  /** That the heads' attention goes to. */
+  source: string;
+}
+
 /** What a container holds beside its buffers. */
 export interface Header {
   version: 1;
@@ -425,6 +471,7 @@ export interface Header {
   labels?: Label[];
   atlas?: AtlasHeader | null;
   prediction?: PredictionHeader | null;
+  grounding?: GroundingHeader | null;
   /** A sentence for the prediction view when the model predicts nothing of this text. */
   why_no_prediction?: string;
   /** What may be drawn in place of the weight, by name. */

@@ -75,3 +75,18 @@ def view_data(header: Mapping[str, Any], buffers: Buffers) -> ViewData:
     """Close a header over its buffers."""
     full = {"version": 1, **header, "buffers": buffers.table()}
     return ViewData(full, {name: packed.data for name, packed in buffers.packed.items()})
+
+
+def joined(data: ViewData, header: Mapping[str, Any], more: ViewData) -> ViewData:
+    """A reading's container with more of a header, and more buffers behind its own."""
+    ends = (
+        entry["offset"] + _aligned(len(data.buffers[name]))
+        for name, entry in data.header["buffers"].items()
+    )
+    end = max(ends, default=0)
+    moved = {
+        name: {**entry, "offset": entry["offset"] + end}
+        for name, entry in more.header["buffers"].items()
+    }
+    whole = {**data.header, **header, "buffers": {**data.header["buffers"], **moved}}
+    return ViewData(whole, {**data.buffers, **more.buffers})

@@ -361,6 +361,54 @@ class OtherReading(Wire, kw_only=True):
     parts: list[Part]
 
 
+class GroundedSource(Wire, kw_only=True):
+    """A stretch of a document, in characters."""
+
+    name: str
+    document: int
+    start: int
+    stop: int
+
+
+class GroundedSentence(Wire, kw_only=True):
+    """A sentence of the answer, in characters, and what the documents did for it in words."""
+
+    start: int
+    stop: int
+    verdict: str
+    gain: float
+    by_chance: float
+
+
+class GroundedHead(Wire, kw_only=True):
+    layer: int
+    head: int
+    attention: float
+    lost: float
+    """Of the answer's log-probability, with the head's attention to the source cut."""
+
+
+class GroundingMethod(Wire, kw_only=True):
+    name: str
+    title: str
+
+
+class GroundingHeader(Wire, kw_only=True):
+    question: str
+    answer: str
+    titles: list[str]
+    documents: list[str]
+    sources: list[GroundedSource]
+    sentences: list[GroundedSentence]
+    """The first is the whole answer."""
+    methods: list[GroundingMethod]
+    scores: BufferReference
+    """(methods, sentences, sources), NaN where a source was not measured."""
+    heads: list[GroundedHead]
+    source: str
+    """That the heads' attention goes to."""
+
+
 class Header(Wire, kw_only=True):
     """What a container holds beside its buffers."""
 
@@ -387,6 +435,7 @@ class Header(Wire, kw_only=True):
     """Names of heads of a table that comes without a reading."""
     atlas: AtlasHeader | None = None
     prediction: PredictionHeader | None = None
+    grounding: GroundingHeader | None = None
     why_no_prediction: str | msgspec.UnsetType = msgspec.UNSET
     """A sentence for the prediction view when the model predicts nothing of this text."""
     weightings: dict[str, Weighting] = {}

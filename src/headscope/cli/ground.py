@@ -1,0 +1,198 @@
+"""`headscope ground`: which document an answer was taken from, and whether from any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_data, check_numbers, check_output
+from headscope.cli.console import open_scope, out, say_written
+from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.grounding.result import Grounding
+    from headscope.reading import Scope
+
+ENDINGS = (".html", ".svg", ".png", ".pdf", ".parquet", ".csv")
+OPENED = 3000  # tokens up to which a page carries the heads' attention too
+SHOWN = 5  # sources printed for each sentence
+
+
+def register(app: typer.Typer) -> None:
+    app.command("ground")(ground)
+
+
+def ground(
+    question: Annotated[
+        str | None, typer.Option("--question", "-q", help="What the model is asked.")
+    ] = None,
+    document: Annotated[
+        list[Path] | None,
+        typer.Option("--document", "-d", help="A text file to answer from; give several."),
+    ] = None,
+    messages: Annotated[
+        Path | None,
+        typer.Option(
+            "--messages", help="A conversation as JSON: a list of messages, or a request."
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option("--answer", help="What was answered; else the model answers.")
+    ] = None,
+    by: Annotated[
+        Literal["document", "paragraph", "sentence"],
+        typer.Option("--by", help="What is taken away at a time."),
+    ] = "document",
+    exact: Annotated[
+        int | None,
+        typer.Option("--exact", help="How many sources to take away; else all of 16 or fewer."),
+    ] = None,
+    passes: Annotated[
+        int | None,
+        typer.Option("--passes", help="A budget of passes over random subsets of many sources."),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option("--weights", help="Head weights as .json; fitted and written if not there."),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", help="Finished requests as .jsonl; a table of all is written."),
+    ] = None,
+    max_new_tokens: Annotated[
+        int, typer.Option("--max-new-tokens", help="Of an answer that the model writes.")
+    ] = 64,
+    model: options.Model = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    seed: options.Seed = 0,
+    limit: options.Limit = None,
+    restart: options.Restart = False,
+    output: Annotated[Path | None, options.output(", ".join(ENDINGS))] = None,
+) -> None:
+    """Measure what an answer took from which document, and whether from any.
+
+    The verdict on each sentence is printed; -o writes a page (.html), a figure (.svg, .png, .pdf)
+    or the numbers (.parquet, .csv). With --log, many finished requests are read again, one
+    after another, into one table.
+
+    Examples:
+
+      headscope ground -m MODEL -d a.md -d b.md -q "Who signed?" -o ground.html
+
+      headscope ground -m MODEL --log requests.jsonl -o grounding.parquet
+    """
+    counts = {"passes": passes, "exact": exact}
+    given = {name: count for name, count in counts.items() if count is not None}
+    check_numbers(seed=seed, limit=limit, max_new_tokens=max_new_tokens, **given)
+    check_data(messages, log, *(document or ()))
+    if output is not None:
+        check_output(output, ENDINGS if log is None else (".parquet", ".csv"), "A grounding")
+    settings: dict[str, Any] = {
+        "by": by,
+        "exact": "auto" if exact is None else exact,
+        "passes": passes,
+        "seed": seed,
+    }
+    if log is not None:
+        if question or document or messages or answer:
+            raise BadInput("--log holds questions, documents and answers; leave the others out.")
+        if output is None:
+            raise BadInput("--log writes a table; name it with -o, such as -o grounding.parquet.")
+        from headscope.grounding.log import ground_log
+
+        scope = open_scope(model, device, dtype, trust_remote_code)
+        ground_log(
+            scope, log, output=output, limit=limit, restart=restart,
+            weights=_weights(scope, weights, seed), **settings,
+        )  # fmt: skip
+        say_written(output)
+        return
+    said, documents, known = _conversation(question, document, messages)
+    from headscope.grounding.ground import ground as run
+
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    found = run(
+        scope,
+        said,
+        documents,
+        answer if answer is not None else known,
+        weights=_weights(scope, weights, seed),
+        max_new_tokens=max_new_tokens,
+        **settings,
+    )
+    _say(found)
+    if output is not None:
+        _write(scope, found, output)
+        say_written(output)
+
+
+def _conversation(
+    question: str | None, documents: list[Path] | None, messages: Path | None
+) -> tuple[Any, Any, str | None]:
+    """Messages, documents, and the answer where a file has it."""
+    if (question is None) == (messages is None):
+        raise BadInput("Give a question with -q, or a conversation with --messages.")
+    given: list[Any] = [
+        {"title": path.name, "text": path.read_text("utf-8", errors="replace")}
+        for path in documents or ()
+    ]
+    if messages is None:
+        return question, given, None
+    from headscope.grounding.requests import request_of
+
+    try:
+        found = request_of(json.loads(messages.read_text("utf-8")))
+    except ValueError as error:
+        raise BadInput(f"{messages} is no JSON ({error}); write a list of messages.") from None
+    return found.messages, [*found.documents, *given], found.answer
+
+
+def _weights(scope: Scope, path: Path | None, seed: int) -> Any:
+    """Head weights from a file; one that is not there yet is made."""
+    if path is None:
+        return None
+    from headscope.grounding.learned import HeadWeights, fit_head_weights
+
+    if not path.exists():
+        made = fit_head_weights(scope, seed=seed)
+        made.save(path)
+        say_written(path)
+    return HeadWeights.load(path)
+
+
+def _say(found: Grounding) -> None:
+    for row in found.support.itertuples():
+        if int(row.sentence) < 0:
+            continue
+        text = found.sentence_text(int(row.sentence)).strip()
+        out.print(f"{text}\n  {row.verdict}", highlight=False, markup=False, soft_wrap=True)
+        best = found.by_source(sentence=int(row.sentence)).head(SHOWN)
+        for source in best.itertuples():
+            out.print(f"  {source.value:+9.3f}  {source.source}", highlight=False, markup=False)
+    out.print(f"Numbers: {found.best}.", highlight=False, markup=False)
+
+
+def _write(scope: Scope, found: Grounding, output: Path) -> None:
+    if output.suffix.lower() in (".parquet", ".csv"):
+        found.save(output)
+        return
+    from headscope.surfaces import grounding_view  # pyright: ignore
+
+    documents = [
+        {"title": title, "text": text}
+        for title, text in zip(found.titles, found.documents, strict=True)
+    ]
+    cut = found.table[found.table["measure"] == "knockout"]
+    layers = sorted({int(layer) for layer in cut["layer"]})
+    reading = None
+    if layers and sum(map(len, found.documents)) < 4 * OPENED:
+        reading = scope.read(
+            messages=list(found.messages), documents=documents, answer=found.answer, layers=layers
+        )
+    grounding_view(found, reading=reading).save(output)

@@ -1,0 +1,184 @@
+/** An answer beside its documents: a sentence shades what it took, by the method chosen. */
+import type { GroundingHeader } from "../../../protocol/types";
+import type { State } from "../../../protocol/types";
+import { make, valueText } from "../../../render/dom";
+import type { Context, View } from "../../../views/view";
+
+type Own = State & { method?: string; sentence?: string };
+
+export class GroundingView implements View {
+  readonly element = make("div", { class: "gr" });
+  private readonly header: GroundingHeader;
+  private readonly left = make("div", { class: "gr-left" });
+  private readonly right = make("div", { class: "gr-right" });
+  private scores: Float32Array | null = null;
+  /** A sentence under the pointer shades the documents before it is chosen. */
+  private over: number | null = null;
+
+  constructor(private readonly context: Context) {
+    this.header = context.reading.header.grounding!;
+    this.element.append(this.left, this.right);
+  }
+
+  update(): void {
+    const { reading } = this.context;
+    const loaded = this.scores ?? reading.numbers(this.header.scores.buffer);
+    this.context.show(loaded, (scores) => {
+      this.scores = scores;
+      this.drawLeft();
+      this.drawRight();
+    });
+  }
+
+  redraw(): void {
+    this.update();
+  }
+
+  picture(): Record<string, unknown> {
+    return { method: this.header.methods[this.method].name, sentence: this.sentence - 1 };
+  }
+
+  copy(): string {
+    const rows = this.header.sources.map(({ name }, at) => `${name}\t${valueText(this.value(at))}`);
+    return [this.textOf(this.sentence), ...rows].join("\n");
+  }
+
+  press(key: string): boolean {
+    const by = key === "ArrowRight" || key === "ArrowDown" ? 1 : key === "ArrowLeft" || key === "ArrowUp" ? -1 : 0;
+    if (!by) return false;
+    this.choose(Math.min(this.header.sentences.length - 1, Math.max(0, this.chosen + by)));
+    return true;
+  }
+
+  clear(): void {
+    this.choose(0);
+  }
+
+  /** 0 is the whole answer, as in the header. */
+  private get chosen(): number {
+    const { sentence } = this.context.store.state as Own;
+    const at = sentence ? Number(sentence) + 1 : 0;
+    return at >= 0 && at < this.header.sentences.length ? at : 0;
+  }
+
+  private get sentence(): number {
+    return this.over ?? this.chosen;
+  }
+
+  private get method(): number {
+    const { method } = this.context.store.state as Own;
+    return Math.max(0, this.header.methods.findIndex(({ name }) => name === method));
+  }
+
+  private value(source: number): number {
+    const { sentences, sources } = this.header;
+    return this.scores![(this.method * sentences.length + this.sentence) * sources.length + source];
+  }
+
+  private textOf(sentence: number): string {
+    const { start, stop } = this.header.sentences[sentence];
+    return [...this.header.answer].slice(start, stop).join("");
+  }
+
+  private choose(sentence: number): void {
+    this.over = null;
+    this.context.store.set({ sentence: sentence ? String(sentence - 1) : "" } as Partial<State>);
+    this.context.announce(`${this.textOf(sentence)} ${this.header.sentences[sentence].verdict}`);
+  }
+
+  private drawLeft(): void {
+    const { header } = this;
+    const focus = (this.left.getRootNode() as ShadowRoot).activeElement?.getAttribute("data-control");
+    const letters = [...header.answer];
+    const answer = make("div", { class: "gr-answer" });
+    let at = 0;
+    header.sentences.forEach(({ start, stop }, number) => {
+      if (!number) return;
+      answer.append(letters.slice(at, start).join(""));
+      const button = make("button", { type: "button", "data-control": `s${number}`, "aria-pressed": String(number === this.chosen) }, letters.slice(start, stop).join(""));
+      button.addEventListener("click", () => this.choose(number === this.chosen ? 0 : number));
+      button.addEventListener("pointerenter", () => this.hover(number));
+      button.addEventListener("pointerleave", () => this.hover(null));
+      answer.append(button);
+      at = stop;
+    });
+    answer.append(letters.slice(at).join(""));
+    const menu = make("select", { "data-control": "method", "aria-label": "How sources are scored" });
+    header.methods.forEach(({ name, title }, number) => menu.append(make("option", { value: name, selected: number === this.method }, `${name}: ${title}`)));
+    menu.addEventListener("change", () => this.context.store.set({ method: menu.value } as Partial<State>));
+    this.left.replaceChildren(
+      make("h2", {}, "Question"),
+      make("p", { class: "gr-question" }, header.question),
+      make("h2", {}, "Answer"),
+      answer,
+      this.verdict(),
+      make("label", { class: "gr-menu" }, "shaded by", menu),
+      ...this.heads(),
+    );
+    if (focus) this.left.querySelector<HTMLElement>(`[data-control="${focus}"]`)?.focus();
+    this.context.status(`${this.chosen ? "sentence" : "whole answer"} · ${header.methods[this.method].title}`);
+  }
+
+  private hover(sentence: number | null): void {
+    this.over = sentence;
+    this.left.querySelector(".gr-verdict")!.replaceWith(this.verdict());
+    this.drawRight();
+  }
+
+  private verdict(): HTMLElement {
+    const { verdict, gain, by_chance } = this.header.sentences[this.sentence];
+    const what = this.sentence ? "This sentence: " : "The whole answer: ";
+    const numbers = ` The documents add ${valueText(gain)} nats to its log-probability; with their letters shuffled, ${valueText(by_chance)}.`;
+    const unsupported = verdict === "not supported" ? " unsupported" : "";
+    return make("p", { class: `gr-verdict${unsupported}` }, what, make("b", {}, verdict), make("span", {}, `.${numbers}`));
+  }
+
+  private heads(): HTMLElement[] {
+    const { heads, source } = this.header;
+    if (!heads.length) return [];
+    const opens = this.context.reading.parts.length > 0;
+    const rows = heads.map(({ layer, head, attention, lost }) => {
+      const name = `${layer}-${head}`;
+      const button = make("button", { type: "button", "data-control": `h${name}` }, name);
+      button.addEventListener("click", () => this.context.store.set({ view: "text", layer, head, heads: [head] }));
+      return make("tr", {}, make("td", {}, opens ? button : name), make("td", {}, attention.toFixed(3)), make("td", {}, valueText(lost)));
+    });
+    const titles = ["head", "attention", "lost when cut (nats)"].map((title) => make("th", {}, title));
+    return [make("h2", {}, `Heads that carried it, from the answer to ${source}`), make("table", { class: "gr-heads" }, make("tr", {}, ...titles), ...rows)];
+  }
+
+  private drawRight(): void {
+    const { documents, titles, sources } = this.header;
+    const reach = Math.max(1e-9, ...sources.map((_, at) => Math.abs(this.value(at))).filter(Number.isFinite));
+    const cards = documents.map((text, number) => {
+      const letters = [...text];
+      const own = sources.map((source, at) => ({ ...source, at })).filter(({ document }) => document === number);
+      const body = make("p");
+      let at = 0;
+      for (const { start, stop, name, at: source } of own) {
+        if (start < at) continue;
+        body.append(letters.slice(at, start).join(""));
+        const value = this.value(source);
+        const mark = make("mark", { class: value < 0 ? "against" : "", "data-source": name }, letters.slice(start, stop).join(""));
+        mark.style.setProperty("--share", Number.isFinite(value) ? String(Math.abs(value) / reach) : "0");
+        mark.addEventListener("pointermove", ({ clientX, clientY }) => this.tell(source, clientX, clientY));
+        mark.addEventListener("pointerleave", () => this.context.tooltip.hide());
+        body.append(mark);
+        at = stop;
+      }
+      body.append(letters.slice(at).join(""));
+      const sum = own.length === 1 && Number.isFinite(this.value(own[0].at)) ? valueText(this.value(own[0].at)) : "";
+      return make("section", { class: "gr-document" }, make("h3", {}, titles[number] || `document ${number + 1}`, make("b", {}, sum)), body);
+    });
+    this.right.replaceChildren(...cards);
+  }
+
+  private tell(source: number, x: number, y: number): void {
+    const { methods, sentences, sources } = this.header;
+    const rows = methods.map(({ name }, method) => {
+      const value = this.scores![(method * sentences.length + this.sentence) * sources.length + source];
+      return { text: name, value: Number.isFinite(value) ? valueText(value) : "not measured" };
+    });
+    this.context.tooltip.show({ title: sources[source].name, rows }, x, y);
+  }
+}
