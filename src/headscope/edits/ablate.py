@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headscope.arguments import need_number
 from headscope.capture import Kind
-from headscope.edits.answers import OneLayer, answer_each, as_questions, questions_identity
+from headscope.edits.answers import Asked, OneLayer, answer_each, as_questions, questions_identity
 from headscope.edits.disable import DISABLED, chosen_kind
 from headscope.edits.importance import Importance, weigh_heads
 from headscope.errors import BadInput
@@ -21,7 +20,7 @@ from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, scope_identity
-from headscope.tasks.metrics import rank_correlation
+from headscope.tasks.metrics import METRICS, rank_correlation
 from headscope.tasks.questions import Questions
 from headscope.tasks.significance import (
     Differences,
@@ -30,7 +29,6 @@ from headscope.tasks.significance import (
     paired_test,
     split_half,
 )
-from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,8 +38,9 @@ if TYPE_CHECKING:
 
 
 What = Literal["heads", "layers"]
-MEASURES: dict[What, str] = {"heads": "difference", "layers": "layer_difference"}
+MEASURES: dict[What, str] = {"heads": "damage", "layers": "layer_damage"}
 SURE = 0.05
+SHARES = {*METRICS, "probability", "probability_difference"} - {"loss"}  # shown in points
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,16 +74,17 @@ class Ablation(HeadResult):
 
     @property
     def table(self) -> pd.DataFrame:
-        """Tidy: `difference` for heads, `layer_difference` for whole layers (without a head)."""
-        of: Any = self.scores.rename(columns={"difference": "value"})
-        named = of["disabled"].map({"head": MEASURES["heads"], "layer": MEASURES["layers"]})
-        return tidy(of, kind=self.kind, measure=named, count=self.examples)
+        """Tidy: `damage` for heads, `layer_damage` for whole layers (without a head).
 
-    def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
-        """The heads whose loss does most harm, the worst first."""
-        need_number(n, "n")
-        rows = self.rows(name, kind).sort_values("value", ascending=self.higher_is_better)
-        return rows.head(n).reset_index(drop=True)
+        Damage is by how much the score gets worse: positive where a head matters, whether the
+        metric is an accuracy or a loss.
+        """
+        of: Any = self.scores
+        named = of["disabled"].map({"head": MEASURES["heads"], "layer": MEASURES["layers"]})
+        if self.higher_is_better:
+            of = of.assign(low=-of["high"], high=-of["low"])
+        of = of.rename(columns={"damage": "value"})
+        return tidy(of, kind=self.kind, measure=named, count=self.examples)
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -106,6 +106,7 @@ class Ablation(HeadResult):
                 "score": self.baseline + found.difference,
                 "baseline": self.baseline,
                 "difference": found.difference,
+                "damage": self.harm * found.difference,
                 "low": found.low,
                 "high": found.high,
                 "p": found.p,
@@ -119,9 +120,14 @@ class Ablation(HeadResult):
         return table.merge(weighed, "left", ["layer", "head"])
 
     @property
+    def harm(self) -> float:
+        """What a difference is multiplied with to be the damage done."""
+        return -1.0 if self.higher_is_better else 1.0
+
+    @property
     def scale(self) -> float:
-        """What differences are shown times: points are hundredths of a share, a loss is none."""
-        return 1.0 if self.metric == "loss" else 100.0
+        """What differences are shown times: shares are shown in points, other numbers as they are."""
+        return 100.0 if self.metric in SHARES else 1.0
 
     @property
     def head_map(self) -> np.ndarray:
@@ -144,7 +150,7 @@ class Ablation(HeadResult):
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """The map of differences, harm in orange; those that survive Holm's correction outlined.
 
-        `name` is difference (heads) or layer_difference; a kind other than the ablation's own is
+        `name` is damage (heads) or layer_damage; a kind other than the ablation's own is
         refused.
         """
         from headscope.figures import layer_head_map
@@ -190,8 +196,9 @@ def single_edits(layers: Sequence[int], heads: int, what: tuple[What, ...]) -> l
 
 def ablate(
     scope: Scope,
-    task: Task | Questions | str | Path,
+    task: Asked,
     *,
+    metric: object = None,
     what: tuple[What, ...] = ("heads", "layers"),
     mode: str = "uniform",
     kind: Kind | None = None,
@@ -207,16 +214,53 @@ def ablate(
 ) -> Ablation:
     """Disable every head and every layer in turn, and mark the answers.
 
-    `task` is a task or a path to one, of which `limit` examples are drawn, or questions made of
-    one. With `importance` every head's gradient importance stands in the table too. With an
-    `output` the table is written there, and a run that is stopped goes on where it was.
+    Parameters
+    ----------
+    scope
+        The model.
+    task
+        A task or a path to one, questions, or pairs of prompts, whose clean ones are asked.
+    metric
+        How answers are marked, in place of the task's own metric: the name of one (accuracy, f1,
+        loss, probability, logit, …), or a function of the logits, and of the targets if it takes
+        two arguments, that gives a number for each example. Less is better for a function with
+        `higher_is_better = False`.
+    what
+        "heads", "layers" or both.
+    mode
+        What heads are disabled with: uniform, zero, mean, given, …
+    kind
+        The attention that is disabled; the model's own if it has one kind.
+    weights
+        What the mode needs, such as mean maps.
+    copies
+        How many edits run side by side.
+    draws
+        Of the bootstrap.
+    importance
+        Whether every head's gradient importance stands in the table too.
+    seed
+        Of the draws and of the words that are masked.
+    limit
+        How many examples at most.
+    output
+        Where the table is written; a stopped run resumes there.
+    restart
+        Whether to forget what such a run kept.
+    progress
+        Whether to show progress, or a function that is told of it.
+
+    Returns
+    -------
+    Ablation
+        The damage each edit does, with intervals and corrected p-values.
     """
     kind = chosen_kind(scope, kind)
     if output is not None:
         check_table(output, "An ablation")
     check_weights(scope.model, scope.name)
     DISABLED.of(scope)
-    questions = as_questions(scope, task, limit, seed)
+    questions = as_questions(scope, task, limit, seed, metric)
     layers, heads = scope.layers[kind], scope.heads[kind]
     edits = single_edits(scope.layer_numbers[kind], heads, what)
     identity = {
@@ -303,5 +347,5 @@ def judged(
 
 def agreement(weighed: Importance, disabled: Ablation) -> float:
     """The rank correlation of a head's importance with what the score loses without it."""
-    lost = -disabled.head_map if disabled.higher_is_better else disabled.head_map
+    lost = disabled.harm * disabled.head_map
     return float(np.nan_to_num(rank_correlation(weighed.size.ravel(), lost.ravel())))

@@ -7,12 +7,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.arguments import need_count
 from headscope.capture import Call, Kind
 from headscope.capture.stack import Stack, find_stack
 from headscope.edits.disable import Disabled, chosen_kind
@@ -22,12 +23,13 @@ from headscope.edits.sweep.sweep import Sweep, can_be_swept
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import Run, State
 from headscope.tasks.files import read_task
-from headscope.tasks.questions import Questions, make_questions
+from headscope.tasks.questions import AsksQuestions, Questions, make_questions
 from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
+Asked = Task | Questions | AsksQuestions | str | Path
 Piece = tuple[np.ndarray, np.ndarray]  # b o, e b o: answers with no edit and under each
 # copies of a batch run together up to this many tokens: what a processor's cache likes is little,
 # a GPU wants many
@@ -44,20 +46,43 @@ class OneLayer:
 
 
 def as_questions(
-    scope: Scope, task: Task | Questions | str | Path, limit: int | None = None, seed: int = 0
+    scope: Scope,
+    task: Asked,
+    limit: int | None = None,
+    seed: int = 0,
+    metric: object = None,
 ) -> Questions:
     """A task, a path to one, or a part of it, as this scope is asked it; questions are ready."""
+    if hasattr(task, "questions"):
+        made = cast("AsksQuestions", task).questions(scope, metric)
+        return made if limit is None else first_questions(made, limit)
     if isinstance(task, (str, Path)):
         task = read_task(task)
         if task.kind == "masked" and scope.causal:  # plain text: what this model can guess of it
             task = dataclasses.replace(task, kind="next")
     if isinstance(task, Task):
-        return make_questions(scope, task.first(limit), seed=seed)
+        return make_questions(scope, task.first(limit), metric=metric, seed=seed)
     if not isinstance(task, Questions):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"Give a task, a path to one or questions, not {type(task).__name__}.")
-    if limit is not None:
-        raise BadInput("Questions are made already; give the limit to the task they are made of.")
+        raise BadInput(
+            f"Give a task, a path to one, pairs of prompts or questions, not {type(task).__name__}."
+        )
+    if limit is not None or metric is not None:
+        name = "limit" if limit is not None else "metric"
+        raise BadInput(f"Questions are made already; give the {name} to what they are made of.")
     return task
+
+
+def first_questions(questions: Questions, limit: int) -> Questions:
+    """The first `limit` of them."""
+    need_count(limit, "limit")
+    batches: list[tuple[dict[str, Tensor], Tensor]] = []
+    left = limit
+    for inputs, targets in questions.batches:
+        if left > 0:
+            some = {name: tensor[:left] for name, tensor in inputs.items()}
+            batches.append((some, targets[:left]))
+        left -= len(targets)
+    return dataclasses.replace(questions, batches=tuple(batches), labels=questions.labels[:limit])
 
 
 def questions_identity(questions: Questions) -> dict[str, str]:
@@ -67,7 +92,7 @@ def questions_identity(questions: Questions) -> dict[str, str]:
         for name, tensor in sorted({**inputs, "targets": targets}.items()):
             digest.update(f"{name}{tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().numpy().tobytes())
-    return {"task": digest.hexdigest()[:32], "metric": questions.metric.name}
+    return {"task": digest.hexdigest()[:32], "metric": questions.told or questions.metric.name}
 
 
 def answer(scope: Scope, questions: Questions, run: Run | None = None) -> np.ndarray:
@@ -171,7 +196,9 @@ def _sweep_batch(
 
     at_once = copies or _side_by_side(scope, questions, inputs)
     found: dict[int, np.ndarray] = {}
-    with Sweep(scope, stack, inputs, read, instead, weights) as sweep:
+    sweep = Sweep(scope, stack, inputs, read, instead, weights)
+    sweep.anywhere = questions.anywhere
+    with sweep:
         baseline = sweep.baseline.float().cpu().numpy()
         for layer in sorted({edit.layer for edit in edits}):
             here = [i for i, edit in enumerate(edits) if edit.layer == layer]

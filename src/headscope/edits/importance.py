@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call, Kind, Output
-from headscope.edits.answers import as_questions, questions_identity
+from headscope.edits.answers import Asked, as_questions, questions_identity
 from headscope.edits.disable import LARGE, chosen_kind
 from headscope.edits.slopes_by_layer import slopes_at
 from headscope.errors import BadInput, HeadscopeError
@@ -28,7 +28,6 @@ from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.tasks.questions import Questions
-from headscope.tasks.task import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,8 +88,9 @@ class Importance(HeadResult):
 
 def importance(
     scope: Scope,
-    task: Task | Questions | str | Path,
+    task: Asked,
     *,
+    metric: object = None,
     per: Literal["example", "token"] = "example",
     kind: Kind | None = None,
     seed: int = 0,
@@ -99,7 +99,37 @@ def importance(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Importance:
-    """Gate slopes of every head over a task; `per` says over what the size is averaged."""
+    """Gate slopes of every head over a task: how much each matters, to first order.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    task
+        A task, a path to one, questions, or pairs of prompts, whose clean ones are asked.
+    metric
+        What the slope is of, in place of the task's loss: the name of a metric, or a function of
+        the logits, as `ablate` takes it. What is better counts as less loss.
+    per
+        Over what the slope's size is averaged: "example" or "token".
+    kind
+        The attention that is weighed; the model's own if it has one kind.
+    seed
+        Of the words that are masked.
+    limit
+        How many examples at most.
+    output
+        Where the table is written; a stopped run resumes there.
+    restart
+        Whether to forget what such a run kept.
+    progress
+        Whether to show progress, or a function that is told of it.
+
+    Returns
+    -------
+    Importance
+        The size of every head's slope, and its mean with sign.
+    """
     kind = chosen_kind(scope, kind)
     if per not in ("example", "token"):
         raise BadInput(f"Importance is averaged per 'example' or per 'token', not per {per!r}.")
@@ -107,7 +137,7 @@ def importance(
         check_table(output, "Importance")
     check_weights(scope.model, scope.name)
     WEIGHED.of(scope)
-    questions = as_questions(scope, task, limit, seed)
+    questions = as_questions(scope, task, limit, seed, metric)
     identity = {**scope_identity(scope), **questions_identity(questions), "settings": [per, kind]}
     with Run(output, identity, restart=restart, progress=progress) as run:
         found = weigh_heads(run, scope, questions, per, kind)

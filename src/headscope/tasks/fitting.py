@@ -63,9 +63,9 @@ def fitting(scope: Scope, task: Task) -> Task:
     return task
 
 
-def metric_for(task: Task, name: str | None) -> Metric:
+def metric_for(task: Task, name: object) -> Metric:
     """The metric of that name, or the task's own, if it can mark such answers."""
-    metric = find_metric(name or task.metric)
+    metric = find_metric(str(name or task.metric))
     usable = FITTING[task.kind]
     if task.kind == "classification" and len(task.classes) != 2:
         usable = tuple(one for one in usable if one not in OF_TWO_CLASSES)

@@ -32,7 +32,7 @@ class Metric:
         return float(self.value(self.sums_of(answers, labels).sum(axis=-1)))
 
 
-def _share(sums: Array) -> Array:
+def share_of_sums(sums: Array) -> Array:
     return sums[..., 0] / np.maximum(sums[..., 1], 1e-12)
 
 
@@ -88,20 +88,22 @@ def rank_correlation(one: Array, other: Array) -> float:
     return float(found.statistic)
 
 
-def _given(answers: Array, labels: Array) -> Array:
+def given_sums(answers: Array, labels: Array) -> Array:
     return answers[:, :2].T.astype(float)
 
 
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("accuracy", True, _right, _share),
+        Metric("accuracy", True, _right, share_of_sums),
         Metric("f1", True, _confusion, _f1),
         Metric("matthews", True, _confusion, _matthews),
         Metric("pearson", True, _products, _correlation),
         # ranks are taken once, over all examples, also when a part is drawn again
         Metric("spearman", True, _rank_products, _correlation),
-        Metric("loss", False, _given, _share),  # answers: summed loss, how many it sums over
+        Metric(
+            "loss", False, given_sums, share_of_sums
+        ),  # answers: summed loss, how many it sums over
     )
 }
 

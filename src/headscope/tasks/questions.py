@@ -6,9 +6,9 @@ what to read off the output, and a metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -17,8 +17,9 @@ from torch.nn import functional
 
 from headscope.errors import BadInput
 from headscope.reading.predict import logits_in
-from headscope.tasks.fitting import fitting, metric_for, room
-from headscope.tasks.metrics import Metric
+from headscope.tasks.answer_metrics import ANSWER_METRICS, AnswerMetric, Answers, answer_metric
+from headscope.tasks.fitting import FITTING, fitting, metric_for, room
+from headscope.tasks.metrics import Metric, given_sums, share_of_sums
 from headscope.tasks.task import Task
 from headscope.text.batching import by_length, text_lengths
 
@@ -44,23 +45,37 @@ class Questions:
     losses: Callable[[Any, Tensor], Tensor]
     labels: np.ndarray  # n, in the order of the batches
     metric: Metric
+    anywhere: bool = False  # answers may come from positions that their slope does not show
+    told: str = ""  # tells a metric of the caller's apart from another of its name
 
     def __len__(self) -> int:
         return len(self.labels)
+
+
+class AsksQuestions(Protocol):
+    """Prompts that bring their answers, such as pairs."""
+
+    def questions(self, scope: Scope, metric: object = None) -> Questions: ...
 
 
 def make_questions(
     scope: Scope,
     task: Task,
     *,
-    metric: str | Metric | None = None,
+    metric: object = None,
     batch_size: int = 32,
     max_tokens: int | None = MAX_TOKENS,
     seed: int = 0,
 ) -> Questions:
-    """The task as this scope is asked it: tokenised, cut to `max_tokens`, batched by length."""
+    """The task as this scope is asked it: tokenised, cut to `max_tokens`, batched by length.
+
+    `metric` is the name of a metric that fits the task or of one of single answers (probability,
+    logit, …), or a function of the logits, and of the targets if it takes two arguments, that
+    gives a number for each example.
+    """
     task = fitting(scope, task)
-    marks = metric if isinstance(metric, Metric) else metric_for(task, metric)
+    single = _of_answers(task, metric)
+    marks = metric if isinstance(metric, Metric) else metric_for(task, None if single else metric)
     if batch_size < 1:
         raise BadInput(f"A batch holds at least 1 example, not {batch_size}.")
     most = min(room(max_tokens or MAX_TOKENS), scope.max_tokens or MAX_TOKENS)
@@ -80,8 +95,66 @@ def make_questions(
             batches.append((encoded, _next(encoded)))
         else:
             batches.append((encoded, torch.from_numpy(part.labels)))
+    if single is not None:
+        return marked_singly(task.name, batches, task.labels[order], single, _row_by_row(single))
     answers, losses = _READERS[task.kind]
     return Questions(task.name, tuple(batches), answers, losses, task.labels[order], marks)
+
+
+def _of_answers(task: Task, metric: object) -> AnswerMetric | None:
+    """The metric of single answers that is asked for, where the task's own metrics are not."""
+    if metric is None or isinstance(metric, Metric):
+        return None
+    if isinstance(metric, str) and (metric in FITTING[task.kind] or metric not in ANSWER_METRICS):
+        return None
+    found = answer_metric(metric)
+    if task.kind == "regression" and not found.own:
+        raise BadInput(f"{task.name} has numbers as answers, which have no {found.name}.")
+    return found
+
+
+def marked_singly(
+    name: str,
+    batches: Sequence[tuple[Inputs, Tensor]],
+    labels: np.ndarray,
+    metric: AnswerMetric,
+    read: Callable[[Any, Tensor], Tensor],  # output, targets -> b 2: a sum, and of how many
+) -> Questions:
+    """Questions marked by a metric of single answers; what it says is bad is a loss."""
+
+    def losses(output: Any, targets: Tensor) -> Tensor:
+        if not metric.differentiable:
+            raise BadInput(f"{metric.name} has no slope; choose loss, logit or probability.")
+        return -metric.sign * read(output, targets)[:, 0]
+
+    marks = Metric(metric.name, metric.higher_is_better, given_sums, share_of_sums)
+    blind = metric.own or not metric.differentiable
+    return Questions(name, tuple(batches), read, losses, labels, marks, blind, metric.identity)
+
+
+def _row_by_row(metric: AnswerMetric) -> Callable[[Any, Tensor], Tensor]:
+    """b 2: the metric summed over an example's answers, and how many they are."""
+
+    def own(output: Any, targets: Tensor) -> Tensor:
+        logits = logits_in(output)
+        assert logits is not None
+        value = metric(logits.float(), targets.to(logits.device))
+        return torch.stack([value, torch.ones_like(value)], dim=1)
+
+    def registered(output: Any, targets: Tensor) -> Tensor:
+        logits = logits_in(output)
+        assert logits is not None
+        targets = targets.to(logits.device)
+        if logits.dim() == 2:
+            logits, targets = logits[:, None], targets[:, None]
+        counted = targets != -100
+        right, rows = targets[counted], counted.nonzero()[:, 0]
+        first = torch.zeros_like(right)
+        values = metric(logits[counted].float()[:, None], Answers(first, right, first - 1))
+        sums = values.new_zeros(len(targets)).index_add(0, rows, values)
+        return torch.stack([sums, counted.sum(1).to(sums)], dim=1)
+
+    return own if metric.own else registered
 
 
 def class_scores(output: Any, targets: Tensor) -> Tensor:

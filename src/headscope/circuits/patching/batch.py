@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import trial_inputs
 from headscope.reading.predict import word_logits
 from headscope.tasks.answer_metrics import AnswerMetric, Answers, answer_metric
+from headscope.tasks.questions import Questions, marked_singly
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -157,3 +159,19 @@ def _answer_position(scope: Scope, tokens: Tokens) -> int:
     if not len(masked):
         raise BadInput(f"Put {scope.tokenizer.mask_token} where the answer is to come back.")
     return int(masked[0])
+
+
+def questions_of(scope: Scope, pairs: Pairs, metric: object = None) -> Questions:
+    """The clean prompts as questions, in the pairs' order; targets: b 3, position and answers."""
+    marks = answer_metric(metric)
+    made: list[tuple[dict[str, Tensor], Tensor]] = []
+    for start in range(0, len(pairs), AT_ONCE):
+        numbers = list(range(start, min(start + AT_ONCE, len(pairs))))
+        one = _batch(scope, pairs, numbers, marks, ())
+        made.append((one.clean, torch.stack([one.at[0], one.right, one.wrong], dim=1)))
+
+    def read(output: Any, targets: Tensor) -> Tensor:
+        value = marks(word_logits(scope, output), Answers(*targets.T))
+        return torch.stack([value, torch.ones_like(value)], dim=1)
+
+    return marked_singly(pairs.name, made, np.zeros(len(pairs)), marks, read)

@@ -26,6 +26,7 @@ from headscope.files import atomic_path
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+    from headscope.tasks.questions import Questions
 
 
 _FITS = {"clean": str, "corrupted": str, "answer": str | int, "wrong": str | int | None}
@@ -63,6 +64,12 @@ class Pairs:
         with atomic_path(path) as temporary:
             lines = [json.dumps(_plain(pair), ensure_ascii=False) for pair in self.pairs]
             temporary.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def questions(self, scope: Scope, metric: object = None) -> Questions:
+        """The clean prompts as questions, for `hs.ablate` and `hs.importance`."""
+        from headscope.circuits.patching.batch import questions_of
+
+        return questions_of(scope, self, metric)
 
     def fitting(self, scope: Scope) -> Pairs:
         """Those whose prompts have equally many tokens and whose answers are one token each."""

@@ -140,7 +140,7 @@ def patch(
     identity = {
         **scope_identity(scope),
         "pairs": fingerprint(pairs.pairs),
-        "settings": [what, method, names or positions, marks.name],
+        "settings": [what, method, names or positions, marks.identity],
     }
     title = f"Patching {what}"
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:

@@ -46,6 +46,7 @@ class Sweep:
     """One batch under many edits: `with Sweep(...) as sweep: sweep.answers(layer, edits, 4)`."""
 
     wants_scores = False  # of families that compute attention themselves, q and k too
+    anywhere = False  # answers may come from positions that their slope does not show
 
     def __init__(
         self,
@@ -187,6 +188,8 @@ class Sweep:
 
     def _positions_read(self) -> Tensor | None:
         """b p: where in the last layer the answers look; None where that is most of it."""
+        if self.anywhere:
+            return None
         hidden = hidden_of(self._outputs[-1]).detach().clone().requires_grad_()
         with torch.enable_grad(), self._reusing(len(self.stack.layers), 1, hidden):
             return positions_read(self._run(1), hidden)
