@@ -126,7 +126,7 @@ class Ablation(HeadResult):
 
     @property
     def scale(self) -> float:
-        """What differences are shown times: shares are shown in points, other numbers as they are."""
+        """What differences are shown times: shares in points, other numbers as they are."""
         return 100.0 if self.metric in SHARES else 1.0
 
     @property

@@ -7,13 +7,14 @@ import dataclasses
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from headscope.capture import Call, Kind, Queries, Sink, capture
+from headscope.capture import Call, Kind, Output, Queries, Sink, capture
 from headscope.capture.call import Answer
+from headscope.capture.interface import apply
 from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
@@ -26,12 +27,23 @@ from headscope.text.tokenise import Batch, Text, need_one_text, split_pairs, tok
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from headscope.reading.collecting.keeping import WhatToKeep
     from headscope.reading.conversation import Documents, Messages
     from headscope.reading.predict import Prediction
 
-Edit = Callable[[Call], "Tensor | Queries | None"]
+Edit = Callable[[Call], "Tensor | Queries | Call | None"]
 Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
+
+
+@runtime_checkable
+class AtModules(Protocol):
+    """An edit that is at modules of the model, and not only in its attention."""
+
+    @property
+    def of_input(self) -> bool: ...
+    def standing(self, scope: Scope) -> contextlib.AbstractContextManager[None]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +174,7 @@ class Scope:
         """Show calls to `sink` while the model runs, after this scope's edits."""
         with (
             evaluating(self.model),
+            edits_standing(self),
             capture(self.model, edits_first(self.edits, sink), lazy=lazy, scores=scores) as door,
         ):
             yield door
@@ -367,6 +380,34 @@ class Scope:
 
         return generated_reading(self, prompt, max_new_tokens, keep, memory, options)
 
+    def activations(self, text: Text | list[Text], names: Iterable[str]) -> xr.Dataset:
+        """What the model computes on the way, by name, from one pass under this scope's edits.
+
+        Parameters
+        ----------
+        text
+            One text, or a list of texts, which get an axis `text`; padding is NaN.
+        names
+            What is kept, such as ["stream.after", "attention.heads.3"]: with a number a single
+            layer's, else every layer's, which get an axis `layer`.
+
+        Returns
+        -------
+        xarray.Dataset
+            A variable for each name, in float32.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> found = hs.load().activations("I went home.", ["stream.after", "mlp.inner.2"])
+        >>> found["mlp.inner.2"].dims
+        ('token', 'inner')
+        """
+        from headscope.circuits.activations import read_activations
+        from headscope.circuits.unrolled import unrolled
+
+        return read_activations(unrolled(self), text, names)
+
     # what the model says
 
     def fill(self, text: Text, text_pair: Text | None = None, n: int = 5) -> list[list[Prediction]]:
@@ -395,6 +436,36 @@ class Scope:
             raise BadInput("An edit is a function that takes a call and gives back weights.")
         return dataclasses.replace(self, edits=(*self.edits, edit))
 
+    def with_edits(self, name: str, function: Callable[..., Tensor | None]) -> Scope:
+        """A scope that runs with another activation in place of its own.
+
+        Parameters
+        ----------
+        name
+            The activation, such as "mlp.output" for every layer or "mlp.output.3" for layer 3;
+            docs/reference/activations.md has the names.
+        function
+            Takes the activation (and its layer, if it takes two arguments) and gives back one of
+            the same shape, or None to leave it.
+
+        Returns
+        -------
+        Scope
+            Reading, generating, ablating and patching with it all use the edit.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> scope = hs.load().with_edits("mlp.output.2", lambda written: 0 * written)
+        >>> len(scope.edits)
+        1
+        """
+        from headscope.circuits.activations import named_edit
+        from headscope.circuits.unrolled import unrolled
+
+        scope = unrolled(self)
+        return scope.edited(named_edit(scope, name, function))
+
     def without(
         self,
         heads: Iterable[tuple[int, int]] | None = None,
@@ -404,9 +475,35 @@ class Scope:
         kind: Kind | None = None,
         weights: object = None,
     ) -> Scope:
-        """A scope with those heads, given as (layer, head), or whole layers disabled."""
+        """A scope with those heads, given as (layer, head), or whole layers disabled.
+
+        Parameters
+        ----------
+        heads
+            Heads as (layer, head).
+        layers
+            Layers of which all heads are disabled.
+        mode
+            What heads do instead. They attend otherwise: uniform, zero, mean (their mean map) or
+            given. Or, with mean_output, they give their mean output whatever they attend to.
+        kind
+            The attention that is disabled; the model's own if it has one kind.
+        weights
+            What the mode needs: maps for given, readings for mean, a list of texts for mean_output.
+
+        Returns
+        -------
+        Scope
+        """
         from headscope.edits.disable import disable
 
+        if mode == "mean_output":
+            from headscope.circuits.activations import mean_outputs
+            from headscope.circuits.unrolled import unrolled
+
+            scope = unrolled(self)
+            off = disable(scope, heads, layers, "zero", kind)
+            return scope.edited(mean_outputs(scope, off.heads, weights))
         return self.edited(disable(self, heads, layers, mode, kind, weights))
 
 
@@ -416,15 +513,46 @@ def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:
         return sink
 
     def edit_and_show(call: Call) -> Answer:
-        changed: Tensor | Queries | None = None
-        for edit in edits:
-            answer = edit(call)
-            if answer is not None:
-                changed, call = answer, call.after(answer)
+        changed, call = edited_call(edits, call)
         shown = sink(call)
         return changed if shown is None else shown
 
     return edit_and_show
+
+
+def edited_call(edits: Iterable[Edit], call: Call) -> tuple[Tensor | Queries | Output | None, Call]:
+    """What the model is answered once the edits have seen a call, and the call as they leave it.
+
+    An edit that changes keys or values gives back the call with others.
+    """
+    changed: Tensor | Queries | None = None
+    values = call.v
+    for edit in edits:
+        answer = edit(call)
+        if isinstance(answer, Call):
+            call = answer
+            changed = call.weights if call.edited else changed
+        elif answer is not None:
+            changed, call = answer, call.after(answer)
+    if call.v is not values:
+        assert call.v is not None
+        return Output(apply(call.weights, call.v)), call
+    return changed, call
+
+
+@contextlib.contextmanager
+def edits_standing(scope: Scope) -> Generator[None]:
+    """Edits that are at modules stand in for them while the block runs."""
+    with contextlib.ExitStack() as undo:
+        at_modules = [edit for edit in scope.edits if isinstance(edit, AtModules)]
+        # what stands outermost sees a module's input first and its output last
+        for edit in reversed(at_modules):
+            if edit.of_input:
+                undo.enter_context(edit.standing(scope))
+        for edit in at_modules:
+            if not edit.of_input:
+                undo.enter_context(edit.standing(scope))
+        yield
 
 
 def _see_nothing(call: Call) -> None:

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from headscope.capture import Call, Kind, Output, Queries, capture
+from headscope.capture import Call, Kind, Output, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
 from headscope.capture.stack import Stack, hidden_of, repeated, with_hidden
@@ -32,6 +32,7 @@ from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.models.own_thread import only_here, standing_in
 from headscope.reading.describe import trial_inputs
+from headscope.reading.scope import edited_call, edits_standing
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -75,6 +76,7 @@ class Sweep:
             self._open.enter_context(stopped_safely())
             self._open.enter_context(torch.no_grad())
             self._open.enter_context(evaluating(self.scope.model))
+            self._open.enter_context(edits_standing(self.scope))
             self._door = self._open.enter_context(
                 capture(self.scope.model, self._sink, lazy=True, scores=self.wants_scores)
             )
@@ -136,11 +138,7 @@ class Sweep:
         layer = self.stack.layer_of(call)
         if layer is not None:
             call = dataclasses.replace(call, layer=layer)
-        replaced: Tensor | Queries | None = None
-        for edit in self.scope.edits:
-            answer = edit(call)
-            if answer is not None:
-                replaced, call = answer, call.after(answer)
+        replaced, call = edited_call(self.scope.edits, call)
         if layer is None or self.on_call is None or call.kind != self.stack.kind:
             return replaced
         wanted = self.on_call(call, replaced is not None)
