@@ -42,7 +42,7 @@ class AnswerMetric:
     own: bool = False  # the caller's own function: it may look at any position
     differentiable: bool = True
 
-    def __call__(self, logits: Tensor, answers: Answers) -> Tensor:
+    def __call__(self, logits: Tensor, answers: Answers | Tensor) -> Tensor:
         found = self.function(logits, answers)
         if not isinstance(found, Tensor) or found.shape != (len(logits),):  # pyright: ignore[reportUnnecessaryIsInstance]
             shape = tuple(getattr(found, "shape", ())) or type(found).__name__
