@@ -32,9 +32,10 @@ interface Written {
 describe("the bundles", () => {
   it("are at most 90 KB gzipped each and may be inlined in a page", async () => {
     const written = await (bundle as (path: string) => Promise<Written[]>)(join(tmpdir(), "headscope-test.js"));
-    expect(written.map((each) => each.name)).toEqual(["headscope-test.js", ...within("more/").map(({ name }) => `headscope-test-${name}.js`)]);
+    const ordinary = written.filter((each) => !each.name.includes("-live-")); // live pages carry their own
+    expect(ordinary.map((each) => each.name)).toEqual(["headscope-test.js", ...within("more/").map(({ name }) => `headscope-test-${name}.js`)]);
     for (const { gzipped, limit } of written) {
-      expect(limit).toBe(90 * 1024);
+      expect(limit).toBe((ordinary.some((each) => each.gzipped === gzipped) ? 90 : 120) * 1024);
       expect(gzipped).toBeLessThanOrEqual(limit);
     }
   });
