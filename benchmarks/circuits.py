@@ -2,7 +2,8 @@
 
     python benchmarks/circuits.py [--tokens 128] [--threads 1]
 
-Budgets: logit attribution of all heads of one text at most 2 forwards; the gradient estimate of
+Budgets: logit attribution of all heads of one text at most 2 forwards; one decomposed score of the
+last layer at most 2, all keys of one query at most 3; the gradient estimate of
 every head at every position at most 5 forwards; exact patches of every head at most half of as
 many plain passes. A Llama of SmolLM2-135M's shape with random weights. Forwards are timed in
 between, turn by turn and layer by layer, so that both see the same load.
@@ -14,6 +15,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -25,6 +27,9 @@ from headscope.circuits.patching.batch import PairBatch
 from headscope.circuits.patching.donor import record
 from headscope.circuits.patching.patch import _estimated, sites_of
 from headscope.circuits.patching.swept import PatchSweep
+from headscope.circuits.scores.decompose import written, written_rows
+from headscope.circuits.scores.head_pass import head_pass
+from headscope.circuits.scores.row import row_of
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.answers import TOKENS_AT_ONCE
 from headscope.reading import Scope
@@ -58,6 +63,13 @@ def main() -> None:
     print(f"forward of {given.tokens} tokens {forwards * 1e3:.0f} ms, {given.threads} thread(s)")
     print(f"attribution of all heads {share:.2f} forwards (budget 2)", flush=True)
 
+    query, key = given.tokens - 1, given.tokens // 2
+    for what, rows, budget in (("one score", torch.tensor([key, query]), 2), ("all keys", None, 3)):
+        _, share = _beside(
+            forward, partial(_decomposed, scope, inputs[0], rows, query), given.turns
+        )
+        print(f"{what} decomposed {share:.2f} forwards (budget {budget})", flush=True)
+
     one = torch.tensor([given.tokens - 1])
     batch = PairBatch(
         scope, inputs[0], inputs[1], (tokens, tokens), torch.stack([one, one]), torch.tensor([7]),
@@ -74,6 +86,19 @@ def main() -> None:
     twin = Scope(_model(), None, "SmolLM2-shaped")  # the first one is watched while it is patched
     share = _exact(scope, found, batch, lambda: twin.forward(inputs[0]))
     print(f"exact patches of {LAYERS * HEADS} heads {share:.2f} of as many forwards (budget 0.5)")
+
+
+@torch.enable_grad()
+def _decomposed(
+    scope: Scope, inputs: dict[str, torch.Tensor], rows: torch.Tensor | None, query: int
+) -> None:
+    passed = head_pass(scope, wiring(scope), inputs, "decoder", LAYERS - 1, rows)
+    row = row_of(passed.call, 0, query)
+    written(passed, row.q, torch.tensor([query]))
+    if rows is None:
+        written_rows(passed, row.scaling * (row.k @ row.q.detach()))
+    else:
+        written(passed, row.k[int(rows[0])])
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import headscope as hs
 from headscope.errors import BadInput, Stopped
@@ -99,6 +100,14 @@ def test_all_keys_of_a_query_have_the_parts_that_each_key_alone_has(family, rela
         assert apart.abs().max() < 1e-4 * largest
     assert found.weights.sum() == pytest.approx(1.0, abs=1e-5)
     assert found.values[list(found.keys).index(4)] == pytest.approx(alone.value, abs=1e-4)
+
+
+def test_scores_need_no_gradients_switched_on():
+    scope = tiny_scope("LlamaForCausalLM", num_key_value_heads=2)
+    with torch.no_grad():
+        found = hs.circuits.score(scope, TEXT, 1, 1, 8, 4, relative_to="mean", verify=1)
+        every = hs.circuits.score(scope, TEXT, 1, 1, 8, relative_to="mean")
+    assert every.values[every.keys.tolist().index(4)] == pytest.approx(found.value, abs=1e-5)
 
 
 def test_scores_are_saved_whole_and_opened_again(tmp_path):
@@ -242,3 +251,21 @@ def test_parts_of_real_models_sum_to_their_scores(model, request):
         for parts in (every.query_parts, every.key_parts):
             assert np.abs(parts.sum(0) - exact).max() < 1e-4 * np.abs(parts).max()
         np.testing.assert_allclose(every.weights, call.weights[0, 2, 12, :13], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_long_texts_take_no_array_of_all_pairs():
+    """8,000 tokens of a narrow model: the scores of one head alone would take 256 MB."""
+    scope = tiny_scope(
+        "LlamaForCausalLM", num_key_value_heads=2, num_hidden_layers=2,
+        max_position_embeddings=8192,
+    )  # fmt: skip
+    scope.model.set_attn_implementation("sdpa")
+    text = " ".join([TEXT] * 615)
+    count = len(scope.encode([text]).tokens[0])
+    assert 7_900 < count < 8_192
+    found = hs.circuits.score(scope, text, 1, 1, count - 1)
+    largest = np.abs(found.key_parts).max()
+    assert len(found.keys) == count
+    assert np.abs(found.key_parts.sum(0) - found.values).max() < 1e-4 * largest
+    assert np.abs(found.query_parts.sum(0) - found.values).max() < 1e-4 * largest

@@ -62,6 +62,8 @@ def results(tmp_path_factory) -> dict[str, HeadResult]:
         hs.circuits.named(writer, ["copy_suppression"]),
         hs.circuits.score(writer, CLEAN, 1, 0, 3, 1),
         hs.ground(writer, "who sat ?", ["the cat", "a dog ran"], "the cat", shuffles=1),
+        hs.circuits.score(writer, CLEAN, 1, 0, 3),
+        hs.circuits.score_parts(writer, 3 * TEXTS, 1, 0, **quiet),
         hs.pointing_game(digits.read(image=np.zeros((28, 28), np.uint8)), (4, 4, 20, 20)),
     ]  # fmt: skip
     return {type(result).__name__: result for result in made}

@@ -1,4 +1,6 @@
 from headscope.circuits.capabilities import capabilities as capabilities
+from headscope.circuits.followed import Traced as Traced
+from headscope.circuits.followed import trace as trace
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution as Attribution
 from headscope.circuits.logits.attributions import Attributions as Attributions

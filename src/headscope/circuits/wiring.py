@@ -65,7 +65,7 @@ def wiring(scope: Scope) -> Wiring:
 
 
 def _find(scope: Scope) -> Wiring:
-    from headscope.circuits.trace import trace
+    from headscope.circuits.linear_pass import trace
 
     _ = scope.description  # watches which module takes the heads' outputs
     calls: list[Call] = []

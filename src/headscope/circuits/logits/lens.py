@@ -20,9 +20,9 @@ from headscope.reading.predict import likeliest
 from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
+    from headscope.circuits.linear_pass import Leaf, Trace
     from headscope.circuits.logits.solve import Solved
     from headscope.circuits.logits.target import Question
-    from headscope.circuits.trace import Leaf, Trace
     from headscope.circuits.wiring import Wiring
     from headscope.reading import Scope
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.capture.output_projection import weight_of
+from headscope.circuits.linear_pass import Attended, Leaf
 from headscope.circuits.logits.attribution import Floats, PartOfLogit, head_name
 from headscope.circuits.logits.solve import Solved
 from headscope.circuits.logits.target import Question
-from headscope.circuits.trace import Attended, Leaf
 from headscope.circuits.wiring import Wiring
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely

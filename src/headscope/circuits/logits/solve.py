@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from headscope.circuits.linear_pass import Trace, trace
 from headscope.circuits.logits.target import (
     Question,
     Target,
@@ -17,7 +18,6 @@ from headscope.circuits.logits.target import (
     target_ids,
     together,
 )
-from headscope.circuits.trace import Trace, trace
 from headscope.circuits.wiring import Wiring
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here

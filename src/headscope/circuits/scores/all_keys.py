@@ -94,6 +94,7 @@ class QueryScores(HeadResult):
         return strongest(self.table, name, n)
 
 
+@torch.enable_grad()
 def all_keys(
     scope: Scope,
     passed: HeadPass,

@@ -135,6 +135,7 @@ def score_parts(
     return made
 
 
+@torch.enable_grad()
 def _of_document(
     scope: Scope,
     inputs: Any,

@@ -15,6 +15,7 @@ from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 SIDES = ("query", "key")
 Floats = NDArray[np.float64]
@@ -74,6 +75,32 @@ class Score(HeadResult):
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
         """The writers of one side with the largest parts, largest first by size."""
         return strongest(self.table, name, n)
+
+    def shown(self, n: int = 10) -> tuple[list[int], list[int]]:
+        """The writers of either side with the largest parts, in the order of the model."""
+        sides = (self.parts.sum(1), self.parts.sum(0))
+        first, second = (sorted(np.argsort(-np.abs(one))[:n].tolist()) for one in sides)
+        return first, second
+
+    def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
+        """The strongest writers of the query × those of the key, with what all others add."""
+        from headscope.figures.writer_pairs import writer_pairs
+
+        query, key = self.shown()
+        chosen = self.parts[np.ix_(query, key)]
+        rest = self.value - self.positional_bias - chosen.sum()
+        bias = f", positional bias {self.positional_bias:+.2f}" if self.positional_bias else ""
+        return writer_pairs(
+            chosen,
+            [self.query_writers[at].name for at in query],
+            [self.key_writers[at].name for at in key],
+            (self.parts.sum(1)[query], self.parts.sum(0)[key]),
+            title=f"Why {self.title}",
+            caption=(
+                f"{self.model} · score {self.value:+.2f}, weight {self.weight:.3f}{bias}\n"
+                f"Pairs that are not shown add {rest:+.2f}. Norms are held at their scale."
+            ),
+        )
 
     def pairs(self, n: int = 10) -> pd.DataFrame:
         """The pairs of writers with the largest parts of the score."""

@@ -50,6 +50,7 @@ class Row:
         return made[0, 0, 0]
 
 
+@torch.enable_grad()  # a caller may have switched gradients off
 def row_of(call: Call, head: int, query: int) -> Row:
     assert call.q is not None and call.k is not None
     group = head // (call.heads // call.groups)

@@ -152,6 +152,7 @@ def _row(scope: Scope, call: Call | None, head: int, query: int) -> Row:
     return row_of(call, head, query)
 
 
+@torch.enable_grad()
 def _both(
     passed: HeadPass, row: Row, key: int, against: Relative
 ) -> tuple[Written, Written, float, float]:

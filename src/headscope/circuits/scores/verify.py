@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 
+@torch.enable_grad()
 def removals(
     scope: Scope,
     wiring: Wiring,
@@ -51,28 +52,31 @@ def removals(
     alone = written(passed, row.k[key], torch.tensor([key]))
     plain, before = row.products(), float(row.weights()[key])
     own = {leaf.writer for leaf in passed.leaves if leaf.module is not None}
-    chosen: list[tuple[Side, Writer, Tensor]] = []
+    chosen: list[tuple[Side, Writer, Tensor, Tensor]] = []
     for at in _largest(of_query.vectors @ of_key.whole, of_query.writers, own)[:count]:
         without = plain - row.products(q=of_query.vectors[at])
-        chosen.append(("query", of_query.writers[at], without))
+        left = of_query.whole - of_query.vectors[at]
+        chosen.append(("query", of_query.writers[at], without, left))
     strongest = [of_key.writers[at] for at in
                  _largest(of_key.vectors @ of_query.whole, of_key.writers, own)]  # fmt: skip
     for writer in [one for one in strongest if one in alone.writers][:count]:
         vector = alone.vectors[alone.writers.index(writer)]
         without = plain.clone()
         without[key] -= row.products(k=vector[None])[0]
-        chosen.append(("key", writer, without))
-    cuts = [(writer, row.query if side == "query" else key) for side, writer, _ in chosen]
+        chosen.append(("key", writer, without, alone.whole - vector))
+    cuts = [(writer, row.query if side == "query" else key) for side, writer, *_ in chosen]
     q, k = _without(scope, wiring, inputs, passed, row, cuts)
     found: list[Removal] = []
-    for number, (side, writer, predicted) in enumerate(chosen):
+    for number, (side, writer, predicted, left) in enumerate(chosen):
+        made = q[number, row.query] if side == "query" else k[number, key]
         if side == "query":
-            measured = row.products(q=q[number, row.query])
+            measured = row.products(q=made)
         else:
             measured = plain.clone()
-            measured[key] = row.products(k=k[number, key][None])[0]
+            measured[key] = row.products(k=made[None])[0]
         changes = [float(row.weights(scores)[key]) - before for scores in (predicted, measured)]
-        found.append(Removal(side, writer, *changes))
+        rescaled = float(made.double().norm() / left.norm())
+        found.append(Removal(side, writer, *changes, rescaled))
     return tuple(found)
 
 

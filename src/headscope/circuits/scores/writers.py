@@ -55,9 +55,14 @@ class WrittenRows:
 
 @dataclass(frozen=True)
 class Removal:
-    """A writer removed from the query or the key alone: the change of weight, twice."""
+    """A writer removed from the query or the key alone: the change of weight, twice.
+
+    `rescaled` says how far the two may differ: without the writer, norms multiply what is left of
+    the vector by that factor, which parts with frozen norms leave out.
+    """
 
     side: Side
     writer: Writer
     predicted: float  # from its part of the scores, norms held
     measured: float  # by the model, norms as they come out
+    rescaled: float  # length of the vector that is left, over its length with norms held

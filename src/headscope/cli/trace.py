@@ -1,0 +1,54 @@
+"""`headscope trace`: a prediction followed backwards, from head to key to writer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_numbers, check_output
+from headscope.cli.console import open_scope, out, say_written
+
+
+def register(app: typer.Typer) -> None:
+    app.command("trace")(trace)
+
+
+def trace(
+    text: Annotated[str, typer.Argument(help="The text that the model answers.")],
+    target: Annotated[
+        str | None, typer.Option(help="The token that is followed. Default: likeliest.")
+    ] = None,
+    position: Annotated[int | None, typer.Option(help="Which token's answer, from 0.")] = None,
+    heads: Annotated[int, typer.Option(help="Heads followed from the answer.")] = 2,
+    writers: Annotated[int, typer.Option(help="Writers named of each query and key.")] = 2,
+    depth: Annotated[int, typer.Option(help="How often a writing head is followed again.")] = 2,
+    model: options.Model = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    output: Annotated[Path | None, options.output(".json")] = None,
+) -> None:
+    """Follow a prediction backwards: the heads that made it, what they read, who wrote that.
+
+    Examples:
+
+      headscope trace "Paris is the [MASK] of France." --target capital
+
+      headscope trace "The keys near the house" -m gpt2 --depth 3 -o trace.json
+    """
+    check_numbers(heads=heads, writers=writers, depth=depth)
+    if output is not None:
+        check_output(output, (".json",), "A trace")
+    from headscope.circuits.followed import trace as run
+
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    found = run(
+        scope, text, target=target, position=position, heads=heads, writers=writers, depth=depth
+    )
+    out.print(str(found), highlight=False, markup=False, soft_wrap=True)
+    if output is not None:
+        found.save(output)
+        say_written(output)
