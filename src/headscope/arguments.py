@@ -52,9 +52,18 @@ def need_path(given: object) -> Path:
     return Path(given)  # pyright: ignore[reportUnknownArgumentType]
 
 
+def _is_whole(given: object) -> bool:
+    """True is no number, and an array of several is not one."""
+    try:
+        operator.index(cast(SupportsIndex, given))
+    except TypeError:
+        return False
+    return not isinstance(given, bool)
+
+
 def need_number(given: object, what: str) -> None:
     """A whole number; True is none."""
-    if (not isinstance(given, int) and not hasattr(given, "__index__")) or isinstance(given, bool):
+    if not _is_whole(given):
         raise BadInput(f"{what} is a whole number, not {given!r}.")
 
 
@@ -75,7 +84,7 @@ def need_count(given: object, name: str) -> None:
     """How many of something: a whole number from 1, or None for all."""
     if given is None:
         return
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
+    if not _is_whole(given):
         raise BadInput(f"{name}= is a whole number, not {given!r}.")
     count = operator.index(cast(SupportsIndex, given))
     if count < 1:

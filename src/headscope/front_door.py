@@ -6,7 +6,8 @@ Views are found by their files, so that a new one needs no line in a list.
 
 A folder and a function may share a name: `hs.atlas(…)` is a function and `headscope.atlas` holds
 its code. Python binds an imported folder as an attribute of its parent, so `hs.atlas` would turn
-into a module once any file of that folder is imported. `FrontDoor` keeps the public name.
+into a module once any file of that folder is imported. `FrontDoor` keeps the public name. What it
+serves is held to its annotations (`checked`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import importlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 VIEWS = "headscope.surfaces"
@@ -36,6 +37,10 @@ class FrontDoor(ModuleType):
             found = importlib.import_module(f"{module}.{there}")
         else:
             found = getattr(importlib.import_module(module), there)
+            if isinstance(found, FunctionType):
+                from headscope.checked import checked
+
+                found = checked(found)
         self.__dict__[name] = found
         return found
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headscope import arguments
+from headscope.checked import checked
 
 if TYPE_CHECKING:
     from headscope.corpus.bad_data import Choice
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["all_heads", "coreference", "dependency", "features", "relations"]
 
 
+@checked
 def dependency(
     scope: Scope,
     treebank: Trees,
@@ -99,6 +101,7 @@ def dependency(
     )  # fmt: skip
 
 
+@checked
 def coreference(
     scope: Scope,
     documents: str | Path | Iterable[CoreferenceDocument],
@@ -143,6 +146,7 @@ def coreference(
     )  # fmt: skip
 
 
+@checked
 def relations(
     scope: Scope,
     examples: str | Path | Iterable[Relation],
@@ -185,6 +189,7 @@ def relations(
     )  # fmt: skip
 
 
+@checked
 def features(
     scope: Scope,
     treebank: Trees,
@@ -221,6 +226,7 @@ def features(
     )  # fmt: skip
 
 
+@checked
 def all_heads(
     scope: Scope,
     train: Trees,

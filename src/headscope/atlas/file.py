@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.arguments import need_path
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 
@@ -63,7 +64,7 @@ class Store:
     """An atlas on disk, a zip or a folder; tables are read when they are asked for."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = need_path(path)
         if not self.path.exists():
             raise BadInput(f"There is no atlas {path}; make one with `headscope atlas`.")
         if not self.path.is_dir() and not zipfile.is_zipfile(self.path):

@@ -15,6 +15,7 @@ from torch import Tensor
 from headscope.capture import Call, Kind, Output, Queries, Sink, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
+from headscope.checked import checked
 from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
@@ -248,6 +249,7 @@ class Scope:
 
     # readings
 
+    @checked
     def read(
         self,
         text: Text | None = None,
@@ -351,6 +353,7 @@ class Scope:
 
         return inputs_reading(self, inputs, tokens, layers, keep, memory)
 
+    @checked
     def generate(
         self,
         prompt: str | None = None,
@@ -410,18 +413,21 @@ class Scope:
 
     # what the model says
 
+    @checked
     def fill(self, text: Text, text_pair: Text | None = None, n: int = 5) -> list[list[Prediction]]:
         """For each mask token the n likeliest words, best first."""
         from headscope.reading import predict
 
         return predict.fill(self, text, text_pair, n)
 
+    @checked
     def next_token(self, text: Text, n: int = 5) -> list[Prediction]:
         """The n likeliest next tokens, best first."""
         from headscope.reading import predict
 
         return predict.next_token(self, text, n)
 
+    @checked
     def next_sentence(self, text: Text, text_pair: Text) -> float:
         """The probability that the second sentence follows the first."""
         from headscope.reading import predict
@@ -466,6 +472,7 @@ class Scope:
         scope = unrolled(self)
         return scope.edited(named_edit(scope, name, function))
 
+    @checked
     def without(
         self,
         heads: Iterable[tuple[int, int]] | None = None,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.arguments import need_number
+from headscope.checked import checked
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class HeadResult:
         """The names that `map`, `top` and `plot` know."""
         return tuple(self.table["measure"].unique())
 
+    @checked
     def map(self, name: str | None = None, kind: str | None = None) -> xr.DataArray:
         """One measure as layers × heads.
 
@@ -76,6 +78,7 @@ class HeadResult:
             attrs={"kind": found},
         )
 
+    @checked
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
         """The heads with the largest values, largest first.
 
@@ -96,6 +99,7 @@ class HeadResult:
         need_number(n, "n")
         return self.rows(name, kind).nlargest(n, "value").reset_index(drop=True)
 
+    @checked
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """The map of one measure, drawn; a scale around zero where values have both signs."""
         from headscope.figures import layer_head_map
@@ -106,6 +110,7 @@ class HeadResult:
         signed = bool(finite.size and finite.min() < 0 < finite.max())
         return layer_head_map(values, self.title, str(rows["measure"].iloc[0]), diverging=signed)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write Parquet, which `load` opens again whole, or .csv, the table alone.
 
@@ -119,6 +124,7 @@ class HeadResult:
         save(self, path)
 
     @classmethod
+    @checked
     def load(cls, path: str | Path) -> Self:
         """Open what `save` wrote as Parquet; `hs.open` opens a file of any kind.
 
@@ -135,6 +141,7 @@ class HeadResult:
 
         return load(cls, path)
 
+    @checked
     def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
         """The rows of one measure and one kind of attention, a head each."""
         if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]

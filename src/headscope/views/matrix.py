@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.arguments import need_reading
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
@@ -125,6 +126,7 @@ def _strongest(sizes: NDArray[np.floating]) -> NDArray[np.intp]:
 
 def check_comparable(reading: Reading, other: Reading) -> None:
     """Two readings differ weight by weight only where layers, heads and lengths agree."""
+    need_reading(other)
     for kind, part in reading.parts.items():
         if kind not in other.parts:
             raise BadInput(f"The second reading has no {kind} attention to compare with.")

@@ -1,0 +1,120 @@
+"""Arguments of public functions are held to their annotations before anything runs.
+
+Only plain annotations are judged: numbers, strings, paths, truth values, lists and unions of these.
+An annotation that names anything else is left to the function itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from headscope.arguments import need_seed
+from headscope.errors import BadInput
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+class _Rule(NamedTuple):
+    said: str
+    fits: Callable[[Any], bool]
+
+
+def _whole(given: Any) -> bool:
+    return not isinstance(given, bool) and isinstance(operator.index(given), int)
+
+
+def _listed(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray))
+
+
+_TEXT = _Rule("a string", lambda given: isinstance(given, str))
+_LIST = _Rule("a list", _listed)
+_CHOICES = ("Literal", "Kind", "Segmentation", "Layout", "Choice", "Through", "Mode", "Subtypes",
+            "Possessive", "Windows")  # fmt: skip  # names of literals
+_NAMES: dict[str, _Rule] = {
+    "int": _Rule("a whole number", _whole),
+    "float": _Rule("a number", lambda given: isinstance(given, Real) and not _is_truth(given)),
+    "str": _TEXT,
+    "bool": _Rule("True or False", lambda given: _is_truth(given) or given in (0, 1)),
+    "ProgressCallback": _Rule("a function", callable),
+    "Path": _Rule("a path", lambda given: isinstance(given, os.PathLike)),
+    "Mapping": _Rule("a mapping", lambda given: isinstance(given, Mapping)),
+    **dict.fromkeys(_CHOICES, _TEXT),
+    **dict.fromkeys(("Sequence", "Collection", "Iterable", "list", "tuple"), _LIST),
+}
+
+
+def _is_truth(given: Any) -> bool:
+    return type(given).__name__ in ("bool", "bool_")
+
+
+def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """The function, with a sentence for every argument that its annotation rules out."""
+    signature = inspect.signature(function)
+    rules = {
+        name: rule
+        for name, parameter in signature.parameters.items()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and (rule := _rules(parameter.annotation)) is not None
+    }
+
+    @functools.wraps(function)
+    def call(*args: Given.args, **named: Given.kwargs) -> Found:
+        try:
+            given = signature.bind(*args, **named).arguments
+        except TypeError:
+            return function(*args, **named)  # Python's own sentence
+        for name, value in given.items():
+            if name == "seed" and value is not None:
+                need_seed(value)
+            rule = rules.get(name)
+            if rule is not None and not any(_fits(one, value) for one in rule):
+                said = " or ".join(dict.fromkeys(one.said for one in rule if one.said != "None"))
+                raise BadInput(f"{name}= is {said}, not {_shown(value)}.")
+        return function(*args, **named)
+
+    return call
+
+
+def _fits(rule: _Rule, value: Any) -> bool:
+    try:
+        return bool(rule.fits(value))
+    except Exception:  # text is no index, and an array equals no one number
+        return False
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        return type(value).__name__
+    return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
+
+
+@functools.cache
+def _rules(annotation: Any) -> tuple[_Rule, ...] | None:
+    """One rule for each part of a union; None where a part is not judged."""
+    if not isinstance(annotation, str):
+        return None
+    return _of(ast.parse(annotation, mode="eval").body)
+
+
+def _of(node: ast.expr) -> tuple[_Rule, ...] | None:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        left, right = _of(node.left), _of(node.right)
+        return None if left is None or right is None else (*left, *right)
+    if isinstance(node, ast.Constant) and node.value is None:
+        return (_Rule("None", lambda given: given is None),)
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name) and node.id in _NAMES:
+        return (_NAMES[node.id],)
+    return None
