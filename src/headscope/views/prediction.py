@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 NAME = "prediction"
 SHOWS = "the heads that pushed a predicted token up and down, and from which words they did"
-OPTIONS = {"target": str}  # another answer than the likeliest, where the model is at hand
+# another answer than the likeliest, what it is set against, and the token that is explained: where
+# the model is at hand
+OPTIONS = {"target": str, "rather": str, "token": str}
 BARS = 24  # parts listed, and heads whose words travel along
 NONE = (
     "A reading holds no prediction: hs.prediction_view(hs.attribute(scope, text)) shows which "

@@ -184,6 +184,12 @@ export interface Prediction {
   probability: number;
 }
 
+/** POST /api/mask {id, token}: the text with the word of that token masked. */
+export interface Masked {
+  text: string;
+  text_pair: string | null;
+}
+
 /** POST /api/importance with { id: string; off: OffHead[] } */
 export interface ImportanceReply {
   /** Strongest first. */

@@ -6,7 +6,7 @@ import { decodeLayer, headMap, isHere } from "./layer";
 import type { LayerData } from "./layer";
 import { bitmapOf, placesOf } from "./places";
 import type { Places } from "./places";
-import type { PredictionHeader } from "./types";
+import type { Answer, PredictionHeader } from "./types";
 import type { Header, HeadTable, Kind, Label, Part, Source, TableColumn, Tokens } from "./types";
 
 const MB = 2 ** 20;
@@ -203,15 +203,21 @@ export class Reading {
     return Boolean(this.header.prediction) || this.canAsk;
   }
 
+  /** Reads the text again with a word masked; null where no model is at hand, or it fills no masks. */
+  get maskWord(): ((token: number) => void) | null {
+    return this.source.maskWord ?? null;
+  }
+
   /** Whether other targets than the one at hand can be asked for. */
   get canAsk(): boolean {
     return this.source.fetchPrediction !== undefined;
   }
 
-  prediction(target: string | null): Promise<Prediction> {
-    return this.predictions.get(target ?? "", async () => {
-      const here = this.header.prediction && (target === null || !this.source.fetchPrediction);
-      const source = here || !this.source.fetchPrediction ? this.source : openContainer(await this.source.fetchPrediction(target));
+  prediction(answer: Answer = { target: null, rather: null, token: null }): Promise<Prediction> {
+    const { target, rather, token } = answer;
+    return this.predictions.get(JSON.stringify([target, rather, token]), async () => {
+      const here = this.header.prediction && ((target ?? rather ?? token) === null || !this.source.fetchPrediction);
+      const source = here || !this.source.fetchPrediction ? this.source : openContainer(await this.source.fetchPrediction(answer));
       const header = source.header.prediction;
       if (!header) throw new Error(source.header.why_no_prediction ?? "There is no prediction to explain here.");
       const entry = source.header.buffers[header.by_key.buffer];

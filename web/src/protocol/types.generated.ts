@@ -524,12 +524,25 @@ export interface HeadsOffRequest {
 /** POST /api/attribute. */
 export interface AttributeRequest {
   id: string;
-  /** null: the likeliest token. */
+  /** null: the likeliest token; with `token`, the one that stands there. */
   target?: string | null;
+  /** The answer it is set against. */
+  rather?: string | null;
+  /** The token that is explained; null: what the model says next, or at its first mask. */
+  token?: number | null;
+}
+
+/** POST /api/mask: the text with the word of a token masked. */
+export interface MaskRequest {
+  id: string;
+  token: number;
 }
 
 /** POST /api/weigh. */
-export interface WeighRequest extends AttributeRequest {
+export interface WeighRequest {
+  id: string;
+  /** null: the likeliest token. */
+  target?: string | null;
   by: "norm" | "logit";
 }
 

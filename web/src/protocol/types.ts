@@ -23,6 +23,13 @@ export * from "./types.generated";
 /** The name of a folder of src/views, and of a file of views/ in Python. */
 export type ViewName = string;
 
+/** What is explained: the answer (null: the likeliest, or the token itself), another it is set against, and the token (null: the one that comes next). */
+export interface Answer {
+  target: string | null;
+  rather: string | null;
+  token: number | null;
+}
+
 /** What a host gives a mounted view. Page, widget and app each have one. */
 export interface Source {
   header: Header;
@@ -30,8 +37,10 @@ export interface Source {
   buffer(name: string): Promise<Uint8Array>;
   /** A whole container whose single part holds that single layer; of a large one, at least that head. */
   fetchLayer?(kind: Kind, layer: number, head: number): Promise<ArrayBuffer | Uint8Array>;
-  /** A container whose header has a prediction of this target; the likeliest if null. */
-  fetchPrediction?(target: string | null): Promise<ArrayBuffer | Uint8Array>;
+  /** A container whose header has a prediction of this answer. */
+  fetchPrediction?(answer: Answer): Promise<ArrayBuffer | Uint8Array>;
+  /** Reads the text again with the word of this token masked. */
+  maskWord?(token: number): void;
   /** A container whose header has that weighting. */
   fetchWeighting?(by: string, target: string | null): Promise<ArrayBuffer | Uint8Array>;
 }

@@ -122,8 +122,16 @@ def attribute(
             f"{position!r} names a position, and one text has none; give its number, or a table "
             "with a template."
         )
-    found = wiring(scope)
     asked = question(scope, text, text_pair, position)
+    return of_question(scope, asked, target, tokens=tokens, lens=lens)
+
+
+def of_question(
+    scope: Scope, asked: Question, target: Target, *, tokens: int = 8, lens: bool = True
+) -> Attribution:
+    """The same of inputs that are there already, such as a text that the model wrote."""
+    scope = unrolled(scope)
+    found = wiring(scope)
     solved = solve(scope, found, [asked], [target])
     added = parts_of(found, solved)
     added.check_sums(scope, solved, [asked])

@@ -76,6 +76,16 @@ def together(scope: Scope, asked: Sequence[Question]) -> dict[str, Tensor]:
     return made
 
 
+def question_at(scope: Scope, tokens: Tokens, position: int) -> Question:
+    """After a token of a decoder's text, token for token as it was read."""
+    words = word_layer(scope)
+    if words is None:
+        raise BadInput(f"{scope.name} has no output layer of words, so no token is predicted.")
+    ids = torch.tensor(tokens.ids[None].astype("int64"), device=scope.device)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    return Question(inputs, tokens, tokens, position, words)
+
+
 def word_layer(scope: Scope) -> nn.Module | None:
     """The layer that scores words; None for models of classes and models without any output."""
     check_output_layer(scope.model, scope.name)
@@ -121,7 +131,8 @@ def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) ->
     if not isinstance(several, Sequence) or len(several) not in (1, 2):
         raise BadInput("A target is one token, or two to be told apart: ('Paris', 'London').")
     of_words = asked.output_layer is not None
-    ids = [token_id(scope, one) if of_words else _class_id(scope, one) for one in several]
+    named = token_id if of_words else _class_id
+    ids = [int(logits.argmax()) if one is None else named(scope, one) for one in several]
     check_answers(ids, logits.shape[-1])
     return ids
 

@@ -107,7 +107,9 @@ def _source(kept: KeptReading, name: str, state: Mapping[str, Any]) -> Any:
     """What a view is a picture of: the reading, or what made the answer that is looked at."""
     if name != "prediction":
         return kept.reading
-    return attribution(kept, _target(state))
+    token = str(state.get("token") or "")
+    rather = (state.get("rather") or "")[:LONGEST] or None
+    return attribution(kept, _target(state), rather, int(token) if token.isdecimal() else None)
 
 
 def _data(

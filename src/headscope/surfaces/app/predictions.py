@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from headscope.edits.live import Asked, Effect, effect, important_heads
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope
@@ -69,20 +71,61 @@ def importance(scope: Scope, kept: KeptReading) -> dict[str, Any]:
     }
 
 
-def attribution(kept: KeptReading, target: str | None) -> Attribution:
-    """The likeliest answer, or the target's, attributed to the heads that are switched on."""
-    from headscope.circuits.logits.attribute import attribute
+def attribution(
+    kept: KeptReading,
+    target: str | None,
+    rather: str | None = None,
+    token: int | None = None,
+) -> Attribution:
+    """An answer attributed to the heads that are switched on, set against another where asked.
 
-    return attribute(kept.scope, kept.text, kept.text_pair, target=target, lens=False)
+    In a decoder `token` was predicted by the one before it, in an encoder at its own position.
+    """
+    from headscope.circuits.logits.attribute import attribute, of_question
+    from headscope.circuits.logits.target import question_at, word_layer
+
+    answer: Any = target if rather is None else (target, rather)
+    scope, position = kept.scope, token
+    writes = "decoder" in scope.kinds and word_layer(scope) is not None
+    if writes and token is not None:
+        tokens = kept.reading.part("decoder").query
+        if not 1 <= token <= len(tokens):
+            raise BadInput(f"Tokens 1 to {len(tokens)} of this text are explained, not {token}.")
+        position = token - 1
+        if target is None and token < len(tokens):
+            own = int(tokens.ids[token])
+            answer = own if rather is None else (own, rather)
+    if not writes or scope.encoder_decoder:
+        return attribute(
+            scope, kept.text, kept.text_pair, target=answer, position=position, lens=False
+        )
+    tokens = kept.reading.part("decoder").query
+    asked = question_at(scope, tokens, len(tokens) - 1 if position is None else position)
+    return of_question(scope, asked, answer, lens=False)
 
 
-def attributed(kept: KeptReading, target: str | None) -> ViewData:
+def masked(kept: KeptReading, token: int) -> dict[str, str | None]:
+    """The text and its pair with the whole word of a token masked."""
+    mask = getattr(kept.scope.tokenizer, "mask_token", None)
+    tokens = kept.reading.part().query
+    if mask is None or not 0 <= token < len(tokens) or tokens.spans[token, 0] < 0:
+        raise BadInput(f"Token {token} of this text cannot be masked; choose a word of it.")
+    of_word = np.flatnonzero(tokens.word_ids == tokens.word_ids[token])
+    of_word = of_word[tokens.segments[of_word] == tokens.segments[token]]
+    start, stop = tokens.spans[of_word, 0].min(), tokens.spans[of_word, 1].max()
+    texts = [kept.text, kept.text_pair or ""]
+    at = int(tokens.segments[token])
+    texts[at] = texts[at][:start] + mask + texts[at][stop:]
+    return {"text": texts[0], "text_pair": texts[1] or None}
+
+
+def attributed(
+    kept: KeptReading, target: str | None, rather: str | None = None, token: int | None = None
+) -> ViewData:
     """The prediction view's own data; a text without a prediction is answered with the reason."""
     try:
-        return build(attribution(kept, target))
+        return build(attribution(kept, target, rather, token))
     except HeadscopeError as error:
-        if target is not None:
-            raise BadInput(str(error)) from error
         header = {"view": "prediction", "model": kept.reading.model, "parts": []}
         return view_data({**header, "why_no_prediction": str(error)}, Buffers())
 

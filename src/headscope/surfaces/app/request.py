@@ -76,12 +76,26 @@ class AttributeRequest(msgspec.Struct, kw_only=True, frozen=True):
 
     id: Words
     target: Target | None = None
-    """null: the likeliest token."""
+    """null: the likeliest token; with `token`, the one that stands there."""
+    rather: Target | None = None
+    """The answer it is set against."""
+    token: Whole | None = None
+    """The token that is explained; null: what the model says next, or at its first mask."""
 
 
-class WeighRequest(AttributeRequest, kw_only=True, frozen=True):
+class MaskRequest(msgspec.Struct, kw_only=True, frozen=True):
+    """POST /api/mask: the text with the word of a token masked."""
+
+    id: Words
+    token: Whole
+
+
+class WeighRequest(msgspec.Struct, kw_only=True, frozen=True):
     """POST /api/weigh."""
 
+    id: Words
+    target: Target | None = None
+    """null: the likeliest token."""
     by: Literal["norm", "logit"]
 
 

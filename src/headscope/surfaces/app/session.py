@@ -23,13 +23,14 @@ from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.opened import opened
-from headscope.surfaces.app.predictions import attributed, importance, predictions, weighed
+from headscope.surfaces.app.predictions import attributed, importance, masked, predictions, weighed
 from headscope.surfaces.app.request import (
     MOST_CHARACTERS,
     AttributeRequest,
     CompareRequest,
     HeadAddress,
     HeadsOffRequest,
+    MaskRequest,
     MediaReadRequest,
     NearestRequest,
     ReadRequest,
@@ -184,7 +185,10 @@ class Session:
         if kept.has_media:
             raise BadInput(NO_PREDICTIONS)
         with self.models.lock(kept.model):
-            return attributed(kept, request.target)
+            return attributed(kept, request.target, request.rather, request.token)
+
+    def mask(self, request: MaskRequest) -> dict[str, str | None]:
+        return masked(self.readings.get(request.id), request.token)
 
     def weigh(self, request: WeighRequest) -> ViewData:
         model = self.readings.get(request.id).model

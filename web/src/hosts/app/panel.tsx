@@ -13,6 +13,7 @@ import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
 import { Writes } from "./writes";
+import { explaining } from "./writing";
 import { Why } from "./why";
 import { Written } from "./writing";
 
@@ -57,7 +58,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <Nearest session={session} instrument={instrument} />
       <SwitchOff session={session} instrument={instrument} />
       <Writes instrument={instrument} session={session} />
-      <Predictions session={session} />
+      <Predictions session={session} instrument={instrument} />
       {!engine && <Importance session={session} instrument={instrument} />}
     </section>
   );
@@ -143,7 +144,9 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
   );
 }
 
-function Predictions({ session }: { session: Session }): JSX.Element | null {
+function Predictions({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
+  const { query, kind } = instrument.state;
+  const token = kind === "decoder" && query ? instrument.reading.tokens(kind).query.text[query] : undefined;
   const { predictions: reply, reading, entry } = session;
   const { off } = reading!.of;
   if (entry?.predicts === false || session.senses) return null;
@@ -163,6 +166,7 @@ function Predictions({ session }: { session: Session }): JSX.Element | null {
               </table>
             </div>
           ))}
+          {token !== undefined && <button class="plain" data-control="why-query" onClick={() => instrument.set({ view: "prediction", ...explaining(query!) })}>why “{visible(token)}” here?</button>}
         </>
       )}
     </section>

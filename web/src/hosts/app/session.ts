@@ -1,5 +1,5 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
-import type { AppHeader, Comparison, Example, MediaRequest, ModelsReply, OffHead, PredictReply, StartReply, TokensReply, Writing } from "../../protocol/app";
+import type { AppHeader, Comparison, Example, Masked, MediaRequest, ModelsReply, OffHead, PredictReply, StartReply, TokensReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State } from "../../protocol/types";
 import { sentenceOf } from "../../render/dom";
 import type { Tooltip } from "../../render/tooltip";
@@ -292,14 +292,24 @@ export class Session extends Placed {
     const asked = (reading.predictions ??= postJson<PredictReply>("api/predict", { id, off }));
     // The server would refuse to explain what it does not predict.
     if (fetchPrediction) {
-      source.fetchPrediction = async (target) => {
+      source.fetchPrediction = async (answer) => {
         const { note } = await asked;
         if (note) throw new Error(note);
-        return fetchPrediction(target);
+        return fetchPrediction(answer);
       };
+      if (this.entry?.masks) source.maskWord = (token) => void this.mask(id, token);
     }
     const found = await asked.catch(sentenceOf);
     if (reading === this.reading) this.predictions = found;
+  }
+
+  /** An encoder says what stands at a mask: a word is masked, and the prediction opens there. */
+  private async mask(id: string, token: number): Promise<void> {
+    const { text, text_pair } = await postJson<Masked>("api/mask", { id, token });
+    this.set({ text, pair: text_pair ?? "" });
+    this.state = { ...kept(this.following.shown.value, ["theme", "layer", "head", "heads", "kind"]), view: "prediction" };
+    this.following.coming = true;
+    await this.read(false, true);
   }
 
   /** The head of the other reading that stands beside this one. */

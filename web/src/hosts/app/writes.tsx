@@ -12,7 +12,7 @@ export function Writes({ instrument, session }: { instrument: Instrument; sessio
   const { reading, state } = instrument;
   const [open, setOpen] = useState(false);
   const { id } = session.reading!;
-  const found = useAnswer(open ? id : null, () => reading.prediction(null), 0);
+  const found = useAnswer(open ? id : null, () => reading.prediction(), 0);
   if (!reading.canPredict) return null;
   const here = found?.for === id ? found : null;
   return (

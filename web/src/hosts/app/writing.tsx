@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import type { Instrument } from "../../instrument/instrument";
 import type { AppHeader } from "../../protocol/app";
+import type { State } from "../../protocol/types";
 import { visible } from "../../render/dom";
 import type { Session } from "./session";
 
@@ -27,6 +28,9 @@ export function Growing({ session }: { session: Session }): JSX.Element | null {
     </div>
   );
 }
+
+/** The state that explains a token of the text on screen. */
+export const explaining = (token: number): Partial<State> => ({ token: String(token), target: "", rather: "" }) as Partial<State>;
 
 /** One step: the token that was chosen, what else was weighed, and the query whose attention made it. */
 export function Written({ instrument }: { instrument: Instrument }): JSX.Element | null {
@@ -63,7 +67,8 @@ export function Written({ instrument }: { instrument: Instrument }): JSX.Element
               </li>
             ))}
           </ul>
-          <p class="quiet">In hand is the token before it, from which it was chosen: what that attends to is shown.</p>
+          <button class="plain" data-control="why-token" onClick={() => instrument.set({ view: "prediction", ...explaining(first + at) })}>why this token?</button>
+          <p class="quiet">Selected is the token before it, from which it was chosen: the picture shows what that attends to.</p>
         </>
       ) : (
         <p class="quiet">Step through the new tokens: each with what else was weighed, and what was attended to.</p>

@@ -7,7 +7,7 @@ const definition: ViewDefinition = {
   title: "prediction",
   place: 7,
   controls: [],
-  keeps: { target: "" },
+  keeps: { target: "", rather: "", token: "" },
   style,
   chips: "none",
   missing: (reading) =>

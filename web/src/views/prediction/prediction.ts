@@ -1,12 +1,18 @@
 /** The prediction view: the text, the heads that pushed its answer up and down, and from which words. */
 import type { Prediction } from "../../protocol/reading";
-import type { PredictionHeader, PredictionPart } from "../../protocol/types";
+import type { Answer, PredictionHeader, PredictionPart } from "../../protocol/types";
 import type { State } from "../../protocol/types";
 import { make, valueText, visible } from "../../render/dom";
 import { css } from "../../render/oklch";
 import { at, diverging } from "../../render/scales";
 import type { Context, View } from "../view";
 import { flowPicture, nameOf } from "./flow";
+
+/** What is asked for, as the address has it. */
+function answerOf(state: State): Answer {
+  const { target, rather, token } = state as State & Record<"target" | "rather" | "token", string | undefined>;
+  return { target: target || null, rather: rather || null, token: token ? Number(token) : null };
+}
 
 export class PredictionView implements View {
   readonly element = make("div", { class: "pr" });
@@ -15,15 +21,16 @@ export class PredictionView implements View {
   constructor(private readonly context: Context) {}
 
   update(state: State): void {
-    if (!this.found) this.element.replaceChildren(make("p", { class: "pr-note" }, "taking the prediction apart…"));
+    if (!this.found) this.element.replaceChildren(make("p", { class: "pr-note" }, "asking which heads made the prediction…"));
+    const { target, rather, token } = answerOf(state);
     const draw = (found: Prediction) => {
       this.found = found;
       this.draw(state, found);
     };
-    this.context.show(this.context.reading.prediction(this.context.reading.target), draw, (sentence) => {
+    this.context.show(this.context.reading.prediction({ target, rather, token }), draw, (sentence) => {
       // A change of size or theme must not bring back the answer before.
       this.found = null;
-      this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence)));
+      this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence), ...this.waysOn(state)));
     });
   }
 
@@ -56,13 +63,23 @@ export class PredictionView implements View {
     const most = Math.max(...(values ? Array.from(values, Math.abs) : [0]), 1e-9);
     const words = state.kind === "cross" && header.key ? header.key : header.query;
     const text = make("p", { class: "pr-text" });
+    const explained = this.explained(header);
     words.forEach((word, index) => {
-      const span = make("span", { class: index === header.position && words === header.query ? "asks" : "" }, `${visible(word)} `);
+      const own = words === header.query;
+      const name = [own && index === header.position ? "asks" : "", own && index === explained ? "explained" : ""].join(" ").trim();
+      const click = own ? this.clickOf(index) : null;
+      const span = make(click ? "button" : "span", { class: name, ...(click ? { "data-token": index } : {}) }, visible(word));
+      if (click) span.addEventListener("click", click);
       const value = values?.[index] ?? 0;
       span.style.background = value ? css(at(ramp, 0.5 + (0.32 * value) / most)) : "";
       span.title = values ? `${valueText(value)} of head ${state.layer}-${state.head}` : "";
-      text.append(span);
+      text.append(span, " ");
     });
+    if (this.causal && words === header.query && this.context.reading.canAsk) {
+      const next = make("button", { class: explained === words.length ? "explained" : "", "data-token": words.length, title: "What the model says next" }, "▹");
+      next.addEventListener("click", () => this.explain({ token: "" }));
+      text.append(next, " ");
+    }
     text.append("→ ", make("b", {}, visible(header.target[0])), ...(header.target[1] ? [` rather than ${visible(header.target[1])}`] : []));
     const pictures = make("div", { class: "pr-columns" }, this.bars(header, name), make("div", {}, this.flow(header, name), ...this.says(header, name)));
     const note = make("p", { class: "pr-note" }, this.note(header));
@@ -86,14 +103,69 @@ export class PredictionView implements View {
   private answers(header: PredictionHeader): HTMLElement {
     const line = make("div", { class: "pr-answers" }, "The model says");
     const explained = header.likeliest.findIndex(([token]) => token === header.target[0]);
+    const state = this.context.store.state as State & Record<string, string>;
     header.likeliest.forEach(([token, share], i) => {
       const button = make("button", { "aria-pressed": String(i === explained), disabled: !this.context.reading.canAsk }, `${visible(token)} ${(100 * share).toFixed(0)} %`);
-      button.addEventListener("click", () => {
-        this.context.store.set({ target: token } as Partial<State>);
-      });
+      button.addEventListener("click", () => this.context.store.set({ target: token } as Partial<State>));
       line.append(button);
     });
+    if (!this.context.reading.canAsk) return line;
+    const known = make("datalist", { id: "pr-known" }, ...header.likeliest.map(([token]) => make("option", { value: token.trim() })));
+    line.append(known, "Why", this.typed("target", "this answer", state.target, header.target[0]), "rather than", this.typed("rather", "another answer", state.rather, header.target[1]));
     return line;
+  }
+
+  /** A box for one of the two answers: a pick from the likeliest, or any token by its spelling. */
+  private typed(name: "target" | "rather", says: string, value: string, shown: string | undefined): HTMLElement {
+    const box = make("input", { type: "text", list: "pr-known", "data-answer": name, "aria-label": says, placeholder: says, value: value || (shown ?? "").trim(), size: 12 }) as HTMLInputElement;
+    box.addEventListener("change", () => this.context.store.set({ [name]: box.value.trim() } as Partial<State>));
+    return box;
+  }
+
+  private get causal(): boolean {
+    const { reading } = this.context;
+    return reading.parts.some((part) => part.kind === "decoder");
+  }
+
+  /** The token that the picture is about; in a decoder the one after the position that predicts it. */
+  private explained(header: PredictionHeader): number | null {
+    return header.position === null ? null : header.position + (this.causal ? 1 : 0);
+  }
+
+  private explain(change: { token: string }): void {
+    this.context.store.set({ ...change, target: "", rather: "" } as Partial<State>);
+  }
+
+  /** A token of a decoder, or a mask, is explained; another word of an encoder is masked first. */
+  private clickOf(index: number): (() => void) | null {
+    const { reading } = this.context;
+    if (!reading.canAsk || (this.causal && index === 0)) return null;
+    const own = reading.parts[0] ? reading.tokens(reading.parts[0].kind).query : null;
+    if (this.causal || /mask/i.test(own?.text[index] ?? "")) return () => this.explain({ token: String(index) });
+    const { maskWord } = reading;
+    return maskWord && (own?.word[index] ?? -1) >= 0 ? () => maskWord(index) : null;
+  }
+
+  /** Where nothing can be explained as asked: back to the likeliest answer, or a word to mask. */
+  private waysOn(state: State): HTMLElement[] {
+    const { reading } = this.context;
+    const { target, rather, token } = answerOf(state);
+    const ways: HTMLElement[] = [];
+    if ((target ?? rather ?? token) !== null) {
+      const back = make("button", { class: "button", "data-control": "likeliest" }, "explain the likeliest answer");
+      back.addEventListener("click", () => this.explain({ token: "" }));
+      ways.push(back);
+    }
+    const { maskWord } = reading;
+    if (!maskWord) return ways;
+    const words = make("p", { class: "pr-text", "data-mask": "" }, "Mask a word, and see what the model puts there: ");
+    reading.tokens(reading.parts[0].kind).query.text.forEach((text, index) => {
+      const click = this.clickOf(index);
+      const word = make(click ? "button" : "span", {}, visible(text));
+      if (click) word.addEventListener("click", click);
+      words.append(word, " ");
+    });
+    return [...ways, words];
   }
 
   private bars(header: PredictionHeader, open: string): HTMLElement {
@@ -135,7 +207,7 @@ export class PredictionView implements View {
     this.context.tooltip.show({ title, rows, note: part.part === "head" ? "click: see from where" : undefined }, event.clientX, event.clientY);
   }
 
-  /** The tokens that the head in hand raises and lowers. */
+  /** The tokens that the selected head raises and lowers. */
   private says(header: PredictionHeader, open: string): HTMLElement[] {
     const found = header.promotes[open];
     if (!found) return [];

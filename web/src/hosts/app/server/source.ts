@@ -18,7 +18,7 @@ export async function sourceOf(asked: ReadRequest, media: MediaRequest | null, g
   };
   // What needs gradients is beyond a model that runs in the page.
   if (!media && !engine) {
-    source.fetchPrediction = (target) => postBytes("api/attribute", { id, target });
+    source.fetchPrediction = (answer) => postBytes("api/attribute", { id, ...answer });
     source.fetchWeighting = (by, target) => postBytes("api/weigh", { id, by, target });
   }
   return source;
