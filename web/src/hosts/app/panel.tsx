@@ -13,9 +13,8 @@ import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
 import { Writes } from "./writes";
-import { explaining } from "./writing";
 import { Why } from "./why";
-import { Written } from "./writing";
+import { explaining, Written } from "./writing";
 
 /** Drawn anew with each reading, so that no answer about one stands beside another. */
 export function HeadPanel({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {

@@ -37,8 +37,11 @@ export function Why({ facts, instrument, session }: { facts: HeadFacts | null; i
 
 /** Share of the difference each neuron carries, the largest first; a line says how far they reach together. */
 function Chart({ neurons }: { neurons: NonNullable<NonNullable<HeadFacts["why"]>["neurons"]> }): JSX.Element {
-  const [width, height, foot] = [236, 74, 14];
-  const step = width / neurons.length;
+  const names = neurons.map((each) => each.name.replace(/^neurons? /, ""));
+  const step = 236 / neurons.length;
+  // Names wider than their bar take turns on two lines.
+  const crowded = Math.max(...names.map((name) => name.length)) * 6.2 > step;
+  const [width, height, foot] = [236, 74, crowded ? 26 : 14];
   const most = Math.max(...neurons.map((each) => Math.abs(each.share)), 0.01);
   const total = neurons.reduce((sum, each) => sum + each.share, 0);
   const label = `${neurons.length} neurons together carry ${(100 * total).toFixed(0)} % of what makes the head look there`;
@@ -51,7 +54,7 @@ function Chart({ neurons }: { neurons: NonNullable<NonNullable<HeadFacts["why"]>
             <title>{`${each.name}: ${(100 * each.share).toFixed(1)} %`}</title>
             <rect x={i * step + 1.5} y={height - tall} width={step - 3} height={Math.max(1, tall)} class={each.share < 0 ? "against" : ""} />
             {neurons.length <= 10 && <text x={(i + 0.5) * step} y={height - tall - 3} text-anchor="middle">{(100 * each.share).toFixed(0)}%</text>}
-            <text x={(i + 0.5) * step} y={height + 11} text-anchor="middle" class="quiet">{each.name.replace(/^neurons? /, "")}</text>
+            <text x={(i + 0.5) * step} y={height + 11 + (crowded && i % 2 ? 12 : 0)} text-anchor="middle" class="quiet">{names[i]}</text>
           </g>
         );
       })}

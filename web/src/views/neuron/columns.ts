@@ -13,8 +13,10 @@ export interface BarColumn {
 
 export interface Columns {
   row: number;
-  /** Lines a strip takes when wrapped. */
+  /** Lines a strip takes. */
   lines: number;
+  /** Neurons that have a cell of their own; the others share one. */
+  shown: number;
   cell: number;
   query: { x: number; width: number };
   key: { x: number; width: number };
@@ -27,6 +29,9 @@ export interface Columns {
 }
 
 const fontSize = 13;
+/** Pixels of width below which bars give way to numbers, and lines of cells at most. */
+const narrow = 700;
+const mostLines = 6;
 /** Pixels between rotary pairs. */
 export const gap = 1;
 
@@ -41,7 +46,8 @@ export function columnsOf(
 ): Columns {
   const longest = (list: Unit[]) =>
     [...new Set(list.map((unit) => unit.text))].sort((a, b) => b.length - a.length).slice(0, 20).reduce((most, text) => Math.max(most, textWidth(text, fontSize)), 0);
-  const name = (list: Unit[]) => Math.round(Math.min(120, Math.max(54, longest(list) + 16)));
+  const compact = available < narrow;
+  const name = (list: Unit[]) => Math.round(Math.min(compact ? 64 : 120, Math.max(compact ? 40 : 54, longest(list) + 16)));
   const query = { x: 8, width: name(units.query) };
   const key = { x: query.x + query.width + 10, width: name(units.key) };
   const wanted: [BarColumn["name"], string, string][] = [
@@ -51,17 +57,25 @@ export function columnsOf(
   if (extras.softcap !== null) wanted.push(["capped", "capped", `soft-cap: ${extras.softcap} · tanh(score / ${extras.softcap})`]);
   if (row.bias) wanted.push(["bias", "bias", "positional bias, added to the score"]);
   if (extras.mask !== null) wanted.push(["mask", "mask", extras.mask]);
+  if (compact) wanted.length = 1;
   wanted.push(["weight", "softmax", "the weight: what the head attends to"]);
-  const lines = wrap ? 2 : 1;
   const start = key.x + key.width + 10;
-  const perLine = Math.ceil(dim / lines);
-  const strips = (size: number) => 2 * (perLine * size + Math.ceil(gaps / lines) * gap);
   const masked = wanted.some(([each]) => each === "mask") ? 36 : 0;
   const count = wanted.length - (masked ? 1 : 0);
   const room = available - start - 62 - masked;
-  const cell = Math.max(6, Math.min(14, Math.floor((room - count * 92 - 2 * Math.ceil(gaps / lines) * gap) / 2 / perLine)));
+  const least = compact ? 4 : 6;
+  const slim = compact ? 52 : 80;
+  const even = gaps ? 2 : 1; // pairs stay together
+  const whole = (cells: number, round: (value: number) => number) => even * round(cells / even);
+  const inLine = whole(Math.max(4, (room - count * slim) / 2 / (least + (gaps / dim) * gap) - 1), Math.floor);
+  // As many lines as the strips need to fit; beyond the most of them, only the strongest neurons.
+  const lines = Math.min(mostLines, Math.max(wrap ? 2 : 1, Math.ceil(dim / inLine)));
+  const shown = Math.min(dim, lines * inLine);
+  const perLine = whole(shown / lines, Math.ceil) + (shown < dim ? 1 : 0);
+  const strips = (size: number) => 2 * (perLine * size + Math.ceil((gaps * shown) / dim / lines) * gap);
+  const cell = Math.max(least, Math.min(14, Math.floor((room - count * slim - strips(0)) / 2 / perLine)));
   // Bars take what the strips leave, within reason.
-  const bar = Math.max(72, Math.min(130, Math.floor((room - strips(cell)) / count)));
+  const bar = Math.max(slim, Math.min(130, Math.floor((room - strips(cell)) / count)));
   const strip = strips(cell) / 2;
   const k = { x: start, width: strip };
   const product = { x: k.x + strip + 18, width: strip };
@@ -72,5 +86,5 @@ export function columnsOf(
     x += width;
     return column;
   });
-  return { row: wrap ? 32 : 22, lines, cell, query, key, k, product, bars, width: x + 6, top: 78 };
+  return { row: lines > 1 ? 12 + 10 * lines : 22, lines, shown, cell, query, key, k, product, bars, width: x + 6, top: 78 };
 }

@@ -6,6 +6,7 @@ import { css } from "../../render/oklch";
 import type { Rgb } from "../../render/oklch";
 import { at } from "../../render/scales";
 import type { BarColumn, Columns } from "./columns";
+import { hidden } from "./motion";
 
 type Ends = Record<"dot" | "scaled" | "capped" | "bias", number>;
 
@@ -22,6 +23,8 @@ export interface Scene {
   order: number[];
   share: number[] | null;
   marked: Set<number>;
+  /** Neurons without a cell of their own. */
+  others: number[];
   /** Largest absolute value of each strip; ends of each column of bars. */
   limits: { q: number; k: number; product: number; low: Ends; high: Ends };
   ramp: Rgb[];
@@ -38,6 +41,7 @@ function strip(context: CanvasRenderingContext2D, scene: Scene, left: number, to
   const { columns, place, inputs, ramp } = scene;
   const each = height / columns.lines;
   for (let n = 0; n < inputs.dim; n++) {
+    if (place.line[n] === hidden) continue;
     context.fillStyle = signed(ramp, value(n), limit);
     context.fillRect(left + place.x[n], top + place.line[n] * each, columns.cell - 1, each - 1);
   }
@@ -67,6 +71,11 @@ export function drawRows(context: CanvasRenderingContext2D, scene: Scene, first:
     const height = columns.row - 5;
     strip(context, scene, columns.k.x, top + 2, height, (n) => k[token * dim + n], limits.k);
     strip(context, scene, columns.product.x, top + 2, height, (n) => q[query * dim + n] * k[token * dim + n], limits.product);
+    if (scene.others.length) {
+      const rest = scene.others.reduce((sum, n) => sum + q[query * dim + n] * k[token * dim + n], 0);
+      context.fillStyle = signed(scene.ramp, Math.max(-1, Math.min(1, rest / limits.product)), 1);
+      context.fillRect(columns.product.x + columns.product.width - columns.cell, top + 2, columns.cell - 1, height);
+    }
     for (const column of columns.bars) if (column.name !== "weight" && !covered(scene, column)) bar(context, scene, column, token, middle, ink, quiet, font);
     context.globalAlpha = 1;
   }
@@ -90,7 +99,7 @@ function weights(context: CanvasRenderingContext2D, scene: Scene, first: number,
     const middle = j * columns.row - scroll + columns.row / 2;
     const weight = row.weight[token];
     context.fillStyle = css(scene.colour);
-    context.fillRect(left, middle - height / 2, Math.max(weight > 0 ? 0.6 : 0, (column.width - 40) * weight), height);
+    context.fillRect(left, middle - height / 2, Math.max(weight > 0 ? 0.6 : 0, Math.max(8, column.width - 40) * weight), height);
     context.fillStyle = ink;
     context.globalAlpha = row.visible[token] ? 1 : 0.45;
     context.fillText(row.visible[token] ? weightText(weight) : "0", left + column.width, middle);
@@ -133,7 +142,7 @@ function bar(context: CanvasRenderingContext2D, scene: Scene, column: BarColumn,
   if (column.name === "weight") return;
   const values = { dot: row.dot, scaled: row.scaled, capped: row.capped, bias: row.bias! }[column.name];
   const value = values[token];
-  const room = column.width - 44;
+  const room = Math.max(0, column.width - 44);
   const low = Math.min(0, limits.low[column.name]);
   const high = Math.max(0, limits.high[column.name]);
   const zero = column.x + room * (-low / (high - low || 1));

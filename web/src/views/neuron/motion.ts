@@ -3,11 +3,17 @@ import type { Scene } from "./draw";
 
 type Place = Scene["place"];
 
-/** Left edge and line of every neuron's cell for an order of groups; `gap` pixels follow each group. */
+/** The line of a neuron that has no cell. */
+export const hidden = 255;
+
+/** Left edge and line of every neuron's cell for an order of groups, which may leave some out; `gap` pixels follow each group. */
 export function layOut(groups: number[][], order: number[], cell: number, lines: number, gap: number): Place {
   const dim = groups.reduce((sum, group) => sum + group.length, 0);
   const place: Place = { x: new Float32Array(dim), line: new Uint8Array(dim) };
-  const perLine = Math.ceil(dim / lines);
+  place.line.fill(hidden);
+  const shown = order.reduce((sum, group) => sum + groups[group].length, 0);
+  const together = Math.max(...groups.map((group) => group.length));
+  const perLine = together * Math.ceil(shown / lines / together);
   let count = 0;
   let x = 0;
   let line = 0;

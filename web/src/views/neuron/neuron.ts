@@ -14,9 +14,20 @@ import type { Scene } from "./draw";
 import { layOut, moved, reducedMotion } from "./motion";
 import { NeuronRows } from "./rows";
 
+/** From two vectors to a weight, each step with its sentence. */
+const steps: [string, string][] = [
+  ["q", "is what the selected token asks for."],
+  ["k", "is what each key offers."],
+  ["q×k", "multiplies them neuron by neuron."],
+  ["q·k", "adds the products to one score, which is scaled."],
+  ["softmax", "turns the scores into weights that sum to 1."],
+];
+
 export class NeuronView implements View {
-  readonly element = make("div", { class: "nv" });
+  readonly element = make("div");
+  private readonly scroller = make("div", { class: "nv" });
   private readonly content = make("div", { class: "nv-content" });
+  private readonly steps = make("ol", { class: "nv-steps" });
   private readonly canvas = make("canvas", { class: "nv-picture", "aria-hidden": "true" });
   private readonly rows: NeuronRows;
   private scene: Scene | null = null;
@@ -33,8 +44,10 @@ export class NeuronView implements View {
       walk: (row, neuron) => this.walk(row, neuron),
     });
     this.content.append(this.canvas, this.rows.element);
-    this.element.append(this.content);
-    this.element.addEventListener("scroll", () => this.paint());
+    this.scroller.append(this.content);
+    this.element.append(this.steps, this.scroller);
+    this.steps.append(...steps.map(([name, says]) => make("li", {}, make("b", {}, name), ` ${says}`)));
+    this.scroller.addEventListener("scroll", () => this.paint());
   }
 
   update(state: State, before: State | null): void {
@@ -96,7 +109,7 @@ export class NeuronView implements View {
 
   private refuse(sentence: string): void {
     this.scene = null;
-    this.element.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence), make("p", {}, "The head, model and matrix views show this head's weights.")));
+    this.scroller.replaceChildren(make("div", { class: "message" }, make("strong", {}, sentence), make("p", {}, "The head, model and matrix views show this head's weights.")));
     this.context.status("", null);
   }
 
@@ -106,7 +119,7 @@ export class NeuronView implements View {
     if (!inputs) {
       return this.refuse(part.why_no_qk ?? "This file carries the attention weights without the query and key vectors they were made from.");
     }
-    if (!this.content.isConnected || this.content.parentElement !== this.element) this.element.replaceChildren(this.content);
+    if (!this.content.isConnected || this.content.parentElement !== this.scroller) this.scroller.replaceChildren(this.content);
     const tokens = this.context.reading.tokens(state.kind);
     const units = { query: unitsOf(tokens.query, "tokens", "shown"), key: unitsOf(tokens.key, "tokens", "shown") };
     const query = this.queryNow();
@@ -116,7 +129,6 @@ export class NeuronView implements View {
     const groups = groupsOf(inputs.dim, rotary);
     const sums = groupSums(groups, values);
     const best = byContribution(sums);
-    const order = state.sort === "contribution" ? best : groups.map((_, i) => i);
     const columns = columnsOf(
       units,
       inputs.dim,
@@ -124,9 +136,12 @@ export class NeuronView implements View {
       row,
       { softcap: inputs.softcap, mask: inputs.mask.name, scaling: inputs.scaling },
       state.wrap,
-      this.element.clientWidth || 900,
+      this.scroller.clientWidth || 900,
     );
     const marked = new Set(state.marked.length ? state.marked : best.slice(0, 3).flatMap((group) => (sums[group] > 0 ? groups[group] : [])));
+    const top = strongest(best, groups, columns.shown);
+    const order = state.sort === "contribution" ? best.filter((group) => top.has(group)) : groups.map((_, i) => i).filter((group) => top.has(group));
+    const others = groups.flatMap((group, i) => (top.has(i) ? [] : group));
     const place = layOut(groups, order, columns.cell, columns.lines, rotary ? gap : 0);
     const before = this.scene?.place;
     const scene: Scene = {
@@ -141,6 +156,7 @@ export class NeuronView implements View {
       order,
       share: state.sort === "contribution" ? cumulativeShare(sums, order) : null,
       marked,
+      others,
       limits: {
         q: largest(inputs.q.subarray(query * inputs.dim, (query + 1) * inputs.dim)),
         k: largest(inputs.k),
@@ -149,14 +165,14 @@ export class NeuronView implements View {
         high: ends(row, Math.max),
       },
       ramp: diverging(this.context.shade()),
-      style: getComputedStyle(this.element),
+      style: getComputedStyle(this.scroller),
       colour: this.context.colours(part.heads)[state.head],
       hover: { row: -1, neuron: -1 },
       weightX: Infinity,
     };
     this.scene = scene;
-    this.element.style.maxHeight = `${this.context.height()}px`;
-    this.content.style.width = `${Math.max(columns.width, (this.element.clientWidth || 900) - 16)}px`;
+    this.scroller.style.maxHeight = `${this.context.height() - this.steps.offsetHeight - 8}px`;
+    this.content.style.width = `${Math.max(columns.width, (this.scroller.clientWidth || 900) - 16)}px`;
     this.content.style.height = `${contentHeight(scene)}px`;
     this.rows.place(scene);
     this.reveal(scene);
@@ -172,18 +188,18 @@ export class NeuronView implements View {
 
   /** A query that is taken in hand is brought into sight, with the key it looks at most where both fit. */
   private reveal({ query, row, columns }: Scene): void {
-    if (this.looked !== null || this.revealed === query || !this.element.clientHeight) return;
+    if (this.looked !== null || this.revealed === query || !this.scroller.clientHeight) return;
     this.revealed = query;
-    const rows = (this.element.clientHeight - columns.top) / columns.row - 1;
-    const first = this.element.scrollTop / columns.row;
+    const rows = (this.scroller.clientHeight - columns.top) / columns.row - 1;
+    const first = this.scroller.scrollTop / columns.row;
     if (query >= first && query < first + rows) return;
     const strongest = row.weight.reduce((best, weight, key) => (weight > row.weight[best] ? key : best), 0);
     const middle = Math.abs(strongest - query) < rows - 2 ? (strongest + query) / 2 : query;
-    this.element.scrollTop = (middle - rows / 2) * columns.row;
+    this.scroller.scrollTop = (middle - rows / 2) * columns.row;
   }
 
   private paint(): void {
-    const { scene, element } = this;
+    const { scene, scroller: element } = this;
     if (!scene) return;
     const { columns } = scene;
     const width = Math.max(columns.width, element.clientWidth - 16);
@@ -257,7 +273,7 @@ export class NeuronView implements View {
 
   /** One key's row, or one neuron of it, in hand by keyboard: marked, brought into sight and spoken. */
   private walk(row: number, neuron: number): void {
-    const { scene, element } = this;
+    const { scene, scroller: element } = this;
     if (!scene) return;
     scene.hover = { row, neuron };
     const { columns, inputs, query, row: scores, units } = scene;
@@ -288,6 +304,7 @@ export class NeuronView implements View {
       const group = Math.floor(this.context.store.state.head / size);
       notes.push(`keys shared by heads ${group * size}–${(group + 1) * size - 1}`);
     }
+    if (scene.others.length) notes.push(`the ${scene.groups.length - scene.order.length} weakest share the last cell of q×k`);
     if (scene.row.sink !== null) notes.push(`the sink takes ${weightText(scene.row.sink)}`);
     this.context.status(notes.join(" · "), {
       kind: "ramp",
@@ -297,6 +314,12 @@ export class NeuronView implements View {
       high: "+",
     });
   }
+}
+
+/** The groups with the largest contributions that have room for their neurons. */
+function strongest(best: number[], groups: number[][], shown: number): Set<number> {
+  let room = shown;
+  return new Set(best.filter((group) => (room -= groups[group].length) >= 0));
 }
 
 /** The token the view opens on where none is pinned: the rule of views/neuron.py. */
