@@ -23,14 +23,9 @@ def reading_of(dim: int) -> Reading:
 
 
 def fits(seen: Seen) -> bool:
-    inside, canvas, own = (
-        seen.view()
-        .locator(".nv")
-        .evaluate(
-            "e => [e.scrollWidth - e.clientWidth,"
-            " e.querySelector('canvas').getBoundingClientRect().width, e.getBoundingClientRect().width]"
-        )
-    )
+    measured = """e => [e.scrollWidth - e.clientWidth, e.getBoundingClientRect().width,
+      e.querySelector('canvas').getBoundingClientRect().width]"""
+    inside, own, canvas = seen.view().locator(".nv").evaluate(measured)
     return inside <= 1 and canvas <= own + 1
 
 
