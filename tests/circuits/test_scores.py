@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 import headscope as hs
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.text.documents import Reader
 from headscope.errors import BadInput, Stopped
 from tests.circuits.built import built_scope, induction_model
 from tests.tiny import WORDS, spread, tiny_scope
@@ -269,3 +272,27 @@ def test_long_texts_take_no_array_of_all_pairs():
     assert len(found.keys) == count
     assert np.abs(found.key_parts.sum(0) - found.values).max() < 1e-4 * largest
     assert np.abs(found.query_parts.sum(0) - found.values).max() < 1e-4 * largest
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_predicted_changes_of_weight_are_measured_where_norms_hardly_change(smollm2):
+    """60 drawn texts, heads, queries and keys; the first key, a sink, is left out."""
+    chance = np.random.default_rng(0)
+    documents = [one.text for one in Reader().documents("sample", Faults())][:60]
+    found = []
+    for _ in range(60):
+        text = " ".join(documents[chance.integers(len(documents))].split()[:24])
+        count = len(smollm2.encode([text]).tokens[0])
+        layer, head = int(chance.integers(1, 30)), int(chance.integers(9))
+        query = int(chance.integers(4, count))
+        row = hs.circuits.score(smollm2, text, layer, head, query)
+        weights = np.where(row.keys == 0, 0.0, row.weights)
+        key = int(chance.choice(row.keys, p=weights / weights.sum()))
+        found += hs.circuits.score(
+            smollm2, text, layer, head, query, key, relative_to="mean", verify=1
+        ).verified
+    near = [one for one in found if abs(np.log(one.rescaled)) < np.log(1.25)]
+    assert len(near) > 0.6 * len(found)
+    agree = spearmanr([one.predicted for one in near], [one.measured for one in near])
+    assert agree.statistic >= 0.8

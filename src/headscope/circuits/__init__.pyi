@@ -27,6 +27,7 @@ from headscope.circuits.weightings import weighted as weighted
 from headscope.circuits.weightings import with_weightings as with_weightings
 from headscope.circuits.weights.composition import Composition as Composition
 from headscope.circuits.weights.composition import composition as composition
+from headscope.circuits.weights.singular import singular as singular
 from headscope.circuits.weights.top_tokens import Copying as Copying
 from headscope.circuits.weights.top_tokens import copying as copying
 from headscope.circuits.weights.top_tokens import ov_tokens as ov_tokens
