@@ -45,14 +45,16 @@ def speed(rounds: int, device: str, documents: int, strict: bool) -> dict[str, f
 
     import headscope as hs
     from headscope.atlas import make
-    from headscope.patterns.as_statistics import pattern_measures
+    from headscope.patterns.as_statistics import pattern_measures, with_patterns
     from headscope.statistics.discovery import choose
+    from headscope.statistics.selection import measurable
 
     scope = bert_base()
     torch.set_num_threads(1 if device == "cpu" else torch.get_num_threads())
     scope.model.to(device, torch.bfloat16 if device == "cuda" else torch.float32)
     corpus = texts(documents)
-    same = [*choose(None), *choose("focus"), *pattern_measures(scope)]
+    standard = [*measurable(scope, None)[0], *choose("focus")]
+    same = with_patterns(standard, pattern_measures(scope))
     works = {
         "atlas": lambda some: hs.atlas(scope, some, progress=False),
         SAME: lambda some: hs.survey(scope, some, same, distances=True, progress=False),
