@@ -29,6 +29,10 @@ class FewUnits(HeadscopeWarning):
     """Too few examples, texts or pairs for an interval or a p-value; both are NaN."""
 
 
+class PaddingShows(UserWarning):
+    """A model's attention to a text depends on how far its batch pads it."""
+
+
 class Stopped(KeyboardInterrupt):
     """A run was stopped with Ctrl-C; the message says what is kept and how to go on.
 

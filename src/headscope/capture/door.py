@@ -18,13 +18,15 @@ from headscope.capture import active, families
 from headscope.capture.call import Answer, Call, Kind, Sink
 from headscope.capture.interface import register
 from headscope.capture.numbering import Numbering, watch_layers
-from headscope.capture.switch import switched
+from headscope.capture.switch import running_implementation, switched
 from headscope.capture.tap import SoftmaxTap
 from headscope.capture.validity import Valid
 from headscope.errors import AttentionNotRead
 from headscope.interrupts import safe_point, stopped_safely
 
 _PADDING = ("attention_mask", "decoder_attention_mask")
+# models that attend otherwise when their masks are made for their eager code (AIMv2, PaliGemma)
+masks_as_run: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 _without_own_softmax: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
 
@@ -38,7 +40,9 @@ class Door:
         self.model = model
         named = dict(model.named_modules())  # gone through once: a GPU waits for it
         self.modules = list(named.values())
-        self.implies_masks = lazy and only_interface(self.modules) and self.says_what_is_causal
+        fast = running_implementation(getattr(model, "config", None)) not in (None, "eager")
+        implied = fast and (lazy or model in masks_as_run)
+        self.implies_masks = implied and only_interface(self.modules) and self.says_what_is_causal
         self.numbering = Numbering(model)
         self.passes = 0
         self.calls = 0

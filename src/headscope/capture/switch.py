@@ -85,6 +85,12 @@ def original_implementation(configuration: object) -> str | None:
     return None if entry is None else entry.original
 
 
+def running_implementation(configuration: object) -> str | None:
+    """What the model runs when no door is open on it, whether or not one is."""
+    entry = _switched.get(id(configuration))
+    return getattr(configuration, "_attn_implementation", None) if entry is None else entry.original
+
+
 def _configurations(modules: Iterable[nn.Module]) -> list[Any]:
     found: dict[int, Any] = {}
     waiting = [getattr(module, "config", None) for module in modules]

@@ -6,14 +6,17 @@ kept with it; its numbers are looked at when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from headscope.capture import Call
 from headscope.models.limits import trained_length
 from headscope.models.loading_report import untrained_weights
+from headscope.reading.describe import trial_inputs
 from headscope.reading.weights.held import InMemory
 
 if TYPE_CHECKING:
@@ -25,18 +28,75 @@ if TYPE_CHECKING:
 NOTED = "warnings"  # under which name a reading's metadata keeps them
 _TOLERANCE = 2e-2  # half precision rounds a row of a thousand weights by as much
 _MOST = 0.5  # unknown tokens
+PADDED = 5  # tokens of padding in a trial
 
 
 def model_warnings(scope: Scope) -> list[str]:
     """What is known of a model before it has read anything."""
     missing = untrained_weights(scope.model)
+    found = _path_warnings(scope)
     if not missing:
-        return []
+        return found
     names = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
     return [
+        *found,
         f"Some weights after the last layer were in no file ({names}): the attention is the "
-        "model's own, but its output layer was not trained."
+        "model's own, but its output layer was not trained.",
     ]
+
+
+def _path_warnings(scope: Scope) -> list[str]:
+    """Falcon with ALiBi: transformers' two codes of the family do not compute the same."""
+    if "description" not in scope.shared or scope.description.read_as_run:
+        return []
+    return [
+        f"The eager code of {type(scope.model).__name__}, whose weights are shown, computes "
+        "otherwise than the code it runs; load it with attn_implementation='eager' so that it runs "
+        "what is shown."
+    ]
+
+
+def padding_shows(scope: Scope) -> bool:
+    """Whether a text's attention changes when padding follows it, tried once on a few tokens.
+
+    The convolutions of ConvBERT and the landmarks of Nyströmformer reach into padding.
+    """
+    if "padding" not in scope.shared:
+        scope.shared["padding"] = _padding_shows(dataclasses.replace(scope, edits=()))
+    return scope.shared["padding"]
+
+
+def _padding_shows(scope: Scope) -> bool:
+    trial = trial_inputs(scope.model)
+    if "input_ids" not in trial or not scope.accepts("attention_mask"):
+        return False
+    ids, pad = trial["input_ids"], getattr(scope.tokenizer, "pad_token_id", None) or 0
+    empty = torch.full((1, PADDED), pad, device=ids.device)
+    longer = {"input_ids": torch.cat([ids, empty], 1)}
+    longer["attention_mask"] = torch.cat([torch.ones_like(ids), torch.zeros_like(empty)], 1)
+    alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
+    for at, one in alone.items():
+        other = padded[at][..., : one.shape[-2], : one.shape[-1]]
+        if other.shape == one.shape and float((one - other).abs().max()) > 1e-3:
+            return True
+    return False
+
+
+def _maps(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[tuple[str, int], Tensor]:
+    found: dict[tuple[str, int], Tensor] = {}
+
+    def keep(call: Call) -> None:
+        found[call.kind, call.layer] = call.weights.float()
+
+    scope.forward(inputs, keep)
+    return found
+
+
+def padding_warning(scope: Scope) -> str:
+    return (
+        f"{type(scope.model).__name__} lets padding reach into the texts, so what it attends to "
+        "depends on the longest text of a batch; read texts of one length together, or one by one."
+    )
 
 
 def text_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) -> list[str]:
@@ -64,10 +124,14 @@ def text_warnings(scope: Scope, tokens: Tokens, inputs: Mapping[str, Tensor]) ->
 
 
 def note_warnings(
-    scope: Scope, reading: Reading, tokens: Tokens, inputs: Mapping[str, Tensor]
+    scope: Scope,
+    reading: Reading,
+    tokens: Tokens,
+    inputs: Mapping[str, Tensor],
+    more: Sequence[str] = (),
 ) -> None:
     """Keep with a reading what is known of its model and text."""
-    found = text_warnings(scope, tokens, inputs)
+    found = [*text_warnings(scope, tokens, inputs), *more]
     if found:
         reading.metadata[NOTED] = found
 

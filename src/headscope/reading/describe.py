@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from headscope.capture import Call, Kind, ReadAt, capture
 from headscope.capture.call import allowed
+from headscope.capture.door import masks_as_run
 from headscope.capture.families import withholds_values
 from headscope.capture.output_projection import watching
 from headscope.errors import HeadscopeError, first_line
@@ -35,6 +36,7 @@ class Description:
     reads_values: bool  # and v
     positional_bias: bool
     causal: bool  # it only looks back; False where an encoder reads the text first
+    read_as_run: bool  # its outputs under capture are those of its own runs
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -54,7 +56,14 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
     dims: Counter[Kind] = Counter()
     without: set[Kind] = set()
     ways: list[ReadAt] = []
-    seen = {"qk": True, "values": True, "bias": False, "causal": False, "finite": True}
+    seen = {
+        "qk": True,
+        "values": True,
+        "bias": False,
+        "causal": False,
+        "finite": True,
+        "as run": True,
+    }
 
     times: Counter[tuple[Kind, int]] = Counter()
     in_pieces: set[Kind] = set()
@@ -84,6 +93,9 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
             note(call)
 
         for inputs in [given] if given is not None else trials(model):
+            if not _read_as_run(model, inputs):
+                masks_as_run.add(model)
+                seen["as run"] &= _read_as_run(model, inputs)
             times.clear()
             with capture(model, both, scores=True):
                 _run(model, inputs)
@@ -105,7 +117,38 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
         reads_values=seen["values"] and not withholds_values(model),
         positional_bias=seen["bias"],
         causal=seen["causal"] and not getattr(model.config, "is_encoder_decoder", False),
+        read_as_run=seen["as run"],
     )
+
+
+def _read_as_run(model: nn.Module, inputs: Mapping[str, Tensor]) -> bool:
+    """Whether a model gives under capture what it gives by itself."""
+    plain = _run(model, inputs)
+    with capture(model, _see_nothing):
+        captured = _run(model, inputs)
+    if _alike(plain, captured):
+        return True
+    return not _alike(plain, _run(model, inputs))  # some models draw at random
+
+
+def _see_nothing(call: Call) -> None:
+    del call
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two outputs are the same but for rounding."""
+    tensors = [_first(output) for output in (one, other)]
+    if tensors[0] is None or tensors[1] is None or tensors[0].shape != tensors[1].shape:
+        return True  # nothing to compare
+    a, b = (tensor.float() for tensor in tensors if tensor is not None)
+    tolerance = 1e-3 if tensors[0].dtype == torch.float32 else 5e-2
+    return float((a - b).abs().max()) <= tolerance * max(1.0, float(a.abs().max()))
+
+
+def _first(output: Any) -> Tensor | None:
+    values: Any = output.values() if hasattr(output, "values") else ()
+    found = (one for one in values if isinstance(one, Tensor) and one.is_floating_point())
+    return next((one for one in found if one.numel()), None)
 
 
 def _adds(mask: Tensor | None) -> bool:
@@ -115,9 +158,9 @@ def _adds(mask: Tensor | None) -> bool:
     return bool(mask[allowed(mask)].any())
 
 
-def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> None:
+def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:
     try:
-        tower_for(model, inputs)(**inputs)
+        return tower_for(model, inputs)(**inputs)
     except (TypeError, ValueError, LookupError, RuntimeError, AttributeError) as error:
         if isinstance(error, HeadscopeError):
             raise

@@ -16,7 +16,7 @@ from headscope.capture import Call, Kind, Output, Queries, Sink, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
 from headscope.checked import checked
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.limits import embedded_tokens
@@ -173,6 +173,10 @@ class Scope:
     @contextlib.contextmanager
     def capture(self, sink: Sink, *, lazy: bool = False, scores: bool = False) -> Generator[object]:
         """Show calls to `sink` while the model runs, after this scope's edits."""
+        if not lazy and "compared" not in self.shared:  # with what the model does by itself
+            self.shared["compared"] = True
+            with contextlib.suppress(HeadscopeError):  # it runs on inputs of its own alone
+                _ = self.description
         with (
             evaluating(self.model),
             edits_standing(self),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
@@ -19,10 +20,11 @@ from headscope.corpus.identity import corpus_identity
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.documents import Layout
 from headscope.corpus.text.segments import Segmentation
-from headscope.errors import BadInput, Stopped
+from headscope.errors import BadInput, PaddingShows, Stopped
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
 from headscope.reading import Scope
+from headscope.reading.checks import padding_shows, padding_warning
 from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.discovery import Wanted
 from headscope.statistics.kernels.verified import SURVEYED
@@ -267,6 +269,8 @@ def need_text(scope: Scope, limit: int | None) -> None:
         raise BadInput(f"{scope.name} reads pictures or sounds, not a corpus of text.")
     need_count(limit, "limit")
     SURVEYED.of(scope)
+    if padding_shows(scope):
+        warnings.warn(padding_warning(scope), PaddingShows, stacklevel=3)
 
 
 def _identity(scope: Scope, source: Corpus, reducers: Sequence[Reducer]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from headscope.reading.arguments import (
     check_pairs_and_targets,
     check_targets,
 )
-from headscope.reading.checks import note_warnings
+from headscope.reading.checks import note_warnings, padding_shows, padding_warning
 from headscope.reading.collecting.collector import Collector, Way
 from headscope.reading.collecting.keeping import Keeping, Layer, WhatToKeep
 from headscope.reading.decoder_text import encode_both
@@ -69,8 +69,9 @@ def collect(
     _check(scope, query, key, layers, keeping)
     counts = [len(tokens) for tokens in query], [len(tokens) for tokens in key]
     readings = run(scope, inputs, counts, layers, keeping).readings(query, key, scope.name)
+    padded = len({len(read) for read in key}) > 1 and padding_shows(scope)
     for reading, read in zip(readings, key, strict=True):
-        note_warnings(scope, reading, read, inputs)
+        note_warnings(scope, reading, read, inputs, [padding_warning(scope)] if padded else [])
     return readings
 
 
