@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from headscope.text.tokenise import Text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LayerOutputs:
     """One call: the weights and values of its heads, and the projection that writes them."""
 
@@ -37,6 +37,10 @@ class LayerOutputs:
     projection: Tensor  # h d hidden
     bias: Tensor | None  # hidden, written once whatever the heads do
     written: Tensor  # t hidden, as the model's projection gave it
+
+    def __repr__(self) -> str:
+        queries, keys = self.weights.shape[1:]
+        return f"<LayerOutputs: {self.heads} heads, {queries} queries, {keys} keys>"
 
     @property
     def heads(self) -> int:

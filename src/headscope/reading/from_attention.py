@@ -119,7 +119,13 @@ def _tokens(
 
 
 def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
-    """One h t s array per layer, from tensors, arrays, or sequences of either."""
+    """One h t s array per layer, from tensors, arrays, or sequences of either.
+
+    An array of two axes is one head, one of three a layer's heads.
+    """
+    if getattr(attention, "ndim", 4) in (2, 3):
+        alone = as_array(attention)
+        attention = [alone if alone.ndim == 3 else alone[None]]
     if is_stepwise(attention):
         attention = whole_maps(attention, name)
     try:
@@ -144,7 +150,8 @@ def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
         if layer.ndim != 3:
             raise BadInput(
                 f"{name} must have the shape (layers, heads, queries, keys), with or without a "
-                f"batch of 1; layer {number} has {layer.ndim} dimensions."
+                f"batch of 1, or be one head's (queries, keys); layer {number} has {layer.ndim} "
+                "dimensions."
             )
         if layer.size and float(np.nanmin(layer)) < -ROUNDING:
             raise BadInput(

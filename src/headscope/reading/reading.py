@@ -124,6 +124,36 @@ class Reading:
 
         return by_span(self, of, unit, kind, predicting)
 
+    def chose(self, token: int) -> int:
+        """The query that chose a generated token: the row before the token's own.
+
+        Parameters
+        ----------
+        token
+            The number of a token that the model wrote.
+
+        Returns
+        -------
+        int
+            The number of the query at which the model chose it.
+
+        Examples
+        --------
+        >>> reading = scope.generate("The cat sat on", 3)
+        >>> first = reading.metadata["prompt_tokens"]
+        >>> reading.attention.sel(query=reading.chose(first))  # doctest: +SKIP
+        """
+        kind: Kind | None = "decoder" if "decoder" in self.parts else None
+        count, prompt = len(self.part(kind).query), self.metadata.get("prompt_tokens")
+        if prompt is None:
+            raise BadInput("Nothing in this reading was generated; use scope.generate(prompt).")
+        at = token + count if token < 0 else token
+        if not prompt <= at < count:
+            raise BadInput(
+                f"Token {token} was not generated; the model wrote tokens {prompt} to {count - 1}."
+            )
+        return at - 1
+
     def words(self, mode: Literal["mean", "first"] = "mean") -> Reading:
         """The same reading with whole words in place of tokens."""
         from headscope.reading.word_level import word_level

@@ -111,6 +111,32 @@ class HeadResult:
         return layer_head_map(values, self.title, str(rows["measure"].iloc[0]), diverging=signed)
 
     @checked
+    def to_latex(
+        self, name: str | None = None, n: int = 10, kind: str | None = None, digits: int = 3
+    ) -> str:
+        """The heads of `top` as a booktabs table, the best in bold, intervals where there are any.
+
+        Parameters
+        ----------
+        name
+            The measure; the first of `measures` if left out.
+        n
+            How many heads.
+        kind
+            "encoder", "decoder" or "cross"; the first that was measured if left out.
+        digits
+            How many decimals.
+
+        Returns
+        -------
+        str
+            A tabular for `\\usepackage{booktabs}`.
+        """
+        from headscope.results.latex import latex
+
+        return latex(self.top(name, n, kind), digits)
+
+    @checked
     def save(self, path: str | Path) -> None:
         """Write Parquet, which `load` opens again whole, or .csv, the table alone.
 

@@ -60,6 +60,9 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
         sending = sending_for(source, theme, shared["labels"], shared["neurons"], shared["budget"])
         if shared["layers"] is not None or shared["queries"] is not None:
             source = _narrowed(source, shared["layers"], shared["queries"])
+            if chosen.get("other") is not None:
+                other = _narrowed(chosen["other"], shared["layers"], shared["queries"])
+                chosen = {**chosen, "other": other}
         return View(module.NAME, source, sending, chosen)
 
     show.__name__ = show.__qualname__ = public

@@ -59,6 +59,10 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.pairs)
 
+    def __repr__(self) -> str:
+        first = f", first {self.pairs[0].clean!r}" if self.pairs else ""
+        return f"<Pairs {self.name}: {len(self)} pairs{first}>"
+
     def save(self, path: str | Path) -> None:
         """Write the pairs as JSON Lines."""
         with atomic_path(path) as temporary:

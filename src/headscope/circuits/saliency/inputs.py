@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 METHODS = ("gradient_input", "integrated_gradients", "rollout", "flow")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inputs:
     """A score a token and method, how complete the sums are, and whether the rankings hold."""
 
@@ -55,6 +55,11 @@ class Inputs:
     scores: dict[str, Floats]
     incomplete: dict[str, float]  # |Σ − (answer − baseline)| as a share, where it should be 0
     tests: dict[str, Deletion]
+
+    def __repr__(self) -> str:
+        asked = " over ".join(f"“{one.strip()}”" for one in self.target)
+        ways = ", ".join(self.scores)
+        return f"<Inputs of {self.model}: {len(self.tokens)} tokens for {asked} by {ways}>"
 
     @property
     def table(self) -> pd.DataFrame:

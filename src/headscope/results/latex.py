@@ -1,0 +1,49 @@
+"""A table of heads as LaTeX: booktabs rules, the best value in bold, intervals in brackets."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def latex(rows: pd.DataFrame, digits: int = 3) -> str:
+    """The rows as they are ordered; the first is the best."""
+    table: Any = rows
+    measure = escaped(str(table["measure"].iloc[0]))
+    interval = {"low", "high"} <= set(table.columns) and table["low"].notna().any()
+    corrected = "p_holm" in table.columns and table["p_holm"].notna().any()
+    heading = ["layer", "head", measure]
+    heading += [r"95\,\% interval"] if interval else []
+    heading += ["corrected $p$"] if corrected else []
+    lines = [rf"\begin{{tabular}}{{{'r' * len(heading)}}}", r"\toprule"]
+    lines += [" & ".join(heading) + r" \\", r"\midrule"]
+    for number, row in enumerate(table.to_dict("records")):
+        value = _number(row["value"], digits)
+        cells = [str(row["layer"]), str(row["head"])]
+        cells.append(rf"\textbf{{{value}}}" if number == 0 else value)
+        if interval:
+            cells.append(f"[{_number(row['low'], digits)}, {_number(row['high'], digits)}]")
+        if corrected:
+            cells.append(_number(row["p_holm"], digits))
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _number(value: float, digits: int) -> str:
+    """With a minus sign that LaTeX sets as one; a dash where there is none."""
+    if not np.isfinite(value):
+        return "--"
+    shown = f"{value:.{digits}f}"
+    return f"${shown}$" if shown.startswith("-") else shown
+
+
+def escaped(text: str) -> str:
+    """Text with the characters that LaTeX reads as its own."""
+    return re.sub(r"[\\~^&%$#_{}]", lambda found: SPECIAL.get(found[0], "\\" + found[0]), text)

@@ -1,0 +1,74 @@
+"""Small things that stopped people: short reprs, one head by hand, tables for papers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.errors import BadInput
+from headscope.results.latex import escaped
+
+TEXT = "the cat sat on the mat"
+TOKENS = ["a", "b", "c"]
+
+
+def test_what_is_printed_is_short(tiny_gpt2) -> None:
+    shown = (
+        hs.attribute(tiny_gpt2, TEXT, tokens=2),
+        hs.circuits.inputs(tiny_gpt2, TEXT, methods=["gradient_input"], orders=2),
+        hs.circuits.head_outputs(tiny_gpt2, TEXT)["decoder", 1],
+        hs.circuits.task("names"),
+        tiny_gpt2.read(TEXT),
+    )
+    for one in shown:
+        assert len(repr(one)) < 300, type(one).__name__
+
+
+def test_one_head_and_the_heads_of_one_layer_are_read_from_arrays() -> None:
+    one = hs.Reading.from_attention(np.eye(3), TOKENS)
+    assert one.attention.shape == (1, 1, 3, 3)
+    np.testing.assert_array_equal(one.attention[0, 0], np.eye(3))
+    layer = hs.Reading.from_attention(np.stack([np.eye(3), np.full((3, 3), 1 / 3)]), TOKENS)
+    assert layer.attention.shape == (1, 2, 3, 3)
+    assert hs.head_view(one) is not None
+
+
+def test_a_difference_narrows_both_readings(tiny_gpt2) -> None:
+    one, other = tiny_gpt2.read(TEXT), tiny_gpt2.read(TEXT.replace("cat", "dog"))
+    view = hs.matrix_view(one, 1, 0, other=other, layers=[1])
+    assert view.state["reading"] == "difference" and view.state["layer"] == 1
+
+
+def test_the_row_that_chose_a_generated_token_is_the_one_before_it(tiny_gpt2) -> None:
+    reading = tiny_gpt2.generate("the cat", 3)
+    first = reading.metadata["prompt_tokens"]
+    ids = reading.part().query.ids
+    for at in range(first, len(ids)):
+        row = reading.chose(at)
+        given = {"input_ids": np.asarray(ids[: row + 1])[None]}
+        logits = tiny_gpt2.forward({k: torch.from_numpy(v) for k, v in given.items()}).logits
+        assert int(logits[0, -1].argmax()) == ids[at]
+    assert reading.chose(-1) == len(ids) - 2
+    with pytest.raises(BadInput, match=f"wrote tokens {first} to {len(ids) - 1}"):
+        reading.chose(0)
+    with pytest.raises(BadInput, match="Nothing in this reading was generated"):
+        tiny_gpt2.read(TEXT).chose(1)
+
+
+def test_a_result_is_a_booktabs_table_with_its_best_in_bold(tiny_gpt2) -> None:
+    prompts = [TEXT, "a dog ran", "she said", "the red tree", "one two three", "he sat on a mat"]
+    made = hs.attribute(tiny_gpt2, prompts, target="house", progress=False)
+    lines = made.to_latex("logit", 3, digits=2).splitlines()
+    top = made.top("logit", 3)
+    assert lines[0] == r"\begin{tabular}{rrrrr}" and lines[-1] == r"\end{tabular}"
+    assert lines[2] == r"layer & head & logit & 95\,\% interval & corrected $p$ \\"
+    best = top.iloc[0]
+    assert lines[4].startswith(
+        rf"{best['layer']} & {best['head']} & \textbf{{{best['value']:.2f}}} & [".replace(
+            "{-", "{$-"
+        )
+    )
+    assert [line.count("&") for line in lines[4:7]] == [4, 4, 4]
+    assert escaped("layer_damage 5%") == r"layer\_damage 5\%"
