@@ -26,7 +26,7 @@ def need_scope(given: object, place: str = "first") -> None:
 
 def need_reading(given: object) -> None:
     """A reading of one input."""
-    if not hasattr(given, "parts"):
+    if not hasattr(given, "parts") or not hasattr(given, "part"):
         raise BadInput(
             f"Give a reading, such as hs.load().read(text), as the first argument, not "
             f"{type(given).__name__}."

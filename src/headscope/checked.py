@@ -27,6 +27,10 @@ class _Rule(NamedTuple):
     fits: Callable[[Any], bool]
 
 
+def _is_truth(given: Any) -> bool:
+    return type(given).__name__ in ("bool", "bool_")
+
+
 def _whole(given: Any) -> bool:
     return not isinstance(given, bool) and isinstance(operator.index(given), int)
 
@@ -43,17 +47,13 @@ _NAMES: dict[str, _Rule] = {
     "int": _Rule("a whole number", _whole),
     "float": _Rule("a number", lambda given: isinstance(given, Real) and not _is_truth(given)),
     "str": _TEXT,
-    "bool": _Rule("True or False", lambda given: _is_truth(given) or given in (0, 1)),
+    "bool": _Rule("True or False", _is_truth),
     "ProgressCallback": _Rule("a function", callable),
     "Path": _Rule("a path", lambda given: isinstance(given, os.PathLike)),
     "Mapping": _Rule("a mapping", lambda given: isinstance(given, Mapping)),
     **dict.fromkeys(_CHOICES, _TEXT),
     **dict.fromkeys(("Sequence", "Collection", "Iterable", "list", "tuple"), _LIST),
 }
-
-
-def _is_truth(given: Any) -> bool:
-    return type(given).__name__ in ("bool", "bool_")
 
 
 def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:

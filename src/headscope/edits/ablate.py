@@ -256,6 +256,8 @@ def ablate(
         The damage each edit does, with intervals and corrected p-values.
     """
     kind = chosen_kind(scope, kind)
+    if not what or not set(what) <= set(MEASURES):
+        raise BadInput(f"what= is some of {', '.join(MEASURES)}, not {what!r}.")
     if output is not None:
         check_table(output, "An ablation")
     check_weights(scope.model, scope.name)

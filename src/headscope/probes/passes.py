@@ -179,6 +179,12 @@ def check_finite(weights: Tensor, layer: int) -> None:
 
 def _sound(scope: Scope, window: list[T], faults: Faults, limit: int) -> tuple[list[T], Batch]:
     """Encode a window, and leave out what the model cannot read as words."""
+    for item in window:
+        if not hasattr(item, "words"):
+            raise BadInput(
+                f"The data holds sentences or documents as headscope.corpus reads them; one of "
+                f"these is of type {type(item).__name__}."
+            )
     texts = [list(item.words) for item in window]
     # one token more than allowed is enough to know that a text is too long
     encoded = tokenise(scope.tokenizer, texts, truncate=True, max_tokens=limit + 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from headscope.arguments import need_list
+from headscope.arguments import need_list, need_number
 from headscope.errors import BadInput
 from headscope.reading.part import Part
 from headscope.reading.weights.held import Bias, Held, Made, Mask
@@ -47,7 +47,10 @@ def _part(part: Part, layers: Collection[int] | None, queries: tuple[int, int] |
     kept = [one for one in part.layers if layers is None or one.layer in layers]
     if queries is None:
         return dataclasses.replace(part, layers=tuple(kept))
-    start, stop = queries
+    whole = isinstance(queries, (tuple, list)) and len(queries) == 2  # pyright: ignore[reportUnnecessaryIsInstance]
+    start, stop = queries if whole else (-1, -1)
+    need_number(start, "The first of queries=")
+    need_number(stop, "The last of queries=")
     if not 0 <= start < stop <= len(part.query):
         raise BadInput(f"queries= is a range such as (0, {len(part.query)}), not {queries!r}.")
     # what comes after the last query is hidden from all of them, and the last key is its own again

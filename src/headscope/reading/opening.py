@@ -77,7 +77,12 @@ def load(
         tokenizer = getattr(processor, "tokenizer", None)
     if isinstance(tokenizer, (str, Path)):
         tokenizer = open_own_tokenizer(tokenizer, trust_remote_code)
-    if model is None or isinstance(model, (str, Path)):
+    named = model is None or isinstance(model, (str, Path))
+    if named and tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+        raise BadInput(
+            f"{type(tokenizer).__name__} is no tokenizer of transformers; give one, or its folder."
+        )
+    if named:
         opened = open_model(
             model,
             tokenizer,

@@ -56,7 +56,7 @@ def as_labels(labels: Any, kind: str) -> tuple[Label, ...]:
     if isinstance(labels, Mapping):
         pairs = cast("Mapping[tuple[int, int], tuple[str, float]]", labels).items()
         return tuple(Label(at[0], at[1], text, score, kind) for at, (text, score) in pairs)
-    given = tuple(labels)
+    given = tuple(labels) if isinstance(labels, Iterable) else (labels,)
     if not all(isinstance(label, Label) for label in given):
         raise BadInput(
             "Labels are a mapping {(layer, head): (text, score)}, or the table of labels that "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.arguments import need_list
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Part, Reading
@@ -83,6 +84,8 @@ def rows(parts: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _listed(words: Words, part: Part, side: str) -> list[int]:
+    if words is not None and not isinstance(words, int):
+        need_list(words, side, "[0, 3]")
     given = [] if words is None else [words] if isinstance(words, int) else list(words)
     for token in given:
         check_token(len(part.query if side == "query" else part.key), token, side)

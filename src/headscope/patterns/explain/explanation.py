@@ -154,6 +154,8 @@ def explain(
     part = reading.part(kind)
     if isinstance(pattern, str):
         pattern = pattern_named(pattern)
+    if pattern is not None and not isinstance(pattern, Pattern):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise BadInput(f"A pattern is named, such as 'next_word', not {type(pattern).__name__}.")
     chosen = pattern or _strongest(reading, part.kind, layer, head)
     if part.query is not part.key:
         raise BadInput("Patterns are explained where queries and keys are the same tokens.")

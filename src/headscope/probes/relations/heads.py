@@ -136,6 +136,9 @@ class _Scores:
 
     def places(self, group: list[Relation]) -> tuple[Batch, list[Places | None]]:
         """The group as tokens, and where the spans of each text lie."""
+        for one in group:
+            if not isinstance(one, Relation):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise BadInput(f"The examples are relations; one is of type {type(one).__name__}.")
         batch = tokenise(self._scope.tokenizer, [r.text for r in group])
         return batch, [
             _places(relation, tokens, self._longest, self._faults)
