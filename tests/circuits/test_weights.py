@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -109,7 +111,22 @@ def test_strongest_tokens_are_those_of_the_whole_product(tiny_llama) -> None:
 def test_a_model_without_words_or_matrices_is_refused_in_one_sentence() -> None:
     with pytest.raises(hs.BadInput, match="no output layer of words"):
         hs.circuits.copying(tiny_scope("BertModel"))
-    with pytest.raises(hs.HeadscopeError, match="cannot be told apart"):
+    with pytest.raises(hs.HeadscopeError, match="cannot be read as matrices"):
         hs.circuits.copying(tiny_scope("BloomForCausalLM", n_layer=2, n_head=4, hidden_size=32))
     with pytest.raises(hs.BadInput, match="no head 9-0"):
         hs.circuits.ov_tokens(tiny_scope("GPT2LMHeadModel"), 9, 0)
+
+
+def test_what_a_head_looks_for_has_the_shift_of_its_norm() -> None:
+    scope = tiny_scope("GPT2LMHeadModel")
+    block: Any = scope.model.transformer.h[1]
+    torch.manual_seed(0)
+    torch.nn.init.normal_(block.ln_1.weight)
+    torch.nn.init.normal_(block.ln_1.bias)
+    torch.nn.init.normal_(block.attn.c_attn.bias)
+    embedded = scope.model.transformer.wte.weight.detach()
+    read = (embedded - embedded.mean(-1, keepdim=True)) * block.ln_1.weight + block.ln_1.bias
+    q, k, _ = (read @ block.attn.c_attn.weight + block.attn.c_attn.bias).detach().split(32, -1)
+    expected = q[:, 16:24] @ k[:, 16:24].T  # head 2 of 4
+    found = hs.circuits.qk_tokens(scope, 1, 2, n=5)
+    np.testing.assert_allclose(found["value"], expected.flatten().topk(5).values, rtol=1e-3)

@@ -77,7 +77,7 @@ FAMILIES: tuple[Family, ...] = (
             "block_sizes": [1, 1],
             "num_decoder_layers": 1,
         },
-        "pooled queries",
+        "pooled queries: read with scope.capture; scope.read and surveys refuse it",
     ),
     Family(
         "Longformer",

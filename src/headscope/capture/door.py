@@ -233,8 +233,8 @@ def _nothing_seen(model: nn.Module) -> str:
         )
     if own:  # YOSO hashes, I-BERT may compute in integers
         return (
-            f"{name} computes its attention ({own[0]}) without a softmax, so it makes no weights "
-            "that could be read; there is nothing to show."
+            f"{name} computes its attention ({own[0]}) without a softmax that can be seen, so its "
+            "weights cannot be read; there is nothing to show."
         )
     return (
         f"{name} computed no attention that can be read; "

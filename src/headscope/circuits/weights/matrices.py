@@ -167,6 +167,13 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
     if linear is None:
         raise HeadscopeError(f"The output projection of {type(module).__name__} was not found.")
     o = weight_of(linear).float().reshape(call.heads, v.shape[-1], -1)
+    norm = wired.before_attention.get(id(module))
+    if norm is not None:  # what the norm adds to every token, β, is part of the biases
+        shift = _tried(norm, directions)[1].to(q)
+        q_bias, k_bias, v_bias = (
+            bias + torch.einsum("m,hmd->hd", shift, matrix)
+            for bias, matrix in ((q_bias, q), (k_bias, k), (v_bias, v))
+        )
     before = norm_before(wired, call)
     after = norm_after(wired, call, linear)
     q, k, v = (before(one.transpose(1, 2)).transpose(1, 2) for one in (q, k, v))
