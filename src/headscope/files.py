@@ -101,4 +101,4 @@ def sweep(path: str | os.PathLike[str]) -> None:
 
 def _cannot_write(target: Path, error: OSError) -> str:
     reason = error.strerror or str(error)
-    return f"{target} could not be written ({reason}); free some space or choose another place."
+    return f"{target} could not be written ({reason}); free some space or choose another folder."

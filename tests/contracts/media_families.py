@@ -64,7 +64,7 @@ MEDIA_FAMILIES: tuple[MediaFamily, ...] = (
     MediaFamily("DeiT", models.deit, notes="a second class token for distillation"),
     MediaFamily("DINOv2 with registers", models.dino),
     MediaFamily("BEiT", models.beit, notes="positional bias"),
-    MediaFamily("Swin", models.swin, notes="windows put back into place"),
+    MediaFamily("Swin", models.swin, notes="windows put back together"),
     MediaFamily("CLIP, pictures", models.clip),
     MediaFamily("CLIP, text", models.clip, "text"),
     MediaFamily("SigLIP, pictures", models.siglip),

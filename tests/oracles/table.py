@@ -16,8 +16,8 @@ ORACLES = (eager_maps, loops, clark, bertviz_pages, transformer_lens_patterns)
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "oracles.md"
 HEAD = """# Held against others
 
-Every number below was computed twice: by headscope, and by a program or a definition that nobody
-here wrote. The largest difference over all layers, heads, queries and keys is shown, with the most
+Every number below was computed twice: by headscope, and by a program or a definition from
+elsewhere. The largest difference over all layers, heads, queries and keys is shown, with the most
 that the test suite allows (`pytest tests/oracles`). Random models are tiny ones of that family with
 large random weights, whose attention is far from uniform.
 

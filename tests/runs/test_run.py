@@ -58,7 +58,7 @@ def test_another_identity_is_refused_in_a_sentence_that_says_what_differs(tmp_pa
     output = tmp_path / "sum.txt"
     with pytest.raises(Stopped):
         count_to(output, stop=4)
-    with pytest.raises(BadInput, match=r"another data and model; go on with the same.*--restart"):
+    with pytest.raises(BadInput, match=r"another data and model; resume with the same.*--restart"):
         count_to(output, identity={"model": "other", "data": "other"})
     with pytest.raises(BadInput, match="another model; go on"):
         count_to(output, identity={**ABOUT, "model": "other"})

@@ -43,7 +43,7 @@ def attribute(
     trust_remote_code: options.TrustRemoteCode = False,
     output: Annotated[Path | None, options.output(", ".join(ENDINGS))] = None,
 ) -> None:
-    """Take a prediction apart into what each head, MLP and embedding put into it.
+    """Decompose a prediction into what each head, MLP and embedding added to it.
 
     Without -o the strongest parts are printed; with it the picture (.html, .svg, .png, .pdf) or
     the table (.parquet, .csv) is written.

@@ -28,7 +28,7 @@ def check_place(path: Path) -> None:
     if not path.parent.is_dir():
         raise BadInput(f"The folder {path.parent} does not exist; create it or choose another.")
     if not os.access(path.parent, os.W_OK):
-        raise BadInput(f"{path.parent} cannot be written to; choose another place.")
+        raise BadInput(f"{path.parent} cannot be written to; choose another folder.")
 
 
 def check_figure(path: Path | None) -> None:

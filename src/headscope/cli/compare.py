@@ -98,8 +98,8 @@ def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -
     found = compare_atlases(Atlas.load(first), Atlas.load(second))
     moved = found.matches["same_head"].tolist().count(False)
     out.print(
-        f"{len(found.matches)} heads matched by likeness, {moved} of them with a head of another "
-        "place.",
+        f"{len(found.matches)} heads matched by likeness, {moved} of them with another "
+        "layer or head number.",
         highlight=False,
     )
     try:

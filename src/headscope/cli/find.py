@@ -44,7 +44,7 @@ def find(
     """Find the heads that attend from one thing to another.
 
     Of the queries that fit and see a key that fits, the mean attention to such keys (score; of each
-    text first, then of all texts), beside even attention (lift), with its standard error over
+    text first, then of all texts), beside uniform attention (lift), with its standard error over
     documents, and whether it is clear of chance.
 
     Examples:

@@ -56,7 +56,7 @@ def view(
     head: Annotated[
         list[int] | None, typer.Option(help="Head, counted from 0; may be given several times.")
     ] = None,
-    query: Annotated[int | None, typer.Option(help="The query token in hand, from 0.")] = None,
+    query: Annotated[int | None, typer.Option(help="The selected query token, from 0.")] = None,
     kind: Annotated[
         Literal["encoder", "decoder", "cross"] | None, typer.Option(help="Which attention.")
     ] = None,

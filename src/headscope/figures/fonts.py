@@ -105,7 +105,7 @@ def _drawable(character: str) -> bool:
 def _tell(script: str) -> None:
     """Once for a script: nobody should have to guess why a figure shows boxes."""
     warnings.warn(
-        f"No installed font draws {script} characters; figures show boxes in their place. "
+        f"No installed font draws {script} characters; figures show boxes instead. "
         "Install one that does, such as Noto Sans CJK for Chinese, Japanese and Korean.",
         FontWarning,
         stacklevel=2,

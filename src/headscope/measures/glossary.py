@@ -14,7 +14,7 @@ GLOSSARY: dict[str, str] = {
     "sink": "a token that takes the attention a head has no use for, often the first",
     "pattern": "a named behaviour with a score and evidence",
     "null": "the score that the same head has when its keys are shuffled",
-    "lift": "the score divided by that of a head that attends evenly",
+    "lift": "the score divided by that of uniform attention",
     "excess": "the score minus the null",
     "label": (
         "a pattern whose score is large, and larger than chance after correcting for all heads"
@@ -27,7 +27,7 @@ GLOSSARY: dict[str, str] = {
     "corpus": "many texts together; what a head does over them is surer than on one",
     "neurons": "the numbers of a query and a key; multiplied and summed they make the score",
     "softmax": "turns scores into shares that sum to 1",
-    "predictions": "what the model would write at a place, the likeliest first",
+    "predictions": "what the model would write at a position, the likeliest first",
     "probability": "the share of certainty a model gives one answer; over all answers it sums to 1",
     "logit": "the score of a word before it is turned into a probability",
 }

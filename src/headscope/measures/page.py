@@ -18,7 +18,7 @@ TITLES: dict[Origin, tuple[str, str]] = {
     "pattern": (
         "Patterns",
         "Scores of named behaviours (`hs.patterns`, `headscope patterns`), each with four "
-        "yardsticks that a survey keeps beside it: `name:uniform` (a head that attends evenly), "
+        "yardsticks that a survey keeps beside it: `name:uniform` (uniform attention), "
         "`name:null` (this head with its weights dealt out again among the keys the pattern "
         "chooses from), `name:excess` (score minus null) and `name:variance` (of the score over "
         "those deals). See [Name and explain heads](../how-to/patterns.md).",

@@ -127,7 +127,7 @@ def _from_array(source: Any) -> NDArray[np.uint8]:
         )
     values = array.astype(np.float64)
     if not np.isfinite(values).all():
-        raise BadInput("The picture holds values that are no numbers.")
+        raise BadInput("The picture holds NaN or infinite values; replace them first.")
     if array.dtype != np.uint8:
         values = values * (255 / _white(array))
     if array.shape[2] == 4:

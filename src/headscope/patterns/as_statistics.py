@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 YARDSTICKS = {
     "score": "",
-    "uniform": ", if it attended evenly",
+    "uniform": ", if its attention were uniform",
     "null": ", if its weights were dealt out again",
     "excess": ", beyond what dealing its weights out again gives",
     "variance": ": the variance over such deals",

@@ -103,7 +103,7 @@ def _picture_alone(
 # window; stages further up see blocks of patches as one. Here every layer is laid onto the patches
 # of the finest layer that is read: a block shares its weight among its patches.
 
-WHY_NO_QK = "Its windows were put back into place, so only its weights can be read."
+WHY_NO_QK = "Its windows were put back together, so only its weights can be read."
 
 
 class Windows:

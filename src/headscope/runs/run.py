@@ -150,7 +150,7 @@ class Run:
             raise BadInput(f"{folder} cannot be read ({error}); {_ANEW}.") from error
         if other:
             raise BadInput(
-                f"{folder} was begun with another {_listed(other)}; go on with the same, {_ANEW}."
+                f"{folder} was begun with another {_listed(other)}; resume with the same, {_ANEW}."
             )
         self._resumed = True
 

@@ -12,7 +12,7 @@ export const keyList: [string, string][] = [
   ["/", "find a token"],
   ["n  p", "next, previous token"],
   ["+ − 0", "matrix: zoom in, out, show the whole"],
-  ["c", "copy the numbers in hand"],
+  ["c", "copy the selected numbers"],
   ["Tab", "into the picture: arrows move from token to token or cell to cell and say it, Enter pins"],
   ["?", "this list"],
 ];

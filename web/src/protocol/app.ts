@@ -37,7 +37,7 @@ export interface ModelsReply {
 /** Places of an atlas's corpus, the most alike first; text: before the token, the token, after it. */
 export interface NearestReply {
   places: { document: number; query: number; likeness: number; text: [string, string, string] }[];
-  by: "every place" | "index";
+  by: "every position" | "index";
 }
 
 export interface ModelEntry {

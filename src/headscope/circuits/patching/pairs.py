@@ -34,7 +34,7 @@ _FITS = {"clean": str, "corrupted": str, "answer": str | int, "wrong": str | int
 
 @dataclass(frozen=True)
 class Pair:
-    """Two prompts of equal length, the answer to the first, and what it is told from."""
+    """Two prompts of equal length, the answer to the first, and the wrong answer."""
 
     clean: str
     corrupted: str

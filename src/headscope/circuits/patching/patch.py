@@ -80,7 +80,7 @@ def patch(
     corrupted
         The prompt, or the list of them, that the model is run on; a table has its own.
     metric
-        The answer, or the answer and what it is told from: `("Mary", "John")`. Where prompts
+        The answer, or the answer and the wrong answer: `("Mary", "John")`. Where prompts
         bring their answers, or `answers` gives them: the name of a metric (logit_difference,
         logit, probability, probability_difference, loss, accuracy), or a function of the logits
         (b t v), and of the answers if it takes two arguments, that gives one number a row.

@@ -104,7 +104,9 @@ def path_patch(
             f"{heads - 1}), not {sender}."
         )
     if through not in ("q", "k", "v"):
-        raise BadInput(f"Heads are told things through q, k or v, not through {through!r}.")
+        raise BadInput(
+            f"A head reads through q, k or v, not through {through!r}; choose one of the three."
+        )
     pairs, marks = asked_of(clean, corrupted, metric, answers)
     effects: list[Floats] = []
     ends: list[Floats] = []

@@ -57,7 +57,7 @@ class PositionAware:
         return (
             f"{text} The score is {self.score:.2f}; {self.shifted:.2f} when all positions move by "
             f"{self.shift}; and when positions are exchanged between words, {self.shuffled:.2f} by "
-            f"the words' places and {self.followed:.2f} by their new positions."
+            f"the words' old positions and {self.followed:.2f} by their new positions."
         )
 
 

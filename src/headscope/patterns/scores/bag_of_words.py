@@ -1,4 +1,4 @@
-"""Attention spread evenly over the query's own sentence: mass there × evenness there.
+"""Attention spread uniformly over the query's own sentence: mass there × evenness there.
 
 With m the mass on the sentence S and H the entropy within it, the score m·H/ln|S| equals
 (−Σ_S α ln α + m ln m)/ln|S|. Under permutation of the keys the first term is a plain sum and
@@ -108,7 +108,7 @@ def _sizes(pairs: TokenPairs) -> tuple[Tensor, Tensor]:
 pattern = BagOfWords(
     name="bag_of_words",
     label="bag of words",
-    about="spreads its attention evenly over its own sentence",
+    about="spreads its attention uniformly over its own sentence",
     least_score=0.6,
     least_lift=1.3,
     causal=False,

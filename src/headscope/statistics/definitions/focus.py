@@ -13,7 +13,7 @@ from headscope.statistics.statistic import Statistic
 
 
 class Focus(Statistic):
-    """Distance from even attention: 0 where a query attends to all it sees alike, 1 to one key.
+    """Distance from uniform attention: 0 where a query attends to all it sees alike, 1 to one key.
 
     Entropy relative to its largest value, so that short and long texts, and the early and late
     queries of a decoder, can be compared. Queries that see one key alone say nothing.

@@ -18,7 +18,7 @@ class UniformEntropy(Statistic):
     """
 
     name = "entropy_uniform"
-    title = "entropy of even attention"
+    title = "entropy of uniform attention"
     formula = (
         "ln n for attention both ways and cross attention, mean_i ln(i + 1) for causal attention"
     )

@@ -34,7 +34,7 @@ SEVEN = (
     ),
     PostPattern(
         "Identical or related words",
-        "Attention goes to other places where the word stands, or to words like it.",
+        "Attention goes to other occurrences of the word, or to words like it.",
         ("same_word", "related_word"),
         None,
     ),
@@ -58,7 +58,7 @@ SEVEN = (
     ),
     PostPattern(
         "Bag of words",
-        "Attention is spread evenly over the query's own sentence, by two to four neurons.",
+        "Attention is spread uniformly over the query's own sentence, by two to four neurons.",
         ("bag_of_words",),
         "0-0",
     ),

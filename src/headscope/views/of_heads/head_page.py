@@ -82,7 +82,7 @@ def sentence(row: Any) -> str:
         else "so few documents allow no test of chance"
     )
     return (
-        f"Scores {row.score:.3f}{error} over {int(row.documents):,} documents, where even "
+        f"Scores {row.score:.3f}{error} over {int(row.documents):,} documents, where uniform "
         f"attention would score {row.uniform:.3f}{lift} and shuffled keys "
         f"{row.null:.3f}; {chance}."
     )

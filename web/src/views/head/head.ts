@@ -53,7 +53,7 @@ export class HeadView implements View {
       point: (x, y, event) => this.point(x, y, event),
     });
     this.overview = new Overview((y) => (this.sides.scroller.scrollTop = y - this.sides.scroller.clientHeight / 2));
-    this.far = new StrongList((unit) => this.bring(unit), "Bring it beside the token in hand");
+    this.far = new StrongList((unit) => this.bring(unit), "Bring it beside the selected token");
     this.element.append(this.sides.headings, this.sides.scroller, this.overview.element, this.far.element);
   }
 
@@ -289,7 +289,7 @@ export class HeadView implements View {
     const whole = lines.count === lines.possible;
     const count = whole ? `showing all ${number(lines.count)} lines` : `showing ${number(lines.count)} of ${number(lines.possible)} lines, ${share} % of the mass`;
     const filter = state.filter === "all" ? "" : ` (${state.filter[0].toUpperCase()}→${state.filter[1].toUpperCase()})`;
-    this.context.status(`${count}${filter}${hand ? " of the token in hand" : ""}${leaving ? "; pale ones end out of sight" : ""}`, legend);
+    this.context.status(`${count}${filter}${hand ? " of the selected token" : ""}${leaving ? "; pale ones end out of sight" : ""}`, legend);
   }
 
   private look(looked: Looked | null, event: MouseEvent | null): void {

@@ -10,7 +10,7 @@ const definition: ViewDefinition = {
   place: 5,
   controls: ["layer", "weighting", "filter", "specials", "first", "unit", "scale", "direction"],
   choices: [
-    { name: "side", title: "words in hand", entries: [["query", "attend to"], ["key", "are attended to by"]] },
+    { name: "side", title: "selected words", entries: [["query", "attend to"], ["key", "are attended to by"]] },
     { name: "combine", title: "several words", entries: [["mean", "averaged"], ["sum", "summed"]], when: (_, state) => ofText(state).also.length > 0 },
     {
       name: "merge",

@@ -30,7 +30,7 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
     const x = (offset + reach) * step;
     const tall = (count / most) * height;
     const bar = svg("rect", { x: x + 0.5, width: step - 1, y: height - tall, height: tall, class: offset === 0 ? "zero" : "" });
-    bar.append(svg("title", {}, `${offset > 0 ? "+" : ""}${offset}: ${number(count)} times${expected === null ? "" : `, even attention ${valueText(expected)}`}`));
+    bar.append(svg("title", {}, `${offset > 0 ? "+" : ""}${offset}: ${number(count)} times${expected === null ? "" : `, uniform attention ${valueText(expected)}`}`));
     picture.append(bar);
     if (expected !== null) picture.append(svg("line", { x1: x, x2: x + step, y1: height - (expected / most) * height, y2: height - (expected / most) * height, class: "even" }));
   }
@@ -43,7 +43,7 @@ export function offsetChart(page: HeadPage, large = true): HTMLElement | null {
 /** How strongly it attends, by where in the text the query stands and by how long the text is. */
 export function placeCharts(page: HeadPage): HTMLElement[] {
   const named: [string, string, (value: number) => string][] = [
-    ["position", "By place in the text", (tenth) => `${10 * tenth}–${10 * tenth + 10} % of the text`],
+    ["position", "By position in the text", (tenth) => `${10 * tenth}–${10 * tenth + 10} % of the text`],
     ["length", "By length of the text", (least) => `${number(least)} to ${number(2 * least - 1)} tokens`],
   ];
   return named.flatMap(([name, title, text]) => {
@@ -66,11 +66,11 @@ export function placeCharts(page: HeadPage): HTMLElement[] {
 }
 
 const titles: [string, string, string][] = [
-  ["key_token", "Attends to", "times it was the heaviest key; × more than even attention would"],
+  ["key_token", "Attends to", "times it was the heaviest key; × more than uniform attention would"],
   ["query_token", "From", "queries; × heavier than this head's usual"],
   ["pair", "From → to", "times; × more than query and key by themselves would"],
-  ["speech", "Parts of speech", "of up to 1,024 queries drawn; × more than even attention would"],
-  ["relation", "What the key is to the query", "of up to 1,024 queries drawn; × more than even attention would"],
+  ["speech", "Parts of speech", "of up to 1,024 queries drawn; × more than uniform attention would"],
+  ["relation", "What the key is to the query", "of up to 1,024 queries drawn; × more than uniform attention would"],
   ["writes", "Writes", "tokens it raises most when it looks at what it mostly looks at"],
 ];
 
