@@ -60,7 +60,7 @@ def test_another_identity_is_refused_in_a_sentence_that_says_what_differs(tmp_pa
         count_to(output, stop=4)
     with pytest.raises(BadInput, match=r"another data and model; resume with the same.*--restart"):
         count_to(output, identity={"model": "other", "data": "other"})
-    with pytest.raises(BadInput, match="another model; go on"):
+    with pytest.raises(BadInput, match="another model; resume"):
         count_to(output, identity={**ABOUT, "model": "other"})
     assert count_to(output, identity={**ABOUT, "model": "other"}, restart=True) == (21.0, 0)
 
