@@ -23,8 +23,8 @@ def add(report: Report, inputs: KovalevaInputs, run: Run) -> None:
         "A disabled head attends uniformly, 1/L over the L tokens, its values untouched. With a "
         "few hundred examples and a hundred heads the best head is mostly luck, so every "
         "difference has a paired-bootstrap interval and a p-value corrected for all heads (Holm), "
-        "and the last columns show what is left of the best and the worst head when they are chosen on "
-        "one half of the examples and scored on the other.",
+        "and the last columns show what is left of the best and the worst head when they are "
+        "chosen on one half of the examples and scored on the other.",
     )
     work: list[tuple[str, Scope, Task]] = [
         (task, scope, inputs.tasks[task]) for task, scope in inputs.tuned.items()

@@ -25,8 +25,8 @@ a target; patterns of likeness are rank correlations. `lift` is the ratio to uni
 attention over all that the head sees. `null` is what the head would score if its weights were
 dealt out at random among the keys the pattern chooses from, by an exact formula. `error`
 is the standard error over documents. A head is labelled when it beats its null in two tests
-(over permutations, and over documents) with a family-wise error of 1 % over all heads and patterns (Holm), and when its score
-and lift reach what the pattern asks for.
+(over permutations, and over documents) with a family-wise error of 1 % over all heads and
+patterns (Holm), and when its score and lift reach what the pattern asks for.
 
 For the reasons, each neuron's share in a score q·k is compared between the targets and all other
 keys (Δ); the softmax is then computed again with only the first neurons and without them."""
