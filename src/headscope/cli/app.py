@@ -12,6 +12,7 @@ import typer
 from headscope.cli import options
 from headscope.cli.console import err
 from headscope.errors import BadInput, HeadscopeError
+from headscope.surfaces.app.tour import read_tour
 
 if TYPE_CHECKING:
     import socket
@@ -47,6 +48,9 @@ def open_app(
     atlas: Annotated[
         str | None, typer.Option(help="An atlas of the first model, to go to and back.")
     ] = None,
+    tour: Annotated[
+        str | None, typer.Option(help="A file of saved states to show one by one.")
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
 ) -> None:
     """Open the app: type a sentence or two, look at every head.
@@ -59,6 +63,8 @@ def open_app(
     """
     if atlas is not None and not Path(atlas).exists():
         raise BadInput(f"There is no atlas {atlas}; make one with `headscope atlas`.")
+    if tour is not None:
+        read_tour(tour)
     listening = _listen(host, port)
     token = None if host in LOCAL else secrets.token_urlsafe(16)
     where = _address(host, listening.getsockname()[1], token)
@@ -76,6 +82,7 @@ def open_app(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
         atlas=atlas,
+        tour=tour,
     )
 
 
@@ -90,6 +97,7 @@ def serve(
     dtype: str | None = None,
     trust_remote_code: bool = False,
     atlas: str | None = None,
+    tour: str | None = None,
 ) -> None:
     """The page answers at once; torch is imported and models are opened behind it."""
     import threading
@@ -99,7 +107,7 @@ def serve(
     from headscope.surfaces.app.front import HEADERS, STARTING, Front, Stage
     from headscope.surfaces.app.guard import Application, Guard
 
-    plain = not models and atlas is None and device is None and dtype is None
+    plain = not models and atlas is None and tour is None and device is None and dtype is None
 
     def make(stage: Stage) -> Application:
         from headscope.atlas.atlas import Atlas
@@ -111,7 +119,8 @@ def serve(
         known = Models(models, device, dtype, trust_remote_code=trust_remote_code)
         stage.doing = f"opening {known.default}"
         known.open(known.default)
-        session = session_over(known, None if atlas is None else Atlas.load(atlas))
+        steps = () if tour is None else read_tour(tour)
+        session = session_over(known, None if atlas is None else Atlas.load(atlas), steps)
         if plain:
             with contextlib.suppress(HeadscopeError):  # the page says so at its next question
                 made(session)

@@ -150,7 +150,7 @@ def in_order(frame: pd.DataFrame) -> pd.DataFrame:
     rests = np.array([known[name].rests for name in kept["pattern"]], dtype=bool)
     best: Any = shown.where(~rests).groupby([kept[name] for name in HEAD]).transform("max")
     ties = (shown >= best - TIE) & ~rests
-    support = kept.get("supporting", 0)
+    support: Any = kept.get("supporting", 0)
     keys = {"rests": rests, "below": ~ties, "fewer": -support * ties, "lower": -shown}
     order = kept.assign(**keys).sort_values([*HEAD, *keys], kind="stable").index
     return kept.loc[order].drop(columns="labelled").reset_index(drop=True)

@@ -33,6 +33,8 @@ export interface ModelsReply {
   glossary: Record<string, string>;
   /** Id of the model that an atlas is open of. */
   atlas?: string | null;
+  /** Saved states to show one by one; `address`: the part after "?" of the app's address. */
+  tour?: { title: string; text: string; address: string }[];
 }
 /** Places of an atlas's corpus, the most alike first; text: before the token, the token, after it. */
 export interface NearestReply {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
 from headscope.surfaces.app.kept import GoneError
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.session import Session, TooLongError, session_over
+from headscope.surfaces.app.tour import Step
 from headscope.surfaces.app.turns import ABANDONED
 from headscope.views import ViewData
 
@@ -31,12 +32,14 @@ NO_MEMORY = "The GPU has not enough memory for this; give a shorter text."
 Answer = Callable[[Request, Exception], Response]
 
 
-def create_app(models: Models, hosts: Collection[str] = LOOPBACK) -> Application:
-    """The app over these models, answering to these hosts only."""
+def create_app(
+    models: Models, hosts: Collection[str] = LOOPBACK, tour: Sequence[Step] = ()
+) -> Application:
+    """The app over these models, answering to these hosts only, with a tour where one is given."""
 
     def make(stage: Stage) -> Application:
         stage.doing = None
-        return routes_over(session_over(models))
+        return routes_over(session_over(models, tour=tour))
 
     return Guard(Front(make), hosts=hosts, headers=HEADERS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from headscope.surfaces.app.request import (
     WeighRequest,
     WriteRequest,
 )
+from headscope.surfaces.app.tour import Step
 from headscope.surfaces.app.writing import (
     Writing,
     begin,
@@ -73,6 +74,7 @@ class Session:
     readings: Kept[KeptReading] = field(default_factory=kept_readings)
     writings: Kept[Writing] = field(default_factory=kept_writings)
     opened_atlas: OpenedAtlas | None = None
+    tour: Sequence[Step] = ()
 
     def welcome(self) -> dict[str, Any]:
         return {
@@ -83,6 +85,7 @@ class Session:
             "max_characters": MOST_CHARACTERS,
             "glossary": GLOSSARY,
             "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
+            **({"tour": list(self.tour)} if self.tour else {}),
         }
 
     def read(self, request: ReadRequest, name: str | None = None) -> ViewData:
@@ -249,8 +252,9 @@ def token_count(scope: Scope, text: str, text_pair: str | None) -> int:
     return len(scope.tokenizer(text, text_pair, verbose=False)["input_ids"])
 
 
-def session_over(models: Models, atlas: Atlas | None = None) -> Session:
+def session_over(models: Models, atlas: Atlas | None = None, tour: Sequence[Step] = ()) -> Session:
     """With the atlas given, or with the one that comes with the bundled model."""
     if atlas is None and models.default == BUNDLED:
         atlas = bundled_atlas()
-    return Session(models, opened_atlas=None if atlas is None else OpenedAtlas(atlas, models))
+    opened = None if atlas is None else OpenedAtlas(atlas, models)
+    return Session(models, opened_atlas=opened, tour=tour)

@@ -132,7 +132,7 @@ export function Match({ session, instrument }: { session: Session; instrument: I
           value={session.pairing}
           onChange={(event) => {
             session.pairing = event.currentTarget.value as Session["pairing"];
-            session.step();
+            session.note();
           }}
         >
           <option value="number">the same number</option>

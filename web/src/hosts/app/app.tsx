@@ -19,6 +19,7 @@ import { Dial } from "./dial";
 import { OffStrip } from "./off_strip";
 import { HeadPanel } from "./panel";
 import { written } from "./placed";
+import { Present } from "./present";
 import { Session } from "./session";
 import { Tips } from "./terms";
 import { Queue } from "./waiting";
@@ -50,7 +51,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     apply();
     system.addEventListener("change", apply);
     mounted?.set({ theme });
-    if (reading) session.step();
+    if (reading) session.note();
     return () => system.removeEventListener("change", apply);
   }, [theme, mounted]);
   const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);
@@ -86,6 +87,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
           {covered && <Cover session={session} />}
         </main>
       </div>
+      <Present session={session} frame={frame} />
       <Tips session={session} />
     </>
   );

@@ -83,7 +83,7 @@ export function AtlasLayer({ session }: { session: Session }): JSX.Element {
         onState: (state: State) => {
           if (session.atlas === null) return;
           session.atlas = addressOf(state);
-          session.step();
+          session.note();
         },
       };
       const { instrument } = mountInto(holder.current, source, options, true);

@@ -25,6 +25,8 @@ export interface Place {
   pairing: "number" | "likeness";
   /** The atlas's own state as a query, where the atlas is open. */
   atlas: string | null;
+  /** The step of a tour; null: none. */
+  step: number | null;
   state: Partial<State>;
   /** What would open without the address's own state. */
   opened?: Partial<State>;
@@ -46,6 +48,7 @@ export function placeOf(address: URLSearchParams): Place {
     againstText: said("against_text"),
     pairing: said("pairing") === "likeness" ? "likeness" : "number",
     atlas: address.get("atlas"),
+    step: /^\d{1,4}$/.test(said("step")) ? Number(said("step")) : null,
     state: fromQuery(address),
   };
 }
@@ -71,6 +74,7 @@ export function readPart(place: Place): URLSearchParams {
 export function addressOf(place: Place): URLSearchParams {
   const query = readPart(place);
   if (place.atlas !== null) query.set("atlas", place.atlas);
+  if (place.step !== null) query.set("step", String(place.step));
   for (const [name, value] of toQuery(place.state, place.opened)) query.set(name, value);
   return query;
 }

@@ -33,11 +33,11 @@ export class Placed extends Known {
   /** The address follows the picture, so that a link reopens it. */
   follow(state: State): void {
     this.state = this.following.after(state, this.state);
-    this.step();
+    this.note();
   }
 
   /** Soon the address says where one is now: as a step to go back over, or, of how it is drawn, in its place. */
-  step(): void {
+  note(): void {
     clearTimeout(this.urlTimer);
     this.urlTimer = setTimeout(() => this.phase === "ready" && this.writeAddress(), 150);
   }
@@ -52,9 +52,9 @@ export class Placed extends Known {
   }
 
   protected place(): Place {
-    const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas } = this;
+    const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas, step } = this;
     const example = media?.media === "example" && this.senses ? media.name : "";
-    return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, state: { ...this.state, theme: this.theme }, opened: this.opened };
+    return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, step, state: { ...this.state, theme: this.theme }, opened: this.opened };
   }
 
   /** What the picture on screen would have opened as. */
@@ -68,8 +68,8 @@ export class Placed extends Known {
   }
 
   protected take(place: Place): void {
-    const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas } = place;
-    this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, atlasSeen: this.atlasSeen || atlas !== null });
+    const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas, step } = place;
+    this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, step, presenting: this.presenting || step !== null, atlasSeen: this.atlasSeen || atlas !== null });
     if (media) this.media = { media: "example", name: media };
   }
 

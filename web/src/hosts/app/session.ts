@@ -45,6 +45,7 @@ export class Session extends Placed {
     const first = this.examples()[0];
     if (this.senses) await this.useMedia(this.isTaken(this.media) ? this.media : (this.mediaExamples()[0] ?? null));
     else if (this.text) await this.read(this.truncated, true);
+    else if (this.models.tour) await this.walkTour(0);
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
@@ -115,7 +116,7 @@ export class Session extends Placed {
 
   showAtlas(on: boolean): void {
     this.set({ atlas: on ? "" : null, atlasSeen: this.atlasSeen || on });
-    this.step();
+    this.note();
   }
 
   /** A text of the atlas's corpus, opened on the head whose example it is. */
@@ -370,7 +371,7 @@ export class Session extends Placed {
     this.state = place.state;
     const { reading, mounted } = this;
     if (reading && mounted && this.phase === "ready" && here === there) {
-      this.set({ pairing: place.pairing, atlas: place.atlas, atlasSeen: this.atlasSeen || place.atlas !== null });
+      this.set({ step: place.step, pairing: place.pairing, atlas: place.atlas, atlasSeen: this.atlasSeen || place.atlas !== null });
       return mounted.set(opening({ ...mounted.source.header, state: { ...reading.own, ...place.state, theme: this.theme } }));
     }
     this.landing = true;
@@ -384,6 +385,24 @@ export class Session extends Placed {
     }
     this.show({ ...before });
     await this.compare();
+  }
+
+  present(on: boolean): void {
+    this.set({ presenting: on, step: on ? this.step : null });
+    this.note();
+  }
+
+  /** The next or the previous step of the tour; from elsewhere, its first. */
+  async walkTour(by: number): Promise<void> {
+    const at = this.step === null ? 0 : this.step + by;
+    const saved = this.models?.tour?.[at];
+    if (!saved) return;
+    const address = new URLSearchParams(saved.address);
+    if (!address.get("model")) address.set("model", this.model);
+    address.set("step", String(at));
+    const going = this.go(address);
+    this.landing = false; // a step of a tour is one to go back over
+    await going;
   }
 
   private settle(phase: Phase): void {

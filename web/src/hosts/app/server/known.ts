@@ -71,6 +71,9 @@ interface Entries {
    */
   atlas: string | null;
   atlasSeen: boolean;
+  /** The picture alone on screen; and the step of the tour it is, where it is one. */
+  presenting: boolean;
+  step: number | null;
   theme: Theme;
 }
 
@@ -78,7 +81,7 @@ const initial = (): Entries => ({
   models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
   text: "", pair: "", wasRead: { text: "", pair: "" }, media: null, off: [], against: "", againstText: "", pairing: "number",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
-  truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, theme: "auto",
+  truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, presenting: false, step: null, theme: "auto",
 });
 
 export class Known extends signals(initial) {

@@ -1,0 +1,34 @@
+"""A tour: a file of saved states of the app, each with a title and a text, shown one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from headscope.errors import BadInput
+
+
+class Step(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """`address` is the part after "?" of the app's address."""
+
+    title: str
+    text: str
+    address: str
+
+
+def read_tour(path: str | Path) -> list[Step]:
+    """The steps of a tour file, a JSON list of {title, text, address}."""
+    try:
+        steps = msgspec.convert(json.loads(Path(path).read_text("utf-8")), list[Step])
+    except OSError as error:
+        raise BadInput(f"There is no tour {path}; give a file with a list of steps.") from error
+    except (ValueError, RecursionError) as error:  # msgspec's and json's own are of this kind
+        raise BadInput(
+            f"{path} is no tour ({error}); it is a JSON list of steps, each with title, text and "
+            "address."
+        ) from error
+    if not steps:
+        raise BadInput(f"The tour {path} has no steps; add at least one.")
+    return steps
