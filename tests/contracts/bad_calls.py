@@ -21,6 +21,7 @@ SOUND: dict[str, list[str]] = {
     "compare": ["{model}", "{model}", "{text}", "-o", "o.csv"],
     "find": ["{text}", "the", "cat"],
     "finetune": ["{task}", "-o", "folder"],
+    "ground": ["-d", "{text}", "-q", "who sat ?", "-o", "o.csv"],
     "models": [],
     "patterns": ["{text}", "-o", "o.csv"],
     "probe coreference": ["sample", "-o", "o.csv"],

@@ -167,12 +167,13 @@ def _weights(scope: Scope, path: Path | None, seed: int) -> Any:
 
 
 def _say(found: Grounding) -> None:
-    for row in found.support.itertuples():
+    support: Any = found.support
+    for row in support.itertuples():
         if int(row.sentence) < 0:
             continue
         text = found.sentence_text(int(row.sentence)).strip()
         out.print(f"{text}\n  {row.verdict}", highlight=False, markup=False, soft_wrap=True)
-        best = found.by_source(sentence=int(row.sentence)).head(SHOWN)
+        best: Any = found.by_source(sentence=int(row.sentence)).head(SHOWN)
         for source in best.itertuples():
             out.print(f"  {source.value:+9.3f}  {source.source}", highlight=False, markup=False)
     out.print(f"Numbers: {found.best}.", highlight=False, markup=False)

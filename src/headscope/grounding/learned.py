@@ -150,7 +150,7 @@ def fit_head_weights(
         model=scope.name,
         fingerprint=model_fingerprint(scope.model),
         weights=tuple(tuple(map(float, row)) for row in found),
-        correlation=float(np.nanmean(ranked)),
+        correlation=_mean(ranked),
         low=low,
         high=high,
         first=float(np.mean(first)),
@@ -200,12 +200,18 @@ def _best(x: Floats, y: Floats, groups: NDArray[np.intp]) -> tuple[Floats, float
         predicted = np.zeros(len(y))
         for seen, left in folds:
             predicted[left] = x[left] @ _fit(x[seen], y[seen], alpha)
-        score = float(np.nanmean([_rank(predicted[groups == n], y[groups == n])
-                                  for n in np.unique(groups)]))  # fmt: skip
+        ranked = [_rank(predicted[groups == n], y[groups == n]) for n in np.unique(groups)]
+        score = _mean(ranked)
         if best is None or score > best[0]:
             best = score, predicted, alpha
     assert best is not None
     return best[1], best[2]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Over questions that can be ranked: one whose sources are all alike has no order."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else 0.0
 
 
 def _rank(one: Floats, two: Floats) -> float:
@@ -220,6 +226,8 @@ def _rank(one: Floats, two: Floats) -> float:
 def _interval(values: Floats, seed: int) -> tuple[float, float]:
     """Of the mean over questions: 95 %, by resampling them."""
     known = values[np.isfinite(values)]
+    if not known.size:
+        return 0.0, 0.0
     draws = np.random.default_rng(seed).choice(known, (1000, len(known))).mean(1)
     low, high = np.percentile(draws, (2.5, 97.5))
     return float(low), float(high)

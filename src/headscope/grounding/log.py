@@ -117,6 +117,7 @@ def _rows(
     except (HeadscopeError, ValueError) as error:
         empty = {"sentence": -1, "text": None, "verdict": None, "source": None}
         return [{"request": name, **empty, "gain": None, "by_chance": None, "error": str(error)}]
+    support: Any = found.support
     return [
         {
             "request": name,
@@ -128,6 +129,6 @@ def _rows(
             "by_chance": float(row.by_chance),
             "error": None,
         }
-        for row in found.support.itertuples()
+        for row in support.itertuples()
         if int(row.sentence) >= 0
     ]

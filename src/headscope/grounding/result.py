@@ -101,9 +101,10 @@ class Grounding(HeadResult):
 
     def __str__(self) -> str:
         """A line for each sentence of the answer: its text and the verdict."""
+        support: Any = self.support
         lines = [
             f"{self.sentence_text(int(row.sentence)).strip()}  →  {row.verdict}"
-            for row in self.support.itertuples()
+            for row in support.itertuples()
             if row.sentence != WHOLE
         ]
         return "\n".join(lines)
@@ -118,7 +119,8 @@ class Grounding(HeadResult):
         order = [one.name for one in self.sources]
         values = np.full((len(self.sentences), len(order)), np.nan)
         for at in range(len(self.sentences)):
-            for row in self.by_source(method, at).itertuples():
+            rows: Any = self.by_source(method, at)
+            for row in rows.itertuples():
                 values[at, order.index(str(row.source))] = row.value
         texts = [self.sentence_text(at) for at in range(len(self.sentences))]
         return source_map(values, texts, order, title=self.title, caption=TITLES[method])

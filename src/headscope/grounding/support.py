@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 KNOWN = np.log(0.5)  # mean log-probability of a token from which on an answer counts as known
-EXPLAINED = 0.25  # share of an answer's surprise that documents must take away, beyond chance
+EXPLAINED = 0.4  # share of an answer's surprise that documents must take away, beyond chance
 LEAST = 1.0  # nats, and at least so much of it
 OWN = 0.5  # share of what the documents add that one source must carry to be named alone
 

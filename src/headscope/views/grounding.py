@@ -75,7 +75,8 @@ def _header(source: Grounding, buffers: Buffers) -> dict[str, Any]:
     order = {one.name: at for at, one in enumerate(source.sources)}
     scores = np.full((len(source.methods), len(sentences), len(order)), np.nan, np.float32)
     methods = {name: at for at, name in enumerate(source.methods)}
-    for row in source.scores.itertuples():
+    rows: Any = source.scores
+    for row in rows.itertuples():
         scores[methods[str(row.method)], int(row.sentence) - WHOLE, order[str(row.source)]] = (
             row.value
         )

@@ -1,0 +1,70 @@
+"""What grounding costs: ten documents of 200 tokens taken away one by one, and head weights.
+
+    python benchmarks/grounding.py MODEL
+
+Budgets: leave-one-out ≤ 0.5 of ten plain passes, equal to them within 1e-4; attention of all heads
+to all sources, which learned head weights need, ≤ 1.3 forwards.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+import torch
+
+import headscope as hs
+from headscope.grounding.mass import HeadMass
+from headscope.grounding.passes import AnswerPasses
+from headscope.grounding.prompts import Prompt, prompt_of
+from headscope.grounding.sources import sources_of, without
+
+DOCUMENTS, TOKENS = 10, 200
+WORDS = "The clerk of the town wrote that the river had risen over the old stone bridge again . "
+
+
+def plain(scope: hs.Scope, prompt: Prompt) -> np.ndarray:
+    with torch.no_grad():
+        logits = scope.model(input_ids=prompt.ids[None]).logits[0]
+    scores = logits[list(prompt.predicting)].float().log_softmax(-1)
+    said = prompt.ids[prompt.answer :, None]
+    return scores.gather(-1, said)[:, 0].double().cpu().numpy()
+
+
+def main(model: str) -> None:
+    scope = hs.load(model)
+    text = WORDS * 30
+    ids = scope.tokenizer(text, add_special_tokens=False)["input_ids"]
+    body = scope.tokenizer.decode(ids[: TOKENS - 8])
+    documents = [("", f"Report {n}. {body}") for n in range(1, DOCUMENTS + 1)]
+    question, answer = "What did the river do?", "The river rose over the old stone bridge."
+    prompt = prompt_of(scope, question, documents, answer)
+    sources = sources_of(documents)
+    others = [prompt_of(scope, question, without(documents, [one]), answer) for one in sources]
+    plain(scope, prompt)  # warm
+    begun = time.perf_counter()
+    first = plain(scope, prompt)
+    one_pass = time.perf_counter() - begun
+    begun = time.perf_counter()
+    expected = np.stack([plain(scope, one) for one in others])
+    ten = time.perf_counter() - begun
+    begun = time.perf_counter()
+    mass = HeadMass(scope, prompt, [one.name for one in sources], norms=False)
+    passes = AnswerPasses(scope, prompt, mass)
+    read = time.perf_counter() - begun
+    begun = time.perf_counter()
+    found = passes.of(others)
+    taken = time.perf_counter() - begun
+    tokens = sum(len(one.ids) for one in others)
+    off = max(np.abs(found - expected).max(), np.abs(passes.log_probabilities - first).max())
+    print(f"{scope.name}: {len(prompt.ids)} tokens, {DOCUMENTS} documents")
+    print(f"ten plain passes                 {ten:8.2f} s")
+    print(f"leave-one-out                    {taken:8.2f} s  ratio {taken / ten:.2f} (≤ 0.5)")
+    print(f"  tokens computed, of plain      {(passes.computed - len(prompt.ids)) / tokens:8.2f}")
+    print(f"  largest difference, nats       {off:8.1e}  (≤ 1e-4)")
+    print(f"attention of all heads, forwards {read / one_pass:8.2f}  (≤ 1.3)")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
