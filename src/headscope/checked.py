@@ -32,25 +32,34 @@ def _is_truth(given: Any) -> bool:
 
 
 def _whole(given: Any) -> bool:
-    return not isinstance(given, bool) and isinstance(operator.index(given), int)
+    operator.index(given)  # raises for what is none
+    return not isinstance(given, bool)
 
 
 def _listed(given: Any) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray))
 
 
-_TEXT = _Rule("a string", lambda given: isinstance(given, str))
+def _kind_of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda given: isinstance(given, kinds)
+
+
+def _number(given: Any) -> bool:
+    return isinstance(given, Real) and not _is_truth(given)
+
+
+_TEXT = _Rule("a string", _kind_of(str))
 _LIST = _Rule("a list", _listed)
 _CHOICES = ("Literal", "Kind", "Segmentation", "Layout", "Choice", "Through", "Mode", "Subtypes",
             "Possessive", "Windows")  # fmt: skip  # names of literals
 _NAMES: dict[str, _Rule] = {
     "int": _Rule("a whole number", _whole),
-    "float": _Rule("a number", lambda given: isinstance(given, Real) and not _is_truth(given)),
+    "float": _Rule("a number", _number),
     "str": _TEXT,
     "bool": _Rule("True or False", _is_truth),
     "ProgressCallback": _Rule("a function", callable),
-    "Path": _Rule("a path", lambda given: isinstance(given, os.PathLike)),
-    "Mapping": _Rule("a mapping", lambda given: isinstance(given, Mapping)),
+    "Path": _Rule("a path", _kind_of(os.PathLike)),
+    "Mapping": _Rule("a mapping", _kind_of(Mapping)),
     **dict.fromkeys(_CHOICES, _TEXT),
     **dict.fromkeys(("Sequence", "Collection", "Iterable", "list", "tuple"), _LIST),
 }
@@ -112,7 +121,7 @@ def _of(node: ast.expr) -> tuple[_Rule, ...] | None:
         left, right = _of(node.left), _of(node.right)
         return None if left is None or right is None else (*left, *right)
     if isinstance(node, ast.Constant) and node.value is None:
-        return (_Rule("None", lambda given: given is None),)
+        return (_Rule("None", _kind_of(type(None))),)
     if isinstance(node, ast.Subscript):
         node = node.value
     if isinstance(node, ast.Name) and node.id in _NAMES:
