@@ -49,7 +49,8 @@ def open_app(
         str | None, typer.Option(help="An atlas of the first model, to go to and back.")
     ] = None,
     tour: Annotated[
-        str | None, typer.Option(help="A file of saved states to show one by one.")
+        str | None,
+        typer.Option(help="A file of saved states to show one by one; bundled: a first lesson."),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
 ) -> None:

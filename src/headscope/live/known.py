@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import torch
 
 from headscope.live.graph import Graph, example, run_graph
@@ -21,9 +22,11 @@ from headscope.reading.rotary import stored
 from headscope.surfaces.app.examples import EXAMPLES, for_page
 from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.request import MOST_CHARACTERS
+from headscope.surfaces.app.tour import read_tour
 from headscope.text.spelling import spells_bytes
 from headscope.text.tokens import STOPS
 from headscope.text.vocabulary import labels_of, spelling_of, stored_classes
+from headscope.views.labels import as_labels
 
 VERSION = 1
 
@@ -70,9 +73,6 @@ def known(scope: Scope, graph: Graph) -> dict[str, Any]:
             name: {
                 "label": pattern.label,
                 "about": pattern.about,
-                "least_score": pattern.least_score,
-                "least_lift": pattern.least_lift,
-                "rests": pattern.rests,
             }
             for name, pattern in patterns().items()
         },
@@ -94,6 +94,7 @@ def welcome(scope: Scope) -> dict[str, Any]:
         "max_characters": MOST_CHARACTERS,
         "glossary": GLOSSARY,
         "atlas": None,
+        **({"tour": msgspec.to_builtins(read_tour("bundled"))} if name == BUNDLED else {}),
     }
 
 
@@ -127,18 +128,12 @@ def _classes(scope: Scope) -> list[str] | None:
 
 
 def _corpus(scope: Scope) -> list[dict[str, Any]]:
-    """The bundled model's labels over a corpus, with their evidence in words."""
+    """The bundled model's labels over a corpus, one a head."""
     if scope.name != NAME:
         return []
-    rows: Any = bundled_labels().itertuples()
+    table: Any = bundled_labels()
+    pattern_of = {one.label: name for name, one in patterns().items()}
     return [
-        {
-            "layer": int(row.layer),
-            "head": int(row.head),
-            "text": str(row.label),
-            "score": float(row.score),
-            "evidence": f"± {1.96 * float(row.error):.3f} over {int(row.documents)} texts, "
-            f"{float(row.lift):.1f} times what uniform attention gives.",
-        }
-        for row in rows
+        {**label.header(), "pattern": pattern_of[label.text]}
+        for label in as_labels(table, "encoder")
     ]

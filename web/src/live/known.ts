@@ -14,9 +14,11 @@ export interface Measure {
 export interface Pattern {
   label: string;
   about: string;
-  least_score: number;
-  least_lift: number;
-  rests: boolean;
+}
+
+/** A head's label over a corpus, as shipped with the model: on one text alone the page names no head. */
+export interface CorpusLabel extends Label {
+  pattern: string;
 }
 
 export interface LessonOf {
@@ -55,6 +57,5 @@ export interface Known {
   measures: Measure[];
   patterns: Record<string, Pattern>;
   lessons: LessonOf[];
-  /** Labels over a corpus, as shipped. */
-  corpus: (Label & { evidence: string })[];
+  corpus: CorpusLabel[];
 }

@@ -1,8 +1,8 @@
 /** One reading kept in the worker: the pass, its numbers, and the container the page opens it with. */
 import type { HeadFacts, Lesson, Writing } from "../protocol/app";
-import type { Label, OffHead, Part, State } from "../protocol/types";
+import type { OffHead, Part, State } from "../protocol/types";
 import { Container } from "./container";
-import type { Known } from "./known";
+import type { CorpusLabel, Known } from "./known";
 import { patterns, statistics } from "./measures";
 import type { Maps, Marked, PatternScore } from "./measures";
 import type { Pass } from "./model";
@@ -41,10 +41,9 @@ export class LiveReading {
     const made = new Container();
     const { heads, groups, dim, kind, layers } = known;
     const { t } = pass;
-    const labels = this.labels();
     const lesson = this.lesson();
     const [rows, columns] = [Math.min(side, t), Math.min(side, t)];
-    const at = lesson?.layer === undefined ? this.opening(labels) : ([lesson.layer, lesson.head!] as [number, number]);
+    const at = lesson?.layer === undefined ? this.opening() : ([lesson.layer, lesson.head!] as [number, number]);
     const shown: [number, number] = layer !== null && layer < layers.length ? [layer, at[1]] : at;
     const part: Part = {
       kind,
@@ -64,7 +63,7 @@ export class LiveReading {
         k: made.add(`k${number}`, pass.k.subarray(number * groups * t * dim, (number + 1) * groups * t * dim), [groups, t, dim]),
       })),
       thumbnails: { ...made.add("t", thumbnails(this.maps, rows), [layers.length, heads, rows, columns]), size: [rows, columns] },
-      labels,
+      labels: known.corpus.map(({ layer, head, text, score, evidence, rests }) => ({ layer, head, text, score, evidence, rests })),
       opening: at,
       why_no_qk: null,
       rotary: known.rotary,
@@ -104,32 +103,9 @@ export class LiveReading {
     return { kind: known.kind, layers: known.layers.map((_, number) => number), heads: known.heads, columns };
   }
 
-  private scored(name: string, index: number) {
-    const { score, uniform } = this.scores[name];
-    const lift = score[index] / uniform;
-    const { least_score, least_lift } = this.known.patterns[name];
-    return { score: score[index], lift, labelled: score[index] >= least_score && (Number.isNaN(lift) || lift >= least_lift) };
-  }
-
-  /** Of each head its strongest label on this text. */
-  labels(): Label[] {
-    const { heads, layers } = this.known;
-    const found: Label[] = [];
-    for (let index = 0; index < layers.length * heads; index++) {
-      let best: Label | null = null;
-      for (const name of Object.keys(this.scores)) {
-        const { score, labelled } = this.scored(name, index);
-        if (labelled && (!best || score > best.score)) best = { layer: Math.floor(index / heads), head: index % heads, text: this.known.patterns[name].label, score };
-      }
-      if (best) found.push(best);
-    }
-    return found;
-  }
-
-  /** The best labelled head, unless its label says that it rests; else the sharpest. */
-  private opening(labels: Label[]): [number, number] {
-    const resting = new Set(Object.values(this.known.patterns).filter((each) => each.rests).map((each) => each.label));
-    const best = labels.filter((each) => !resting.has(each.text)).reduce<Label | null>((a, b) => (a && a.score >= b.score ? a : b), null);
+  /** The best labelled head, unless its label says that it rests; else the sharpest that does more than rest. */
+  private opening(): [number, number] {
+    const best = this.known.corpus.filter((each) => !each.rests).reduce<CorpusLabel | null>((a, b) => (a && a.score >= b.score ? a : b), null);
     if (best) return [best.layer, best.head];
     const { attention, t, heads } = this.maps;
     const { class: classes } = this.text.tokens;
@@ -151,12 +127,14 @@ export class LiveReading {
     return [Math.floor(least / heads), least % heads];
   }
 
+  private labelOf(layer: number, head: number): CorpusLabel | undefined {
+    return this.known.corpus.find((each) => each.layer === layer && each.head === head);
+  }
+
   /** What the head map is coloured by at first: what the selected head is labelled for. */
   private column([layer, head]: [number, number]): string {
-    const index = layer * this.known.heads + head;
-    const named = Object.keys(this.scores).map((name) => ({ name, ...this.scored(name, index) })).filter((each) => each.labelled);
-    named.sort((a, b) => b.score - a.score);
-    return named[0]?.name ?? "entropy";
+    const pattern = this.labelOf(layer, head)?.pattern ?? "";
+    return pattern in this.scores ? pattern : "entropy";
   }
 
   /** The query whose attention is the sharpest among the words: what the text view opens on. */
@@ -192,19 +170,19 @@ export class LiveReading {
   facts(layer: number, head: number): HeadFacts {
     const { known } = this;
     const index = layer * known.heads + head;
-    const listed = Object.keys(this.scores).map((name) => ({ ...this.scored(name, index), name: known.patterns[name].label, about: known.patterns[name].about }));
-    listed.sort((a, b) => Number(b.labelled) - Number(a.labelled) || b.score - a.score);
-    const best = listed[0]?.labelled ? listed[0] : null;
+    const listed = Object.entries(this.scores).map(([name, { score, uniform }]) => ({ name: known.patterns[name].label, about: known.patterns[name].about, score: score[index], lift: score[index] / uniform }));
+    listed.sort((a, b) => b.score - a.score);
+    const label = this.labelOf(layer, head);
     const first = ["entropy", "confidence", "distance", "special_tokens"];
     const rank = (name: string) => (first.includes(name) ? first.indexOf(name) : first.length);
-    const corpus = known.corpus.filter((each) => each.layer === layer && each.head === head).sort((a, b) => b.score - a.score)[0];
     return {
-      label: best?.name ?? null,
-      score: best?.score ?? null,
-      about: best ? `It ${best.about}.` : null,
+      label: label?.text ?? null,
+      score: label?.score ?? null,
+      evidence: label?.evidence ?? null,
+      about: label ? `It ${known.patterns[label.pattern].about}.` : null,
       patterns: listed,
-      why_no_patterns: null,
-      corpus: corpus ? { label: corpus.text, score: corpus.score, evidence: corpus.evidence } : null,
+      why_no_patterns: known.corpus.length ? "No label over a corpus; its scores on this text:" : "Its scores on this text:",
+      corpus: null,
       ...this.looks(index),
       statistics: known.measures
         .filter(({ name }) => name in this.numbers && Number.isFinite(this.numbers[name][index]))

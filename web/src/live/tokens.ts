@@ -122,11 +122,19 @@ function find(all: number[], run: number[], from: number): number {
   throw new Error("The tokenizer reads this text otherwise alone than with its special tokens; change it a little.");
 }
 
-/** The longer sentence loses its end first, token by token. */
+/** As the tokenizer's own library does: the longer sentence loses its end first, down to the shorter one's length. */
 function cut(first: Sentence, second: Sentence | null, room: number): void {
-  while (first.ids.length + (second?.ids.length ?? 0) > Math.max(1, room)) {
-    const loses = second && second.ids.length >= first.ids.length ? second : first;
-    loses.ids.pop();
-    loses.spelled.pop();
+  const [n, m] = [first.ids.length, second?.ids.length ?? 0];
+  if (n + m <= room) return;
+  let short = second ? Math.min(n, m) : 0;
+  let long = Math.max(short, room - short);
+  if (short + long > room) {
+    short = Math.floor(room / 2);
+    long = room - short;
   }
+  const kept = n > m ? [long, short] : [short, long];
+  [first, second].forEach((each, at) => {
+    each?.ids.splice(second ? kept[at] : room);
+    each?.spelled.splice(second ? kept[at] : room);
+  });
 }

@@ -18,8 +18,12 @@ class Step(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
     address: str
 
 
+BUNDLED = Path(__file__).with_name("tour.json")  # of the bundled model, for a first lesson
+
+
 def read_tour(path: str | Path) -> list[Step]:
-    """The steps of a tour file, a JSON list of {title, text, address}."""
+    """The steps of a tour file, a JSON list of {title, text, address}; or of the one "bundled"."""
+    path = BUNDLED if str(path) == "bundled" else path
     try:
         steps = msgspec.convert(json.loads(Path(path).read_text("utf-8")), list[Step])
     except OSError as error:

@@ -40,6 +40,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: () => voi
       <WriteButton session={session} />
       {!engine && <Against session={session} />}
       <Examples session={session} />
+      {models?.tour && <button class="icon" data-control="tour" title="A guided tour: Page Down and Page Up walk it" onClick={() => void session.walkTour(0)}>tour</button>}
       {!engine && <AtlasButton session={session} />}
       <span class="spring" />
       <Theme session={session} />

@@ -45,7 +45,7 @@ export class Session extends Placed {
     const first = this.examples()[0];
     if (this.senses) await this.useMedia(this.isTaken(this.media) ? this.media : (this.mediaExamples()[0] ?? null));
     else if (this.text) await this.read(this.truncated, true);
-    else if (this.models.tour) await this.walkTour(0);
+    else if (this.models.tour && !engine) await this.walkTour(0);
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
