@@ -167,8 +167,11 @@ export function drawHead(context: CanvasRenderingContext2D, scene: Scene): void 
   context.fillText("query", columns.query.x + columns.query.width - 4, base - 8);
   context.fillText("key", columns.key.x + columns.key.width - 4, base - 8);
   context.textAlign = "left";
-  context.fillText(`q  ±${valueText(limits.q)}   k  ±${valueText(limits.k)}`, columns.k.x, 12);
-  context.fillText(`q×k  ±${valueText(limits.product)}`, columns.product.x, 12);
+  // Strips too narrow for their scales leave them to the tooltip's numbers.
+  if (columns.k.width > 130) {
+    context.fillText(`q  ±${valueText(limits.q)}   k  ±${valueText(limits.k)}`, columns.k.x, 12);
+    context.fillText(`q×k  ±${valueText(limits.product)}`, columns.product.x, 12);
+  }
   // q stands above the k strips, neuron over neuron.
   strip(context, scene, columns.k.x, 24, columns.lines > 1 ? 24 : 18, (n) => inputs.q[query * inputs.dim + n], limits.q);
   ruler(context, scene, columns.k.x, base - 18, quiet, accent, font);
