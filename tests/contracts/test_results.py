@@ -55,6 +55,7 @@ def results(tmp_path_factory) -> dict[str, HeadResult]:
         hs.probe.all_heads(bert, trees, trees, trees, probes=["attention"], epochs=1,
                            vectors="embeddings", **quiet),
         hs.attribute(writer, CLEAN, target="mat"),
+        hs.attribute(writer, [CLEAN, CORRUPTED], target="mat", **quiet),
         hs.patch(writer, CLEAN, CORRUPTED, "mat", **quiet),
         hs.circuits.path_patch(writer, CLEAN, CORRUPTED, "mat", sender=(0, 1)),
         hs.circuits.copying(writer),

@@ -1,6 +1,7 @@
 from headscope.atlas.atlas import Atlas as Atlas
 from headscope.atlas.compare import AtlasComparison as AtlasComparison
 from headscope.circuits.logits.attribution import Attribution as Attribution
+from headscope.circuits.logits.attributions import Attributions as Attributions
 from headscope.circuits.names.named import NamedHeads as NamedHeads
 from headscope.circuits.patching.path import Paths as Paths
 from headscope.circuits.patching.result import Patching as Patching
