@@ -157,11 +157,6 @@ def _at_rows(
 def _begin(found: HeadPass) -> Callable[..., Any]:
     def begin(module: nn.Module, args: Any, kwargs: Any) -> Any:
         def keep(hidden: Tensor) -> Tensor:
-            if hidden.dim() != 3 or hidden.shape[0] != 1:  # XLNet's tokens come before its texts
-                raise HeadscopeError(
-                    "This model's stream is not laid out as texts × tokens × width, so its scores "
-                    "cannot be decomposed."
-                )
             found.start = hidden if hidden.requires_grad else hidden.detach().requires_grad_()
             return found.start.clone()
 
