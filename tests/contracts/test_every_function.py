@@ -16,7 +16,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import HeadscopeError
-from headscope.models.ability import Ability
+from headscope.reading.ability import Ability
 from headscope.tasks.task import Task, language_task
 from tests.contracts.families import FAMILIES, Family
 from tests.contracts.family_models import build

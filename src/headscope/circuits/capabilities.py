@@ -14,7 +14,7 @@ from headscope.circuits.weights.matrices import AS_MATRICES
 from headscope.circuits.wiring import DECOMPOSED
 from headscope.edits.disable import DISABLED
 from headscope.edits.importance import WEIGHED
-from headscope.models.ability import Ability
+from headscope.reading.ability import Ability
 from headscope.statistics.kernels.verified import SURVEYED
 
 if TYPE_CHECKING:

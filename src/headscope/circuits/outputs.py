@@ -18,8 +18,8 @@ from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, projection_module, weight_of
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
-from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here
+from headscope.reading.ability import Ability
 from headscope.reading.decoder_text import encode_both
 from headscope.text.tokenise import need_one_text
 

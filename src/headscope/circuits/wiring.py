@@ -20,8 +20,8 @@ from headscope.capture.stack import Stack, find_stack
 from headscope.circuits.frozen_norm import is_norm
 from headscope.errors import HeadscopeError
 from headscope.interrupts import stopped_safely
-from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here
+from headscope.reading.ability import Ability
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from headscope.capture import Call, Kind, Queries
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.modes import queries_of
 from headscope.errors import BadInput
-from headscope.models.ability import Ability
+from headscope.reading.ability import Ability
 from headscope.reading.arguments import named_layers
 
 if TYPE_CHECKING:

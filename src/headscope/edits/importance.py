@@ -22,8 +22,8 @@ from headscope.edits.disable import LARGE, chosen_kind
 from headscope.edits.slopes_by_layer import slopes_at
 from headscope.errors import BadInput, HeadscopeError
 from headscope.files import check_table
-from headscope.models.ability import Ability
 from headscope.models.loading_report import check_weights
+from headscope.reading.ability import Ability
 from headscope.results import HeadResult, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity

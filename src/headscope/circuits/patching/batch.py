@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from headscope.circuits.logits.target import check_answers, token_id, word_layer
-from headscope.circuits.patching.pairs import Pair, Pairs, as_pairs, brings_answers
 from headscope.circuits.prompts import END
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
@@ -23,6 +22,7 @@ from headscope.tasks.questions import Questions, marked_singly
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
+    from headscope.circuits.patching.pairs import Pair, Pairs
     from headscope.reading import Scope
 
 AT_ONCE = 8  # pairs run side by side
@@ -60,17 +60,6 @@ def trial_batch(scope: Scope) -> PairBatch:
     return PairBatch(
         scope, inputs, inputs, (tokens, tokens), at, at[0], none, (0,), {}, answer_metric(None)
     )
-
-
-def asked_of(
-    clean: Any, corrupted: Any, metric: object, answers: object
-) -> tuple[Pairs, AnswerMetric]:
-    """The pairs and the metric: `metric` is the answers where nothing else brings them."""
-    if answers is not None or brings_answers(clean):
-        return as_pairs(clean, corrupted, answers), answer_metric(metric)
-    if callable(metric) or isinstance(metric, AnswerMetric):
-        raise BadInput("Give the answers beside the metric: answers=('Mary', 'John').")
-    return as_pairs(clean, corrupted, metric), answer_metric(None)
 
 
 def batches(

@@ -23,6 +23,7 @@ from headscope.circuits.prompts import Prompt, Row, Where, filled, is_table, row
 from headscope.corpus.open_text import open_lines
 from headscope.errors import BadInput
 from headscope.files import atomic_path
+from headscope.tasks.answer_metrics import AnswerMetric, answer_metric
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -179,6 +180,17 @@ def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object)
     each = _answers(answers, len(one))
     made = [Pair(a, b, **_named(c)) for a, b, c in zip(one, other, each, strict=True)]
     return Pairs("prompts", tuple(made))
+
+
+def asked_of(
+    clean: Any, corrupted: Any, metric: object, answers: object
+) -> tuple[Pairs, AnswerMetric]:
+    """The pairs and the metric: `metric` is the answers where nothing else brings them."""
+    if answers is not None or brings_answers(clean):
+        return as_pairs(clean, corrupted, answers), answer_metric(metric)
+    if callable(metric) or isinstance(metric, AnswerMetric):
+        raise BadInput("Give the answers beside the metric: answers=('Mary', 'John').")
+    return as_pairs(clean, corrupted, metric), answer_metric(None)
 
 
 def _answers(answers: object, count: int) -> list[Any]:

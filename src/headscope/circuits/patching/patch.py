@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from headscope.arguments import need_count, need_scope
-from headscope.circuits.patching.batch import PairBatch, asked_of, batches
+from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import Donor, record
-from headscope.circuits.patching.pairs import Pairs
+from headscope.circuits.patching.pairs import Pairs, asked_of
 from headscope.circuits.patching.result import (
     ESTIMATE,
     EXACT,

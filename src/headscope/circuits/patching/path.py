@@ -20,16 +20,17 @@ from headscope.arguments import need_scope
 from headscope.capture import Call
 from headscope.capture.interface import apply
 from headscope.capture.softmax import weights_of
-from headscope.circuits.patching.batch import PairBatch, asked_of, batches, trial_batch
+from headscope.circuits.patching.batch import PairBatch, batches, trial_batch
 from headscope.circuits.patching.donor import Donor, record
+from headscope.circuits.patching.pairs import asked_of
 from headscope.circuits.patching.result import Floats, share_of
 from headscope.circuits.patching.swept import HEADS_PATCHED, PatchSweep
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
-from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here
+from headscope.reading.ability import Ability
 from headscope.results import HeadResult, tidy
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from headscope.circuits.wiring import Wiring, wiring
 from headscope.edits.sweep.answer_positions import WORTHWHILE
 from headscope.edits.sweep.sweep import Sweep, can_be_swept
 from headscope.errors import HeadscopeError
-from headscope.models.ability import Ability
 from headscope.models.own_thread import only_here, standing_in
+from headscope.reading.ability import Ability
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:

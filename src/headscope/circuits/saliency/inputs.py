@@ -29,8 +29,8 @@ from headscope.circuits.saliency.methods import (
     rolled_out,
 )
 from headscope.errors import BadInput, HeadscopeError
-from headscope.models.ability import Ability
 from headscope.models.limits import input_embeddings, token_vectors
+from headscope.reading.ability import Ability
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:

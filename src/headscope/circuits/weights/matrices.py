@@ -26,9 +26,9 @@ from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
-from headscope.models.ability import Ability
 from headscope.models.limits import token_vectors
 from headscope.models.own_thread import forward_of, only_here, standing_in
+from headscope.reading.ability import Ability
 from headscope.reading.describe import trial_inputs
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from headscope.capture.call import Lazy
 from headscope.corpus.text.batches import Encoder
 from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput
-from headscope.models.ability import Ability
 from headscope.reading import Scope
+from headscope.reading.ability import Ability
 from headscope.statistics.features.grid import Grid, grids
 from headscope.statistics.kernels.scores import block_weights, can_rebuild
 
