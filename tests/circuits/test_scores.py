@@ -257,8 +257,8 @@ def test_parts_of_real_models_sum_to_their_scores(model, request):
 
 
 @pytest.mark.slow
-def test_long_texts_take_no_array_of_all_pairs():
-    """8,000 tokens of a narrow model: the scores of one head alone would take 256 MB."""
+def test_a_text_of_eight_thousand_tokens_is_decomposed():
+    """A narrow model, all keys of the last query; what it takes in memory is not measured."""
     scope = tiny_scope(
         "LlamaForCausalLM", num_key_value_heads=2, num_hidden_layers=2,
         max_position_embeddings=8192,
