@@ -21,7 +21,8 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
   const holder = useRef<HTMLDivElement>(null);
   const { header } = instrument.source;
   const definition = instrument.definitionNow();
-  const { follows } = instrument.options;
+  const { alone } = instrument.notice;
+  const follows = instrument.options.follows || alone;
   const rail = !follows && definition.chips !== "none" && instrument.reading.parts.length > 0 && definition.missing(instrument.reading) === null;
   useLayoutEffect(() => {
     holder.current?.append(instrument.stage);
@@ -67,7 +68,7 @@ export function Chrome({ instrument, bare }: { instrument: Instrument; bare?: bo
         {rail && <Chips key="rail" instrument={instrument} />}
         <div key="stage" class="stage-holder" ref={holder} />
       </div>
-      <div class="foot">
+      <div class="foot" hidden={alone}>
         <span data-status>{instrument.notice.status}</span>
         {instrument.notice.legend && <LegendMark legend={instrument.notice.legend} shade={instrument.shade()} />}
         {!bare && header.caption && <span class="caption" title={header.caption}>{header.caption}</span>}

@@ -29,6 +29,8 @@ interface Around {
   legend: Legend | null;
   help: boolean;
   finding: boolean;
+  /** The picture alone, without tabs, chips and foot. */
+  alone: boolean;
   /** Where a model is at hand: heads can be switched off. */
   switches: Switches | null;
   /** What the theme "auto" means here and now. */
@@ -36,7 +38,7 @@ interface Around {
 }
 
 /** What stands around the picture. */
-class Notice extends signals((): Around => ({ status: "", legend: null, help: false, finding: false, switches: null, around: "light" })) {}
+class Notice extends signals((): Around => ({ status: "", legend: null, help: false, finding: false, alone: false, switches: null, around: "light" })) {}
 
 export class Instrument implements Mounted {
   readonly store: Store;

@@ -20,9 +20,14 @@ export function Present({ session, frame }: { session: Session; frame: HTMLEleme
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
+  useEffect(() => {
+    if (mounted) mounted.notice.alone = presenting;
+  }, [mounted, presenting]);
   if (!presenting) return null;
   const at = step !== null ? tour[step] : undefined;
-  const { layer, head, kind } = mounted?.state ?? { layer: 0, head: 0, kind: "encoder" };
+  const { layer, head: selected, heads, kind } = mounted?.state ?? { layer: 0, head: 0, heads: null, kind: "encoder" };
+  // What is drawn, where one head is drawn.
+  const head = heads?.length === 1 && mounted?.definitionNow().chips === "many" ? heads[0] : selected;
   const label = mounted?.reading.has(kind) ? mounted.reading.label(kind, layer, head) : null;
   return (
     <section class="present-caption" data-present aria-live="polite">
