@@ -42,7 +42,7 @@ def facts(count: int, kinds: Sequence[Hard] = ("plain",), seed: int = 0) -> list
         How many.
     kinds
         "plain" (*X was born in Y.*), "short" (the answer is the town alone), "shared names"
-        (other documents name the same people or towns), "paraphrase" (the fact is told in other
+        (other documents name the same people or towns), "paraphrase" (the fact is put in other
         words), "two documents" (both are needed), "wrong" (the answer is another document's town).
     seed
         Another seed makes other names.
