@@ -4,7 +4,7 @@
  * asked for, and leaves its views where the module looks for them.
  */
 import { build, transform } from "esbuild";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { deflateRawSync, gzipSync } from "node:zlib";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -72,6 +72,7 @@ export async function bundle(target = outfile, more = []) {
 
 /** onnxruntime's WebAssembly, compressed as live pages carry it. */
 function writeEngine(target) {
+  mkdirSync(dirname(target), { recursive: true });
   const wasm = readFileSync(join(here, "node_modules/onnxruntime-web/dist/ort-wasm-simd-threaded.wasm"));
   writeFileSync(join(dirname(target), "onnxruntime.wasm.deflate"), deflateRawSync(wasm, { level: 9 }));
 }
