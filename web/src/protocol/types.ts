@@ -40,7 +40,7 @@ export interface Source {
   /** A container whose header has a prediction of this answer. */
   fetchPrediction?(answer: Answer): Promise<ArrayBuffer | Uint8Array>;
   /** Reads the text again with the word of this token masked. */
-  maskWord?(token: number): void;
+  maskWord?: (token: number) => void;
   /** A container whose header has that weighting. */
   fetchWeighting?(by: string, target: string | null): Promise<ArrayBuffer | Uint8Array>;
 }

@@ -1,5 +1,5 @@
 /** Where one is, kept in the address: every step of it is one to go back over. */
-import type { State } from "../../protocol/types";
+import type { Kind, State } from "../../protocol/types";
 import { Following } from "../../state/lasting";
 import { opening } from "../../state/state";
 import { toQuery } from "../../state/url";
@@ -71,6 +71,35 @@ export class Placed extends Known {
     const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas, step } = place;
     this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, step, presenting: this.presenting || step !== null, atlasSeen: this.atlasSeen || atlas !== null });
     if (media) this.media = { media: "example", name: media };
+  }
+
+  isOff(kind: Kind, layer: number, head: number): boolean {
+    return this.off.some(([k, l, h]) => k === kind && l === layer && h === head);
+  }
+
+  get inAtlas(): boolean {
+    return this.atlas !== null;
+  }
+
+  showAtlas(on: boolean): void {
+    this.set({ atlas: on ? "" : null, atlasSeen: this.atlasSeen || on });
+    this.note();
+  }
+
+  present(on: boolean): void {
+    this.set({ presenting: on, step: on ? this.step : null });
+    this.note();
+  }
+
+  /** The address of a step of the tour, counted from the present one; from elsewhere, of the first. */
+  protected stepAddress(by: number): URLSearchParams | null {
+    const at = this.step === null ? 0 : this.step + by;
+    const saved = this.models?.tour?.[at];
+    if (!saved) return null;
+    const address = new URLSearchParams(saved.address);
+    if (!address.get("model")) address.set("model", this.model);
+    address.set("step", String(at));
+    return address;
   }
 
   /** What is exported is the picture on screen, also while another text is being read. */

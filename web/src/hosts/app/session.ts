@@ -110,15 +110,6 @@ export class Session extends Placed {
     await this.read(false, true);
   }
 
-  get inAtlas(): boolean {
-    return this.atlas !== null;
-  }
-
-  showAtlas(on: boolean): void {
-    this.set({ atlas: on ? "" : null, atlasSeen: this.atlasSeen || on });
-    this.note();
-  }
-
   /** A text of the atlas's corpus, opened on the head whose example it is. */
   async readAt(text: string, pair: string | null, place: Partial<State>): Promise<void> {
     this.set({ text, pair: pair ?? "", off: [], writing: null, wrote: null, atlas: null });
@@ -348,10 +339,6 @@ export class Session extends Placed {
     if (this.state.view === "head" || this.state.view === "text") delete this.state.view;
   }
 
-  isOff(kind: Kind, layer: number, head: number): boolean {
-    return this.off.some(([k, l, h]) => k === kind && l === layer && h === head);
-  }
-
   async switchHead(kind: Kind, layer: number, head: number): Promise<void> {
     this.off = this.isOff(kind, layer, head) ? this.off.filter(([k, l, h]) => k !== kind || l !== layer || h !== head) : [...this.off, [kind, layer, head]];
     await this.read();
@@ -387,19 +374,10 @@ export class Session extends Placed {
     await this.compare();
   }
 
-  present(on: boolean): void {
-    this.set({ presenting: on, step: on ? this.step : null });
-    this.note();
-  }
-
   /** The next or the previous step of the tour; from elsewhere, its first. */
   async walkTour(by: number): Promise<void> {
-    const at = this.step === null ? 0 : this.step + by;
-    const saved = this.models?.tour?.[at];
-    if (!saved) return;
-    const address = new URLSearchParams(saved.address);
-    if (!address.get("model")) address.set("model", this.model);
-    address.set("step", String(at));
+    const address = this.stepAddress(by);
+    if (!address) return;
     const going = this.go(address);
     this.landing = false; // a step of a tour is one to go back over
     await going;

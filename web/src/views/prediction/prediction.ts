@@ -117,8 +117,8 @@ export class PredictionView implements View {
 
   /** A box for one of the two answers: a pick from the likeliest, or any token by its spelling. */
   private typed(name: "target" | "rather", says: string, value: string, shown: string | undefined): HTMLElement {
-    const box = make("input", { type: "text", list: "pr-known", "data-answer": name, "aria-label": says, placeholder: says, value: value || (shown ?? "").trim(), size: 12 }) as HTMLInputElement;
-    box.addEventListener("change", () => this.context.store.set({ [name]: box.value.trim() } as Partial<State>));
+    const box = make("input", { type: "text", list: "pr-known", "data-answer": name, "aria-label": says, placeholder: says, value: value || (shown ?? "").trim(), size: 12 });
+    box.addEventListener("change", () => this.context.store.set({ [name]: box.value.trim() }));
     return box;
   }
 
