@@ -148,7 +148,7 @@ BUNDLED = (
     Entry(
         "running-text",
         "A running text",
-        "Words shaded by the attention that the word in hand gives them.",
+        "Words shaded by the attention that the selected word gives them.",
         f"hs.load().read({RIVER})",
         "hs.text_view(reading)",
     ),

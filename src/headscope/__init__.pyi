@@ -343,6 +343,8 @@ def prediction_view(
     marked: Sequence[Any] | None = None,
     column: str | None = None,
     target: str | None = None,
+    rather: str | None = None,
+    token: str | None = None,
 ) -> View:
     """The heads that pushed a predicted token up and down, and from which words they did."""
 

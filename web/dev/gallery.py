@@ -36,6 +36,7 @@ from headscope.views import discover
 SIZES = {"desk": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}
 THEMES = ("light", "dark")
 FOLDER = ROOT / "docs" / "images" / "views"
+OF_ANSWERS = {"grounding"}  # drawn of an answer and its documents, not of a text
 INDEX = ROOT / "docs" / "gallery" / "every-view.md"
 TALL, GAP, QUALITY = 270, 8, 58  # of a picture on a sheet: pixels; of the sheet: WebP's quality
 OPEN = """async (host, view) => { host.headscope.set({view}); await host.headscope.painted(); }"""
@@ -121,7 +122,8 @@ def sheet(pictures: list[Picture]) -> Image.Image:
 
 def told() -> dict[str, str]:
     """Every view of the registry and every scene of the app, with what is to be seen."""
-    return {name: view.SHOWS for name, view in discover().items()} | SCENES
+    views = {name: view.SHOWS for name, view in discover().items() if name not in OF_ANSWERS}
+    return views | SCENES
 
 
 def index() -> str:
