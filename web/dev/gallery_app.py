@@ -17,7 +17,7 @@ from tests.browser.serving import served
 
 SCENES = {
     "app": "the app: every head's map on the left, the view, and what is known of the selected head",
-    "writing": "the app after the model has gone on with a text, at the first word it wrote",
+    "writing": "the app after the model has continued a text, at the first word it wrote",
     "comparison": "the app with two texts side by side, and how much each head changed",
 }
 OTHER = "The council never met: no engineer had asked for it, and the river froze in November."
