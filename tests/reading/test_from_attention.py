@@ -98,7 +98,6 @@ def test_layers_can_be_chosen() -> None:
         ((None, TOKENS), "Give attention, or encoder_attention"),
         ((weights(), None), "Give tokens: one string for every row"),
         ((weights(), TOKENS[:4]), "is 6 × 6, but there are 4 query and 4 key tokens"),
-        ((weights()[0], TOKENS), r"\(layers, heads, queries, keys\).*layer 0 has 2 dimensions"),
         ((np.stack([weights()] * 2, axis=1), TOKENS), r"batch of 2 inputs.*layer\[:1\]"),
         ((3.0, TOKENS), "must be an array or a sequence of arrays"),
         (((None, None), TOKENS), "The attention is empty.*attn_implementation='eager'"),

@@ -30,8 +30,8 @@ NAMES = [
 
 # every address that takes a body, and what else it is asked with
 POSTED: dict[str, dict[str, object]] = {
-    "read": {}, "predict": {}, "importance": {}, "tokens": {}, "compare": {}, "attribute":
-    {"target": "cat"}, "weigh": {"by": "norm", "target": "cat"}, "write": {"count": 2},
+    "read": {}, "mask": {}, "predict": {}, "importance": {}, "tokens": {}, "compare": {},
+    "attribute": {"target": "cat"}, "weigh": {"by": "norm", "target": "cat"}, "write": {"count": 2},
     "cancel": {"ticket": "x" * 9},
     "media": {"media": "image", "name": "a.png", "data": "iVBORw0KGgo="},
     "atlas/nearest": {"kind": "encoder", "layer": 0, "head": 0, "query": 1},

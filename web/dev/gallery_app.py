@@ -16,7 +16,7 @@ from headscope.surfaces.app import Models, create_app
 from tests.browser.serving import served
 
 SCENES = {
-    "app": "the app: every head's map on the left, the view, and what is known of the selected head",
+    "app": "the app: every head's map on the left, the view, and what the selected head does",
     "writing": "the app after the model has continued a text, at the first word it wrote",
     "comparison": "the app with two texts side by side, and how much each head changed",
 }

@@ -99,7 +99,8 @@ class Graph(nn.Module):
         self.model = scope.model
         self.eval()
         self.causal = scope.causal
-        self.types = scope.accepts("token_type_ids") and not scope.causal
+        given = getattr(scope.tokenizer, "model_input_names", ())
+        self.types = scope.accepts("token_type_ids") and "token_type_ids" in given
         self.layers: list[dict[str, Any]] = []  # how the last pass scaled and masked each layer
         self.follows = hasattr(getattr(scope.model, "cls", None), "seq_relationship")
 

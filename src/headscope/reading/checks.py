@@ -75,9 +75,11 @@ def _padding_shows(scope: Scope) -> bool:
     longer = {"input_ids": torch.cat([ids, empty], 1)}
     longer["attention_mask"] = torch.cat([torch.ones_like(ids), torch.zeros_like(empty)], 1)
     alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
+    # few bits round each text by its own largest numbers
+    least = 5e-2 if getattr(scope.model, "is_quantized", False) else 1e-3
     for at, one in alone.items():
         other = padded[at][..., : one.shape[-2], : one.shape[-1]]
-        if other.shape == one.shape and float((one - other).abs().max()) > 1e-3:
+        if other.shape == one.shape and float((one - other).abs().max()) > least:
             return True
     return False
 
