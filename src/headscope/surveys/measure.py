@@ -109,7 +109,10 @@ class Measurer:
         if shares:
             keeper = MapKeeper(on, recorder, max(shares), self._seed, self._room)
         sink = keeper or recorder
-        self._relay.sink = lambda call: sink(fitted(call, on[call.kind]))
+        # a picture before the text (GIT) may make it attend in a way that was not tried
+        self._relay.sink = lambda call: sink(
+            fitted(call, on[call.kind]) if call.kind in on else call
+        )
         with known_unpadded(batch.is_full and not scope.encoder_decoder):
             run(batch.on(scope.device))
         _check_kinds(scope, recorder)
