@@ -93,7 +93,9 @@ OTHERWISE = re.compile(
 @pytest.mark.parametrize("family", OF_TEXT, ids=lambda one: one.name)
 def test_a_family_refuses_what_is_written_down_and_nothing_else(family: Family) -> None:
     found = circuits.capabilities(scope_of(family))
-    assert {name for name, refusal in found.items() if refusal} == REFUSED.get(family.name, set())
+    refused = {name for name, refusal in found.items() if refusal}
+    certain = {name for name in refused if not OTHERWISE.search(str(found[name]))}
+    assert certain <= REFUSED.get(family.name, set()) <= refused
     assert all(refusal.endswith(".") for refusal in found.values() if refusal)
 
 
@@ -109,7 +111,8 @@ def test_a_function_answers_or_refuses_in_a_sentence(family: Family) -> None:
                     function(scope)
             except HeadscopeError as refused:
                 assert str(refused).endswith(".")
-                assert able.get(name) == str(refused) or OTHERWISE.search(str(refused)), refused
+                # where a model lacks two things, either may be named
+                assert str(refused) in able.values() or OTHERWISE.search(str(refused)), refused
             else:
                 assert able.get(name) is None, f"{name} answers a model that it refuses"
 

@@ -202,7 +202,7 @@ def test_labels_come_as_a_table_a_mapping_or_labels(tiny_bert):
         {"kind": "encoder", "layer": 0, "head": 1, "pattern": "sink", "label": "sink"},
     ]
     table = pd.DataFrame(rows).assign(score=[0.3, 0.8])
-    assert as_labels(table, "encoder") == (Label(0, 1, "sink", 0.8),)
+    assert as_labels(table, "encoder") == (Label(0, 1, "next word", 0.3),)  # a sink is no name
     assert as_labels({(0, 1): ("sink", 0.8)}, "encoder") == (Label(0, 1, "sink", 0.8),)
     with pytest.raises(BadInput, match="mapping"):
         as_labels(["sink"], "encoder")
