@@ -16,7 +16,7 @@ from headscope.views.numbers import summary
 from headscope.views.wire.part import tokens_header
 from tests.browser.live import Answered, ask, asked_json, generated
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 MOST = 45_000_000  # bytes of the bundled model's page
 OFF = [("encoder", 2, 2), ("encoder", 0, 1), ("encoder", 7, 3), ("encoder", 11, 0)]
 
