@@ -77,8 +77,8 @@ def test_command_lines_end_in_a_result_or_a_sentence(size, made, place, monkeypa
             word.format(**made) if "{" in word and "{}" not in word else word for word in words
         ]
         said = io.StringIO()
-        monkeypatch.setattr(console.err, "file", said)
-        monkeypatch.setattr(console.out, "file", io.StringIO())
+        monkeypatch.setattr(console.err, "_file", said)  # `file` would pin the stream of now
+        monkeypatch.setattr(console.out, "_file", io.StringIO())
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 code = cli.run(given)
