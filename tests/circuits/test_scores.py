@@ -196,7 +196,7 @@ def test_parts_over_a_corpus_are_the_mean_of_single_scores(family):
     spread(scope.model)
     (kind,) = scope.kinds
     layer = scope.layers[kind] - 1
-    with pytest.warns(UserWarning, match="documents|pairs"):
+    with pytest.warns(UserWarning, match="too few for an interval"):
         found = hs.circuits.score_parts(scope, [TEXT], layer, 1, progress=False)
     content = np.flatnonzero(scope.encode([TEXT]).tokens[0].content)
     singles = []
