@@ -124,13 +124,17 @@ def test_layers_that_give_more_than_a_tensor_are_read_out_too(architecture, size
 @pytest.mark.parametrize(
     ("architecture", "sizes", "sentence"),
     [
-        ("IBertForMaskedLM", {}, "modules of another kind|has no output layer"),
-        ("FSMTForConditionalGeneration", FSMT, "names a table of words as its output layer"),
-        ("Gemma3nForCausalLM", GEMMA_3N, "hand on several streams at once"),
+        ("IBertForMaskedLM", {}, "has no output layer"),
+        (
+            "FSMTForConditionalGeneration",
+            FSMT,
+            "names a table of words as its output layer.* cannot be decomposed",
+        ),
+        ("Gemma3nForCausalLM", GEMMA_3N, "hand on several streams at once.* cannot be decomposed"),
     ],
 )
 def test_what_cannot_be_taken_apart_is_refused(architecture, sizes, sentence) -> None:
-    with pytest.raises(HeadscopeError, match=f"{sentence}.* cannot be decomposed"):
+    with pytest.raises(HeadscopeError, match=sentence):
         attribute(tiny_scope(architecture, **sizes), "the [MASK] sat")
 
 
