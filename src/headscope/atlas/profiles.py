@@ -55,7 +55,7 @@ def profile_table(
         if kind != "cross":
             drawn = collected.examples.drawn
             parts += word_profiles(drawn, kind == "decoder", words, _judged)
-            writes = written(scope, counts, heads, spelled, WRITTEN)
+            writes = written(scope, kind, counts, heads, spelled, WRITTEN)
             parts += [] if writes is None else [writes]
     frame: Any = pd.concat(parts, ignore_index=True)
     at = frame["at"].to_numpy(dtype=np.int64)

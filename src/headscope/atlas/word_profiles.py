@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headscope.atlas.collecting.counts import Counts
     from headscope.atlas.collecting.ranked import Ranked
     from headscope.atlas.words import Spelled
+    from headscope.capture import Kind
 
 LEAST = 5  # times something must be met to be listed
 SPECIAL = "special token"
@@ -158,10 +159,10 @@ def _relations(words: Words, numbered: _Numbered) -> Callable[[int], Ints]:
 
 
 def written(
-    scope: Any, counts: Counts, heads: Any, spelled: Spelled, most: int
+    scope: Any, kind: Kind, counts: Counts, heads: Any, spelled: Spelled, most: int
 ) -> pd.DataFrame | None:
     """The tokens each head raises most when it looks at what it looks at most often; None where
-    its weights cannot be read."""
+    its weights cannot be read or the heads are not those that write the words."""
     import torch
 
     from headscope.circuits.weights.matrices import head_weights, vocabulary
@@ -169,6 +170,8 @@ def written(
     try:  # words first: the weights of all heads are not tried for a model that writes none
         (into, out), weights = vocabulary(scope), head_weights(scope)
     except HeadscopeError:
+        return None
+    if weights.kind != kind:  # the encoder of a model whose decoder writes
         return None
     codes, count, *_ = counts.keys.fetched()
     head, token = np.divmod(codes, counts.vocabulary)
