@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import headscope as hs
-from headscope.media import Picture
+from headscope.media.picture import Picture
 from headscope.surfaces.app.media import FOLDER
 from training.vision.digits import draw
 

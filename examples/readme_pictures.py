@@ -17,7 +17,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import headscope as hs
-from headscope.patterns import quick_labels
+from headscope.patterns.labels import quick_labels
 from headscope.surfaces import View
 from headscope.surfaces.app import Models, create_app
 

@@ -13,8 +13,9 @@ from importlib import resources
 
 import headscope as hs
 from headscope.files import atomic_path
-from headscope.patterns import labels, pattern_measures
+from headscope.patterns.as_statistics import pattern_measures
 from headscope.patterns.bundled_labels import FILE
+from headscope.patterns.labels import labels
 
 
 def main() -> None:

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 import headscope as hs
-from headscope.media import Picture, PositionKind, Sound
+from headscope.media.picture import Picture
+from headscope.media.positions import PositionKind
+from headscope.media.sound import Sound
 from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models
 from tests.reading.media.vision_models import IMAGE

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import headscope as hs
 from headscope.capture import Call
-from headscope.media import PositionKind
+from headscope.media.positions import PositionKind
 from tests.contracts.media_families import MEDIA_FAMILIES, MediaFamily
 from tests.contracts.test_families import softmax_in_float64
 

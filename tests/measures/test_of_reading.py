@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.patterns import quick_labels
 from headscope.patterns.as_statistics import pattern_measures
-from headscope.patterns.labels import quick_table, why_not_scored
+from headscope.patterns.labels import quick_labels, quick_table, why_not_scored
 from headscope.reading import LayerAttention
 from headscope.reading.collecting.collector import Interrupted, interruptible
 from headscope.statistics.of_reading import reading_values

@@ -12,7 +12,7 @@ from headscope.cli import build
 from headscope.errors import BadInput
 from headscope.measures import every, registry
 from headscope.measures.page import page
-from headscope.patterns.known import patterns
+from headscope.patterns.pattern import patterns
 from headscope.statistics import discover
 from headscope.statistics.discovery import choose
 from headscope.views.numbers import table_of
@@ -22,7 +22,7 @@ PACKAGE = '''
 from torch import Tensor
 
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.pools import content
+from headscope.patterns.token_pairs import content
 from headscope.patterns.registration import register_patterns
 from headscope.statistics.discovery import register_statistics
 from headscope.statistics.statistic import Statistic

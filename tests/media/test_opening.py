@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from headscope.errors import BadInput
-from headscope.media import open_picture, open_sound
-from headscope.media.sound import Sound
+from headscope.media.picture import open_picture
+from headscope.media.sound import Sound, open_sound
 from tests.media.odd_files import huge
 
 

@@ -71,8 +71,8 @@ def _subjects() -> Iterator[tuple[str, Any, hs.Scope]]:
 
 def _share(reading: hs.Reading, name: str) -> Any:
     """layer head: how much of all attention lies on the pairs a pattern is about."""
-    from headscope.patterns import pattern_named
     from headscope.patterns.explain.targets import targets_of
+    from headscope.patterns.pattern import pattern_named
     from headscope.statistics.of_reading import grid_of_part
 
     aimed = targets_of(pattern_named(name), grid_of_part(reading.part()))

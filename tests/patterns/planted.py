@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from headscope.patterns.known import patterns
 from headscope.patterns.likeness import Likeness
-from headscope.patterns.pattern import Pattern
+from headscope.patterns.pattern import Pattern, patterns
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import Grid, grid_of

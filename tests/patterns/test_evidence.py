@@ -9,8 +9,8 @@ from scipy import stats
 
 from headscope.patterns.as_statistics import PARTS
 from headscope.patterns.evidence import ERROR_RATE, table
-from headscope.patterns.known import patterns
 from headscope.patterns.map_scores import score_maps
+from headscope.patterns.pattern import patterns
 from headscope.statistics.accumulator import Moments
 from headscope.statistics.significance import holm
 

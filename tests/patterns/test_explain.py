@@ -7,9 +7,9 @@ import planted
 import pytest
 
 from headscope.errors import BadInput
-from headscope.patterns import quick_labels
 from headscope.patterns.explain import explain, position_aware, sentence_sign, separator_matching
 from headscope.patterns.explain.contributors import BIAS, contributors
+from headscope.patterns.labels import quick_labels
 from headscope.reading import LayerAttention, Part
 from headscope.reading.reading import Reading
 

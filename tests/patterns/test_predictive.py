@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from headscope.errors import BadInput
-from headscope.patterns import predictive
-from headscope.patterns.leave_two_out import helpfulness
+from headscope.patterns.leave_two_out import helpfulness, predictive
 
 TEXT = "the cat sat on the mat ."
 

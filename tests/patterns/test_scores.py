@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.known import pattern_named, patterns
 from headscope.patterns.map_scores import score_maps
+from headscope.patterns.pattern import pattern_named, patterns
 from headscope.patterns.rank_correlation import RankPattern, Relation
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import grid_of

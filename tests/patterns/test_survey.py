@@ -11,8 +11,8 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.patterns.known import patterns as known_patterns
 from headscope.patterns.map_scores import score_maps
+from headscope.patterns.pattern import patterns as known_patterns
 from headscope.statistics.features.grid import grid_of
 
 PAIRS = [

@@ -117,8 +117,7 @@ def test_ids_and_names_come_from_the_inputs_a_model_was_given(tiny_gpt2: hs.Scop
 
 def test_given_tokens_are_the_same_when_they_are_spelled_alike(tiny_gpt2: hs.Scope) -> None:
     """Induction attends to what followed the same token before: only ids can tell."""
-    from headscope.patterns import quick_labels
-    from headscope.patterns.labels import quick_table
+    from headscope.patterns.labels import quick_labels, quick_table
 
     text = "the cat sat on the cat sat on the cat"
     read = tiny_gpt2.read(text)

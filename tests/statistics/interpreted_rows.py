@@ -12,8 +12,7 @@ from scipy.stats import spearmanr
 
 from headscope.atlas.collecting.settings import STRONGEST_KEY
 from headscope.capture import Call
-from headscope.patterns.known import patterns
-from headscope.patterns.pattern import Pattern
+from headscope.patterns.pattern import Pattern, patterns
 from headscope.patterns.rank_correlation import LEAST, RankPattern
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.feature import Feature, KeyFeature, RankFeature

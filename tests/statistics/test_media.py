@@ -14,7 +14,7 @@ from PIL import Image
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.media import PositionKind, Positions
+from headscope.media.positions import PositionKind, Positions
 from headscope.reading.processors import positioned_tokens
 from headscope.statistics.of_media import media_values
 from headscope.statistics.pointing import chance_of_overlap
@@ -53,7 +53,7 @@ def _heads() -> np.ndarray:
 def reading() -> hs.Reading:
     import dataclasses
 
-    from headscope.media import Picture
+    from headscope.media.picture import Picture
 
     made = hs.Reading.from_attention(_heads()[None, None], positioned_tokens(_places()))
     return dataclasses.replace(made, pictures=(Picture(np.zeros((40, 40, 3), np.uint8)),))

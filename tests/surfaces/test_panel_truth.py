@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 import headscope as hs
 from headscope.measures import every
 from headscope.patterns.as_statistics import of_pattern
-from headscope.patterns.known import patterns as known_patterns
+from headscope.patterns.pattern import patterns as known_patterns
 from headscope.statistics import Statistic
 from headscope.surfaces.app import Models, create_app
 from tests.views.decoding import Container

@@ -11,7 +11,7 @@ import pytest
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.figures.style import description
-from headscope.media import Sound
+from headscope.media.sound import Sound
 from headscope.views import discover
 from headscope.views.wire.media import timed_words
 from tests.reading.media import vision_models as models

@@ -17,7 +17,7 @@ from examples.gallery import WEIGHTS, weights
 from examples.media_examples import RATE, tones
 
 import headscope as hs
-from headscope.media import Sound
+from headscope.media.sound import Sound
 from headscope.views import ViewModule, discover
 
 Read = tuple[str, Any]  # what was read, in words, and what a view is made of

@@ -20,7 +20,7 @@ from headscope.atlas.words import Spelled, Words, words_behind
 from headscope.capture import Kind
 from headscope.measures import find
 from headscope.patterns.evidence import table as evidence
-from headscope.patterns.known import patterns
+from headscope.patterns.pattern import patterns
 from headscope.statistics.distances.clusters import group, scale
 from headscope.surveys.table import Survey
 

@@ -184,7 +184,8 @@ def _media(
         raise BadInput("Give --image or --audio, not both.")
     if text_pair is not None or more:
         raise BadInput("With --image or --audio there is one text, and no --generate.")
-    from headscope.media import open_picture, open_sound
+    from headscope.media.picture import open_picture
+    from headscope.media.sound import open_sound
 
     if audio is not None:
         return {"audio": open_sound(audio)}

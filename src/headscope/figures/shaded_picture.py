@@ -18,7 +18,7 @@ from headscope.figures.colour import QUIET, of_shade
 from headscope.figures.frame import finish
 
 if TYPE_CHECKING:
-    from headscope.media import Positions
+    from headscope.media.positions import Positions
 
 HEAT, OUTLINE = "#e8590c", "#1971c2"
 FINEST = 320  # cells a side when shading is smoothed

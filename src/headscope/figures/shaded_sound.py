@@ -19,7 +19,7 @@ from headscope.figures.frame import finish, text_width
 from headscope.figures.shaded_picture import HEAT, OUTLINE
 
 if TYPE_CHECKING:
-    from headscope.media import Positions
+    from headscope.media.positions import Positions
 
 WIDTH, LANE, GAP = 6.4, 0.34, 0.34  # inches
 

@@ -16,7 +16,7 @@ from headscope.measures import every
 from headscope.measures.glossary import GLOSSARY
 from headscope.models.open import NAME
 from headscope.patterns.bundled_labels import bundled_labels
-from headscope.patterns.known import patterns
+from headscope.patterns.pattern import patterns
 from headscope.reading import Scope
 from headscope.reading.rotary import stored
 from headscope.surfaces.app.examples import EXAMPLES, for_page

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.measures import Measure
-from headscope.patterns.known import pattern_named, patterns
-from headscope.patterns.pattern import Pattern
+from headscope.patterns.pattern import Pattern, pattern_named, patterns
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid

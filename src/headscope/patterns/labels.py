@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.errors import BadInput
-from headscope.media import PositionKind
+from headscope.media.positions import PositionKind
 from headscope.patterns.evidence import COLUMNS, ERROR_RATE, HEAD, large
 from headscope.patterns.evidence import table as evidence
-from headscope.patterns.known import patterns
+from headscope.patterns.pattern import patterns
 from headscope.patterns.support import Tested, enough, support
 from headscope.statistics.of_reading import reading_values
 

@@ -13,8 +13,8 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.patterns.as_statistics import PARTS
-from headscope.patterns.known import pattern_named
 from headscope.patterns.map_scores import score_maps
+from headscope.patterns.pattern import pattern_named
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.reading.predict import word_logits
 from headscope.runs import Run, State

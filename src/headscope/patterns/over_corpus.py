@@ -17,8 +17,8 @@ from headscope.files import check_table, write_table
 from headscope.models.loading_report import check_weights
 from headscope.patterns import evidence
 from headscope.patterns.as_statistics import pattern_measures
-from headscope.patterns.known import patterns
 from headscope.patterns.leave_two_out import predictive as guess_words
+from headscope.patterns.pattern import patterns
 from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.surveys.options import Options
 from headscope.surveys.run import survey

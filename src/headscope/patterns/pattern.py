@@ -14,6 +14,8 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor
 
+from headscope.errors import BadInput
+from headscope.measures import every
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
@@ -71,3 +73,22 @@ class Pattern(ABC):
     @abstractmethod
     def scores(self, rows: Rows, grid: Grid) -> Scores:
         """Scores of every document and head."""
+
+
+def patterns() -> dict[str, Pattern]:
+    """Every pattern by name."""
+    found: dict[str, Pattern] = {}
+    for name, measure in every().items():
+        by = measure.computed_by
+        pattern = by if isinstance(by, Pattern) else getattr(by, "pattern", None)
+        if isinstance(pattern, Pattern) and name == pattern.name:
+            found[name] = pattern
+    return found
+
+
+def pattern_named(name: str) -> Pattern:
+    """The pattern of that name."""
+    known = patterns()
+    if name not in known:
+        raise BadInput(f"There is no pattern {name!r}; the patterns are {', '.join(known)}.")
+    return known[name]

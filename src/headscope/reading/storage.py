@@ -18,7 +18,9 @@ from headscope.capture.call import Kind
 from headscope.checksum import check_seal
 from headscope.errors import BadInput
 from headscope.files import write_tensors
-from headscope.media import Picture, Positions, Sound
+from headscope.media.picture import Picture
+from headscope.media.positions import Positions
+from headscope.media.sound import Sound
 from headscope.reading.part import Part
 from headscope.reading.rotary import restored as rotary_restored
 from headscope.reading.rotary import stored as rotary_stored

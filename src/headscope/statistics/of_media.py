@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.measures import Measure
-from headscope.media import PositionKind, Positions
+from headscope.media.positions import PositionKind, Positions
 from headscope.reading import Part
 from headscope.text.tokens import Tokens
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.arguments import need_reading
 from headscope.errors import BadInput
-from headscope.media import PositionKind, Positions
+from headscope.media.positions import PositionKind, Positions
 from headscope.results import HeadResult
 
 if TYPE_CHECKING:

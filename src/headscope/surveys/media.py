@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput, Stopped
-from headscope.media import Picture, Sound
+from headscope.media.picture import Picture
+from headscope.media.sound import Sound
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.statistics.of_media import media_values
 from headscope.surveys.table import COLUMNS, Survey

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.media import PositionKind, Positions
+from headscope.media.positions import PositionKind, Positions
 from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import caption

@@ -28,7 +28,7 @@ class Label:
     @property
     def rests(self) -> bool:
         """Whether the head looks where nothing is to be learnt: many do, and it says little."""
-        from headscope.patterns.known import patterns
+        from headscope.patterns.pattern import patterns
 
         return any(pattern.rests and pattern.label == self.text for pattern in patterns().values())
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.figures.tokens import crop
-from headscope.media import PositionKind, Positions
+from headscope.media.positions import PositionKind, Positions
 from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.caption import heading

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.media import PositionKind
+from headscope.media.positions import PositionKind
 from headscope.media.sound import spectrogram
 from headscope.reading import Part, Reading
 from headscope.reading.word_times import spoken_tokens

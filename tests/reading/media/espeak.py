@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.media import Sound
+from headscope.media.sound import Sound
 
 WORD, END = 1, 0  # kinds of events
 LEAD = 0.5  # seconds of silence before the first word

@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import BadInput
-from headscope.media import PositionKind
+from headscope.media.positions import PositionKind
 from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models
 from tests.reading.media.vision_models import IMAGE

@@ -12,7 +12,7 @@ import torch
 import headscope as hs
 from headscope.capture import Call
 from headscope.errors import BadInput
-from headscope.media import PositionKind, Positions
+from headscope.media.positions import PositionKind, Positions
 from headscope.reading.part import Part
 from tests.reading.media import tiled_models as tiled
 from tests.reading.media import vision_models as models

@@ -9,7 +9,7 @@ import pytest
 
 import headscope as hs
 import headscope.reading.word_times as timing
-from headscope.media import Sound
+from headscope.media.sound import Sound
 from headscope.reading.word_times import spoken_tokens
 from tests.reading.media.espeak import spoken
 from tests.reading.media.packaged_whisper import FOLDER, packaged_whisper

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.atlas.collecting.settings import STRONGEST
-from headscope.statistics.definitions.focus import Focus
+from headscope.statistics.definitions.entropy import Focus
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 

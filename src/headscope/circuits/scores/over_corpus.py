@@ -34,7 +34,7 @@ from headscope.errors import BadInput
 from headscope.files import check_table
 from headscope.models.loading_report import check_weights
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.known import pattern_named
+from headscope.patterns.pattern import pattern_named
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, Run, State, scope_identity

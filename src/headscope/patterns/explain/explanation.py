@@ -15,9 +15,8 @@ from headscope.patterns.explain.contributors import BIAS, Contributors, contribu
 from headscope.patterns.explain.delta import SIZES, Delta, NeuronStability, delta
 from headscope.patterns.explain.targets import stretch, targets_of
 from headscope.patterns.explain.words import in_words
-from headscope.patterns.known import pattern_named
 from headscope.patterns.labels import quick_labels
-from headscope.patterns.pattern import Pattern
+from headscope.patterns.pattern import Pattern, pattern_named
 from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from headscope.errors import BadInput
 from headscope.patterns.explain.contributors import Values
 from headscope.patterns.explain.inputs import positions, reread
 from headscope.patterns.explain.score import head_score
-from headscope.patterns.known import pattern_named
 from headscope.patterns.map_scores import score_maps
-from headscope.patterns.pattern import Pattern
+from headscope.patterns.pattern import Pattern, pattern_named
 from headscope.statistics.features.grid import grid_of
 
 if TYPE_CHECKING:

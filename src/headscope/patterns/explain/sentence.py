@@ -14,7 +14,7 @@ from headscope.errors import BadInput
 from headscope.patterns.explain.contributors import BIAS, Values, contributors
 from headscope.patterns.explain.inputs import reread
 from headscope.patterns.explain.score import head_score
-from headscope.patterns.known import pattern_named
+from headscope.patterns.pattern import pattern_named
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,1 +1,1 @@
-"""The patterns, one file each: every pattern that a module here defines is one of headscope."""
+"""The patterns: every `Pattern` that a module here defines at its top level is found by itself."""

@@ -105,7 +105,7 @@ def _sizes(pairs: TokenPairs) -> tuple[Tensor, Tensor]:
     return own, pairs.visible.sum(2).float()
 
 
-pattern = BagOfWords(
+bag_of_words = BagOfWords(
     name="bag_of_words",
     label="bag of words",
     about="spreads its attention uniformly over its own sentence",

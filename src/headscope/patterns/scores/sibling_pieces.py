@@ -24,7 +24,7 @@ def neighbourhood(pairs: TokenPairs) -> Tensor:
     return near | siblings
 
 
-pattern = MassPattern(
+sibling_pieces = MassPattern(
     name="sibling_pieces",
     label="rest of the word",
     about="attends to the other pieces of the same word",

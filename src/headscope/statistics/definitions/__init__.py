@@ -1,1 +1,1 @@
-"""The statistics: one file each, found by looking in this folder."""
+"""The statistics: every named `Statistic` that a module here defines is found by itself."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import HeadscopeError
-from headscope.patterns import pattern_named, patterns
 from headscope.patterns.explain import explain
 from headscope.patterns.explain.score import head_score
-from headscope.patterns.pattern import Pattern
+from headscope.patterns.pattern import Pattern, pattern_named, patterns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.errors import HeadscopeError
-from headscope.patterns import pattern_named
 from headscope.patterns.explain import position_aware, sentence_sign, separator_matching
+from headscope.patterns.pattern import pattern_named
 from headscope.studies.heads_atlas import show_examples
 from headscope.studies.vig.posts import PostPattern
 from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B

@@ -80,7 +80,8 @@ def vig(
 
 
 def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
-    from headscope.patterns import evidence, patterns
+    from headscope.patterns import evidence
+    from headscope.patterns.pattern import patterns
     from headscope.studies.heads_atlas import study_atlas
     from headscope.studies.vig.findings import Findings
     from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B, texts_for
@@ -119,7 +120,7 @@ def _find(scope: Scope, texts: Corpus, run: Run) -> Findings:
 def _predictive(scope: Scope, texts: Corpus, run: Run) -> pd.DataFrame:
     import pandas as pd
 
-    from headscope.patterns import predictive
+    from headscope.patterns.leave_two_out import predictive
 
     short = sorted((first for first, _ in texts.pairs), key=len)
     middle = [text for text in short if 20 <= len(text) <= 90][:PREDICTIVE]

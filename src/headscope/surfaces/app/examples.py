@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.patterns.as_statistics import part_of_pattern
-from headscope.patterns.known import pattern_named
+from headscope.patterns.pattern import pattern_named
 from headscope.reading import Part
 from headscope.statistics.of_reading import measure_part
 

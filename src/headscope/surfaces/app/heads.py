@@ -13,8 +13,8 @@ import torch
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
 from headscope.measures import Measure, every
-from headscope.patterns.known import patterns
 from headscope.patterns.labels import why_not_scored
+from headscope.patterns.pattern import patterns
 from headscope.reading import Part
 from headscope.statistics.of_reading import blocks_of_head
 from headscope.surfaces.app.kept import KeptReading

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from headscope.errors import BadInput
-from headscope.media import open_picture, open_sound
+from headscope.media.picture import open_picture
+from headscope.media.sound import open_sound
 from headscope.reading import Reading, Scope
 from headscope.surfaces.app.request import MOST_MEDIA, MediaReadRequest
 

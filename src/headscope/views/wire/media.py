@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.media import Picture, Positions, Sound
-from headscope.media.sound import spectrogram
+from headscope.media.picture import Picture
+from headscope.media.positions import Positions
+from headscope.media.sound import Sound, spectrogram
 from headscope.reading import Reading
 from headscope.reading.word_times import WordTime, word_times
 from headscope.views.wire.container import Buffers

@@ -1,15 +1,16 @@
-"""Attention from content tokens to special tokens: any of them, or one alone."""
+"""Attention left on tokens that say nothing: special tokens, any or one alone, and in causal models
+the first token."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
-from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.pools import everything
-from headscope.patterns.token_pairs import TokenPairs
-from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP
+from headscope.patterns.attention_mass import Counts, MassPattern
+from headscope.patterns.token_pairs import TokenPairs, everything, visible_keys
+from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP, Grid
 
 
 def any_special(pairs: TokenPairs) -> Tensor:
@@ -61,4 +62,37 @@ delimiter_sep2 = replace(
     about="attends to the second separator",
     least_score=0.4,
     targets=second_separator,
+)
+
+
+SKIPPED = 4  # the first queries see so few keys that the first one is no choice
+
+
+def first_token(pairs: TokenPairs) -> Tensor:
+    return pairs.key_position == 0
+
+
+def after_the_start(pairs: TokenPairs) -> Tensor:
+    return pairs.visible & (pairs.key_position - pairs.offset >= SKIPPED)
+
+
+def counts(grid: Grid) -> Counts:
+    position = torch.arange(grid.query.ids.shape[1], device=grid.key.ids.device) + grid.offset
+    asking = grid.query.valid & (position >= grid.key.start[:, None] + SKIPPED)
+    return asking.double(), (visible_keys(grid) * asking).double()
+
+
+sink = MassPattern(
+    name="sink",
+    label="first-token sink",
+    about="leaves its attention on the first token",
+    least_score=0.5,
+    causal=True,
+    rests=True,
+    paper="Xiao et al. 2023",
+    targets=first_token,
+    pool=after_the_start,
+    feature="first",
+    counts=counts,
+    standard=True,
 )
