@@ -7,9 +7,12 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.circuits.logits.attribute import of_question
+from headscope.circuits.logits.target import question_at
 from headscope.errors import BadInput
 from headscope.grounding.ground import ground
 from headscope.grounding.knockout import cut_heads
+from headscope.grounding.logit import logit_by_source
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
@@ -73,6 +76,25 @@ def test_documents_left_without_text_are_left_out():
     assert without(TITLED, taken) == []
     with pytest.raises(BadInput, match="There is no span 'x'"):
         sources_of(TITLED, ["x"])
+
+
+@pytest.mark.parametrize(
+    "architecture", ["LlamaForCausalLM", "GPT2LMHeadModel", "Gemma3ForCausalLM"]
+)
+def test_logits_by_source_are_what_attribution_gives_its_keys(architecture):
+    """The logit of one word above another's: the mean of all words, which is left out, cancels."""
+    scope = scope_with(TEMPLATES["chatml"], architecture)
+    names = [one.name for one in sources_of(TITLED)]
+    one, two = (prompt_of(scope, QUESTION, TITLED, f"the cat {word}") for word in ("sat", "ran"))
+    by_source = [logit_by_source(scope, prompt, names) for prompt in (one, two)]
+    assert by_source[0] is not None and by_source[1] is not None
+    np.testing.assert_allclose(by_source[0][0], by_source[1][0], atol=1e-9)  # "the", both times
+    targets = int(one.ids[-1]), int(two.ids[-1])
+    asked = question_at(scope, one.tokens.crop(len(one.ids) - 1), len(one.ids) - 2)
+    edges = of_question(scope, asked, targets, tokens=0, lens=False).edges.values()
+    by_key = np.sum([edge.sum((0, 1)) for edge in edges], 0)
+    expected = one.members(names) @ by_key
+    np.testing.assert_allclose(by_source[0][-1] - by_source[1][-1], expected, atol=1e-5)
 
 
 def test_a_cut_head_is_the_model_with_that_attention_taken_out(scope):

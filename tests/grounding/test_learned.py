@@ -10,7 +10,6 @@ from headscope.errors import BadInput
 from headscope.grounding import learned
 from headscope.grounding.facts import KINDS, Fact, facts
 from headscope.grounding.ground import ground
-from tests.grounding.measured import Row, table
 from tests.reading.test_conversation import scope_with
 from tests.text.test_chat import TEMPLATES
 
@@ -74,12 +73,3 @@ def test_invented_facts_hold_what_they_say():
         if one.kind in ("plain", "paraphrase", "short"):
             others = [d for at, d in enumerate(one.documents) if at not in one.true]
             assert not any(one.word in text for text in others)
-
-
-def test_the_table_of_methods_has_a_row_for_each():
-    rows = [
-        Row("plain", {"exact": True, "learned": n > 0}, {"exact": 1.0, "learned": 0.5}, True, True)
-        for n in range(4)
-    ]
-    shown = table(rows)
-    assert "4/4" in shown and "3/4" in shown and "refused 4/4" in shown

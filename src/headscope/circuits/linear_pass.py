@@ -89,7 +89,7 @@ def trace(
 ) -> Trace:
     """Run the scope's model under its edits; gradients reach the leaves and nothing else.
 
-    With `at` (b), the output layer `wrapped` is run at those positions alone. With `rows` (b r),
+    With `at` (b, or b r), the output layer `wrapped` is run at those positions alone. With `rows` (b r),
     writers are leaves at these positions alone; the embeddings, the first leaf, are one everywhere.
     """
     found = Trace()
@@ -192,7 +192,8 @@ def _only(at: Tensor, forward: Callable[..., Any]) -> Callable[..., Any]:
                 "This model predicts from several streams at once, so what its heads add to a "
                 "prediction cannot be decomposed."
             )
-        return forward(picked(hidden, at[:, None]), *args, **kwargs)
+        rows = at if at.dim() == 2 else at[:, None]
+        return forward(picked(hidden, rows), *args, **kwargs)
 
     return only
 

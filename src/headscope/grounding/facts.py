@@ -33,7 +33,9 @@ class Fact:
     word: str  # what an answer must hold to be right
 
 
-def facts(count: int, kinds: Sequence[Hard] = ("plain",), seed: int = 0) -> list[Fact]:
+def facts(
+    count: int, kinds: Sequence[Hard] = ("plain",), seed: int = 0, most: int = 10
+) -> list[Fact]:
     """Questions of these kinds in turn.
 
     Parameters
@@ -46,18 +48,20 @@ def facts(count: int, kinds: Sequence[Hard] = ("plain",), seed: int = 0) -> list
         words), "two documents" (both are needed), "wrong" (the answer is another document's town).
     seed
         Another seed makes other names.
+    most
+        Documents that a question may have.
 
     Returns
     -------
     list of Fact
-        Each with three to ten documents.
+        Each with five documents if it is plain, and else with three or more.
     """
     chance = random.Random(seed)
-    return [_fact(chance, kinds[number % len(kinds)]) for number in range(count)]
+    return [_fact(chance, kinds[number % len(kinds)], most) for number in range(count)]
 
 
-def _fact(chance: random.Random, kind: Hard) -> Fact:
-    count = chance.randint(3, 10) if kind != "plain" else 5
+def _fact(chance: random.Random, kind: Hard, most: int) -> Fact:
+    count = chance.randint(3, most) if kind != "plain" else 5
     people = _distinct(chance, count, _person)
     towns = _distinct(chance, count + 1, _town)
     at = chance.randrange(count)

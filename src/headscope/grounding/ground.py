@@ -15,6 +15,7 @@ from headscope.arguments import need_count, need_scope
 from headscope.errors import BadInput
 from headscope.grounding.knockout import Head, cut_heads
 from headscope.grounding.learned import HeadWeights
+from headscope.grounding.logit import logit_by_source
 from headscope.grounding.mass import HeadMass
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import Prompt, prompt_of
@@ -114,7 +115,8 @@ def ground(
     mass = HeadMass(scope, prompt, [one.name for one in sources])
     run = AnswerPasses(scope, prompt, mass)
     groups = _sentences(prompt)
-    found = _cheap(mass, weights, groups)
+    logit = logit_by_source(scope, prompt, [one.name for one in sources])
+    found = _cheap(mass, logit, weights, groups)
     cheap = next(name for name in ("learned", "norm", "attention") if name in found)
     if passes is not None and len(sources) > passes:
         found["subsets"] = _estimated(asked, run, groups, passes, seed)
@@ -201,7 +203,10 @@ def _characters(prompt: Prompt) -> tuple[tuple[int, int], ...]:
 
 
 def _cheap(
-    mass: HeadMass, weights: HeadWeights | None, groups: Sequence[NDArray[np.intp]]
+    mass: HeadMass,
+    logit: Floats | None,
+    weights: HeadWeights | None,
+    groups: Sequence[NDArray[np.intp]],
 ) -> dict[str, _Scored]:
     """What one pass tells: means over the tokens of each sentence."""
 
@@ -211,6 +216,8 @@ def _cheap(
     found = {"attention": by_sentence(mass.attention.mean((0, 1)))}
     if mass.norm is not None:
         found["norm"] = by_sentence(mass.norm.mean((0, 1)))
+    if logit is not None:
+        found["logit"] = by_sentence(logit)
     if weights is not None:
         found["learned"] = by_sentence(weights.score(mass.attention))
     return found

