@@ -117,7 +117,8 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     return Row(
         fact.kind, number, True, list(fact.true),
         {name: [float(one) for one in values] for name, values in scores.items()},
-        mass.attention.mean(2).astype(float).round(6).tolist(), prompt.said, read, bare, by_chance, gone, gone_chance,
+        mass.attention.mean(2).astype(float).round(6).tolist(), prompt.said,
+        read, bare, by_chance, gone, gone_chance,
     )  # fmt: skip
 
 

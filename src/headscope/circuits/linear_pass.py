@@ -89,8 +89,9 @@ def trace(
 ) -> Trace:
     """Run the scope's model under its edits; gradients reach the leaves and nothing else.
 
-    With `at` (b, or b r), the output layer `wrapped` is run at those positions alone. With `rows` (b r),
-    writers are leaves at these positions alone; the embeddings, the first leaf, are one everywhere.
+    With `at` (b, or b r), the output layer `wrapped` is run at those positions alone. With `rows`
+    (b r), writers are leaves at these positions alone; the embeddings, the first leaf, are one
+    everywhere.
     """
     found = Trace()
     layers = wiring.stack.layers
