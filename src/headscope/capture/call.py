@@ -51,11 +51,14 @@ class Lazy:
 
 @dataclass(frozen=True)
 class Again:
-    """The same attention with other queries: none of it made before it is asked for."""
+    """The same attention, otherwise: none of it made before it is asked for.
+
+    A sink that gives one back has the model use its output, and later sinks see its weights.
+    """
 
     weights: Lazy  # b h t s
     rows: Callable[[Tensor], Tensor | None]  # of some queries: b h r s
-    output: Callable[[], Tensor]  # b t h d, as the model was found
+    output: Callable[[], Tensor]  # b t h d
 
 
 @dataclass(frozen=True)
@@ -145,8 +148,12 @@ class Call:
         """The same call as the next sink sees it once an edit has replaced the weights."""
         return dataclasses.replace(self, lazy_weights=Lazy.of(weights), edited=True)
 
-    def after(self, edit: Tensor | Queries) -> Call:
+    def after(self, edit: Tensor | Queries | Again) -> Call:
         """The same call as an edit's answer leaves it."""
+        if isinstance(edit, Again):
+            return dataclasses.replace(
+                self, lazy_weights=edit.weights, lazy_rows=edit.rows, again=None, edited=True
+            )
         if isinstance(edit, Queries):
             return self.with_queries(edit.tensor)
         return self.with_weights(edit)
@@ -162,7 +169,7 @@ def not_numbered() -> tuple[Tensor, Tensor]:
     raise AssertionError("a call knows its real tokens once a door has numbered it")
 
 
-Answer = Tensor | Output | Queries | None  # of a sink; None leaves the model alone
+Answer = Tensor | Output | Queries | Again | None  # of a sink; None leaves the model alone
 Sink = Callable[[Call], Answer]
 
 

@@ -92,9 +92,8 @@ def attention(
     base = own.call(weights)
     seen, output = _shown(base, doors, weights, attention_mask)
     assert seen.q is not None
-    active.stack.last = active.Seen.of(
-        module, query, key, seen.weights if seen.edited else None, seen.q, output is not None
-    )
+    replaced = seen.weights if seen.edited and output is None else None
+    active.stack.last = active.Seen.of(module, query, key, replaced, seen.q, output is not None)
     if output is not None:
         return output, weights.value
     if seen.edited:
@@ -128,6 +127,9 @@ def _shown(
             output = answer.tensor
         elif isinstance(answer, Queries):
             seen, output = seen.with_queries(answer.tensor), None
+        elif isinstance(answer, Again):
+            with active.tap_closed():  # its softmax is not the model's
+                seen, output = seen.after(answer), answer.output()
         elif answer is not None:
             replaced = checked(answer, batch, heads, queries, keys)
             seen, output = seen.with_weights(replaced), None

@@ -69,23 +69,36 @@ def weights_of_scores(
 
 def weight_rows(call: Call, rows: Tensor) -> Tensor:
     """b h r s: the weights of the queries `rows` (r), as the model makes them from q and k."""
+    if call.edited and not call.lazy_weights.made and call.lazy_rows is not None:
+        made = call.lazy_rows(rows)
+        return call.weights[:, :, rows] if made is None else made
     if call.q is None or call.k is None or call.edited or call.lazy_weights.made:
         return call.weights[:, :, rows]
     return weights_of(call, call.q[:, :, rows], call.k, rows)
 
 
-def weights_of(call: Call, q: Tensor, k: Tensor, rows: Tensor) -> Tensor:
+def weights_of(
+    call: Call,
+    q: Tensor,
+    k: Tensor,
+    rows: Tensor,
+    *,
+    keys: Tensor | None = None,  # the positions of k, where it is not all of them
+    kept: Tensor | None = None,  # b|1 1|h r s, the keys that count
+) -> Tensor:
     """b h r s in float32: the softmax the call would take of these q (b h r d) and k (b g s d).
 
     Scaling, soft-cap, positional bias, mask and sinks are the call's own.
     """
-    bias, visible = None, None
+    bias, visible = None, kept
     added = call.bias
     if added is not None and added.shape[2] != 1:
         added = added[:, :, rows]
     for some in (added, call.mask_of(rows)):
         if some is None:
             continue
+        if keys is not None and some.shape[-1] != 1:
+            some = some[..., keys]
         visible = allowed(some) if visible is None else visible & allowed(some)
         if some.dtype != torch.bool:
             bias = some.float() if bias is None else bias + some.float()

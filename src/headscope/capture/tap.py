@@ -19,7 +19,17 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.capture import active
-from headscope.capture.call import Call, Kind, Lazy, Output, Queries, ReadAt, checked, not_numbered
+from headscope.capture.call import (
+    Again,
+    Call,
+    Kind,
+    Lazy,
+    Output,
+    Queries,
+    ReadAt,
+    checked,
+    not_numbered,
+)
 from headscope.capture.products import PRODUCTS, Products, Scores
 from headscope.capture.validity import Valid, from_padding
 from headscope.errors import AttentionNotRead, HeadscopeError
@@ -153,7 +163,7 @@ def show_weights(
         causal = door.numbering.causal_as_known(module, _looks_causal(weights))
         call = dataclasses.replace(seen, causal=causal)
         answer = door.show(door.numbered(call, functools.partial(valid, door)))
-        if isinstance(answer, Output | Queries):
+        if isinstance(answer, Output | Queries | Again):
             raise HeadscopeError(
                 f"{type(module).__name__} is read at its softmax; replace weights, not the output."
             )

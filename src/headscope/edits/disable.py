@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from headscope.arguments import need_scope
-from headscope.capture import Call, Kind, Queries
+from headscope.capture import Again, Call, Kind, Queries
 from headscope.edits.modes import mode as find_mode
-from headscope.edits.modes import queries_of
+from headscope.edits.modes import without_maps
 from headscope.errors import BadInput
 from headscope.reading.ability import Ability
 from headscope.reading.arguments import named_layers
@@ -28,10 +28,10 @@ LARGE = 2**26  # bytes of maps from which on they are not made where other queri
 
 
 class Edit(Protocol):
-    """Anything that changes attention: the replaced weights (b h t s) or queries (b h t d), or None
-    for no change."""
+    """Anything that changes attention: the replaced weights (b h t s) or queries (b h t d), other
+    attention without maps, or None for no change."""
 
-    def __call__(self, call: Call) -> Tensor | Queries | None: ...
+    def __call__(self, call: Call) -> Tensor | Queries | Again | None: ...
 
 
 class Shape(Protocol):
@@ -54,15 +54,17 @@ class Disabled:
     mode: str
     weights: object = None
 
-    def __call__(self, call: Call) -> Tensor | Queries | None:
+    def __call__(self, call: Call) -> Tensor | Queries | Again | None:
         if call.kind != self.kind:
             return None
         # layers may have fewer heads than others (Swin's first stages)
         off = [head for layer, head in self.heads if layer == call.layer and head < call.heads]
         if not off:
             return None
-        if call.map_bytes > LARGE and (given := queries_of(self.mode, call, off)) is not None:
-            return given
+        if call.map_bytes > LARGE:
+            given = without_maps(self.mode, call, off, self.weights)
+            if given is not None:
+                return given
         instead = find_mode(self.mode, self.weights)(call, self.weights)
         chosen = torch.zeros(call.heads, dtype=torch.bool, device=call.weights.device)
         chosen[off] = True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from headscope.capture import Call, Kind, Output, Queries, Sink, capture
+from headscope.capture import Again, Call, Kind, Output, Queries, Sink, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
 from headscope.checked import checked
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headscope.reading.conversation import Documents, Messages
     from headscope.reading.predict import Prediction
 
-Edit = Callable[[Call], "Tensor | Queries | Call | None"]
+Edit = Callable[[Call], "Tensor | Queries | Again | Call | None"]
 Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
 
 
@@ -496,11 +496,13 @@ class Scope:
             Layers of which all heads are disabled.
         mode
             What heads do instead. They attend otherwise: uniform, zero, mean (their mean map) or
-            given. Or, with mean_output, they give their mean output whatever they attend to.
+            given; streaming keeps the first tokens and the latest. Or, with mean_output, they
+            give their mean output whatever they attend to.
         kind
             The attention that is disabled; the model's own if it has one kind.
         weights
-            What the mode needs: maps for given, readings for mean, a list of texts for mean_output.
+            What the mode needs: maps for given, readings for mean, (sink, window) for streaming,
+            a list of texts for mean_output.
 
         Returns
         -------
@@ -531,12 +533,12 @@ def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:
     return edit_and_show
 
 
-def edited_call(edits: Iterable[Edit], call: Call) -> tuple[Tensor | Queries | Output | None, Call]:
+def edited_call(edits: Iterable[Edit], call: Call) -> tuple[Answer, Call]:
     """What the model is answered once the edits have seen a call, and the call as they leave it.
 
     An edit that changes keys or values gives back the call with others.
     """
-    changed: Tensor | Queries | None = None
+    changed: Answer = None
     values = call.v
     for edit in edits:
         answer = edit(call)

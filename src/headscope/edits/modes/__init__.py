@@ -3,7 +3,8 @@
 A mode is a module with a function `instead(call, weights) -> Tensor` that gives the weights a
 disabled head gets, broadcastable to b h t s; `weights` is what the caller passed with the mode
 (None for most). A mode that needs something of the caller says so in `check(weights)`. One that can
-do without maps has `queries(call, off)`: the queries that make these heads attend so, or None.
+do without maps has `without_maps(call, off, weights)`: the queries that make these heads attend so,
+or the attention itself made when it is asked for, or None.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib import import_module
 import torch
 from torch import Tensor
 
-from headscope.capture import Call, Queries
+from headscope.capture import Again, Call, Queries
 from headscope.capture.call import allowed
 from headscope.discovery import names
 from headscope.errors import BadInput
@@ -36,10 +37,12 @@ def mode(name: str, weights: object = None) -> Instead:
     return module.instead
 
 
-def queries_of(name: str, call: Call, off: Sequence[int]) -> Queries | None:
+def without_maps(
+    name: str, call: Call, off: Sequence[int], weights: object
+) -> Queries | Again | None:
     """What a mode has long texts attend with in place of maps, where it can."""
-    found = getattr(import_module(f"{__name__}.{name}"), "queries", None)
-    return None if found is None else found(call, off)
+    found = getattr(import_module(f"{__name__}.{name}"), "without_maps", None)
+    return None if found is None else found(call, off, weights)
 
 
 # Which keys each query of a call may look at.

@@ -24,8 +24,8 @@ def check(weights: object) -> None:
         raise BadInput("The uniform mode takes no weights; use mode='given' to pass your own.")
 
 
-def queries(call: Call, off: Sequence[int]) -> Queries | None:
-    """Zeros for these heads; None where the model would not make even attention of them."""
+def without_maps(call: Call, off: Sequence[int], weights: object) -> Queries | None:
+    """Queries of zeros for these heads; None where the model would not make uniform attention."""
     added = call.bias is not None or call.sinks is not None
     if call.again is None or call.q is None or call.edited or added:
         return None
