@@ -132,9 +132,9 @@ def capture(
     a tensor (b h t s) to replace the weights, `Queries` to attend with, or an `Output` (or an
     `Again`, with the weights behind it) it computed itself. With `lazy` the weights are computed
     only if the sink asks for them, and the model otherwise runs as fast as it does without us.
-    Doors nest: the outer sink is asked first, the inner one sees what it made. The model is left as it was found, whatever happens inside. With
-    `scores` families that compute attention themselves are asked for q, k, bias and mask too, which
-    costs them another product of q and k.
+    Doors nest: the outer sink is asked first, the inner one sees what it made. The model is left as
+    it was found, whatever happens inside. With `scores` families that compute attention themselves
+    are asked for q, k, bias and mask too, which costs them another product of q and k.
 
     Ctrl-C inside the block is raised as the next call is shown, or at the end.
 
