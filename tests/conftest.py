@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
+# two workers on two cores: tiny models lose most of their time to threads that wait for each other,
+# and sums round the same here as in the processes that tests start
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -29,15 +31,6 @@ def _ctrl_c_is_python_s() -> Iterator[None]:
     """A test that runs a whole command leaves Ctrl-C to the system, which would end the suite."""
     yield
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """As many threads as a process started by a test has: sums come out the same to the bit."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def generation() -> tuple[hs.Scope, Callable[[], Any]]:
 @pytest.mark.parametrize(
     "kind", [reading, read_at_the_softmax, sweep, attribution, generation], ids=lambda k: k.__name__
 )
-def test_a_capture_interrupted_at_any_moment_leaves_the_model_as_it_was(kind, one_thread):
+def test_a_capture_interrupted_at_any_moment_leaves_the_model_as_it_was(kind):
     scope, work = kind()
     whole, before = work(), state_of(scope.model)
     _, lines = interrupted_at(None, work)

@@ -13,7 +13,6 @@ from tests.contracts import bad_calls
 from tests.contracts.bad_python import calls
 from tests.tiny import tiny_scope
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 LINES = list(bad_calls.command_lines())
 
 

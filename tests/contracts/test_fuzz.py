@@ -24,7 +24,6 @@ from tests.contracts import bad_calls, fuzz
 from tests.tiny import tiny_scope
 
 SEED = int(os.environ.get("HEADSCOPE_SEED", "26"))
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

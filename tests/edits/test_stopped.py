@@ -24,7 +24,6 @@ from tests.finetuning.test_finetune import colours
 from tests.tiny import tiny_model, tiny_tokenizer
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from headscope.corpus.treebanks.conllu import Sentence
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Models this small are slower on several threads."""
 
 
 def sentence(words: str, heads: Sequence[int], relations: str, where: str = "made:1") -> Sentence:

@@ -18,7 +18,6 @@ from headscope.runs.run import Run
 from tests.runs.commands import COMMANDS, make_work
 from tests.runs.kinds import SMALL_STEPS
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("HEADSCOPE_SEED", "0"))
 

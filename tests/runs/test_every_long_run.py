@@ -14,8 +14,6 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.runs.run import only_writer
 from tests.runs.kinds import RUNS, SMALL_STEPS, make_scopes, result
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch) -> None:

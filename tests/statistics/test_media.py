@@ -175,7 +175,6 @@ def _read_again(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return read
 
 
-@pytest.mark.usefixtures("one_thread")  # a fork hangs where several threads compute
 @pytest.mark.parametrize("how", ["Ctrl-C", "a kill"])
 def test_a_survey_of_pictures_goes_on_where_it_was_stopped(
     folder: Path, monkeypatch: pytest.MonkeyPatch, how: str

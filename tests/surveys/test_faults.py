@@ -27,7 +27,6 @@ from tests.surveys.measuring import measured, same_numbers
 from tests.tiny import tiny_scope
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.usefixtures("one_thread")
 ROOT = HERE.parents[1]
 WORDS = "the cat sat on a mat and he ran to one red house . she said it was blue ,".split()
 

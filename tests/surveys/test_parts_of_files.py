@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import headscope as hs
 from headscope.corpus.bad_data import Faults
@@ -69,10 +68,6 @@ def test_what_cannot_be_divided_stays_whole(tmp_path: Path) -> None:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharding.shards_of, "__defaults__", (600,))
     monkeypatch.setattr(sharding, "DOCUMENTS", 20)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def measured(scope: hs.Scope, corpus: Any, **options: Any) -> hs.Survey:

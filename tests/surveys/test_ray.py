@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
@@ -45,10 +44,7 @@ def started(tries: int = 3) -> bool:
 def cluster():
     if not started():
         pytest.skip("Ray did not start in 90 s: this machine is too busy for it")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # as a worker with one core
     yield
-    torch.set_num_threads(before)
     ray.shutdown()
 
 

@@ -18,8 +18,6 @@ from headscope.errors import BadInput
 from headscope.statistics.statistic import Statistic
 from tests.surveys.measuring import same_numbers
 
-pytestmark = pytest.mark.usefixtures("one_thread")  # as many as a worker has: sums round alike
-
 WORDS = "the cat sat on a mat and dog ran to store".split()
 
 

@@ -27,11 +27,6 @@ def story(rng: random.Random) -> list[str]:
     return lines
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _in_one_thread(one_thread: None) -> None:
-    """Models this small are slower on several threads."""
-
-
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = random.Random(0)
