@@ -18,10 +18,13 @@ from headscope.models.open import NAME
 from headscope.patterns.bundled_labels import bundled_labels
 from headscope.patterns.pattern import patterns
 from headscope.reading import Scope
+from headscope.reading.generation import end_tokens
 from headscope.reading.rotary import stored
 from headscope.surfaces.app.examples import EXAMPLES, for_page
+from headscope.surfaces.app.first import ID
 from headscope.surfaces.app.models import BUNDLED, Models
-from headscope.surfaces.app.request import MOST_CHARACTERS
+from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
+from headscope.surfaces.app.session import Session
 from headscope.surfaces.app.tour import read_tour
 from headscope.text.spelling import spells_bytes
 from headscope.text.tokens import STOPS
@@ -31,8 +34,11 @@ from headscope.views.labels import as_labels
 VERSION = 1
 
 
-def known(scope: Scope, graph: Graph) -> dict[str, Any]:
-    """Everything that the page's script asks of the model, as JSON can hold it."""
+def known(scope: Scope, graph: Graph, asked: dict[str, Any]) -> dict[str, Any]:
+    """Everything that the page's script asks of the model, as JSON can hold it.
+
+    asked: the text of the first picture.
+    """
     read = scope.read_inputs({"input_ids": torch.arange(1, 6)[None]})
     part = read.part()
     made = run_graph(graph, example(scope))
@@ -55,7 +61,7 @@ def known(scope: Scope, graph: Graph) -> dict[str, Any]:
         "unknown": getattr(tokenizer, "unk_token_id", None),
         "mask": getattr(tokenizer, "mask_token_id", None),
         "mask_token": getattr(tokenizer, "mask_token", None),
-        "ends": _ends(scope),
+        "ends": end_tokens(scope),
         "names_of_classes": _classes(scope),
         "measures": [
             {
@@ -76,16 +82,30 @@ def known(scope: Scope, graph: Graph) -> dict[str, Any]:
             }
             for name, pattern in patterns().items()
         },
+        "first": asked,
         "lessons": [asdict(one) for one in EXAMPLES],
         "corpus": _corpus(scope),
     }
 
 
+def first_picture(scope: Scope) -> tuple[dict[str, Any], bytes]:
+    """What the page reads first and the answer, shown while the browser opens the model."""
+    name, models = _models(scope)
+    example = EXAMPLES[models.entry(name)["examples"][0]]
+    request = ReadRequest(model=name, text=example.text, text_pair=example.text_pair)
+    asked = {"id": ID, "text": example.text, "text_pair": example.text_pair}
+    return asked, Session(models).read(request, ID, every_layer=True).container()
+
+
+def _models(scope: Scope) -> tuple[str, Models]:
+    name = BUNDLED if scope.name == NAME else scope.name
+    return name, Models([] if name == BUNDLED else [name], scopes={name: scope})
+
+
 def welcome(scope: Scope) -> dict[str, Any]:
     """The answer to the page's first question, about one model."""
-    name = BUNDLED if scope.name == NAME else scope.name
-    names = [] if name == BUNDLED else [name]
-    entry = Models(names, scopes={name: scope}).entry(name)
+    name, models = _models(scope)
+    entry = models.entry(name)
     return {
         "models": [entry],
         "default": name,
@@ -110,14 +130,6 @@ def vocabulary(tokenizer: Any) -> dict[str, Any]:
         "spells": "bytes" if spells_bytes(tokenizer) else "pieces",
         "stops": [at for at, (of, token) in enumerate(both) if of in STOPS and token.endswith(of)],
     }
-
-
-def _ends(scope: Scope) -> list[int]:
-    """Tokens that end a text."""
-    found = getattr(getattr(scope.model, "generation_config", None), "eos_token_id", None)
-    ends: list[int] = [found] if isinstance(found, int) else list(found or ())
-    own = getattr(scope.tokenizer, "eos_token_id", None)
-    return ends or ([own] if own is not None else [])
 
 
 def _classes(scope: Scope) -> list[str] | None:

@@ -18,7 +18,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.files import atomic_path
 from headscope.live.graph import Graph, check_family, write_graph
 from headscope.live.half import halve
-from headscope.live.known import known
+from headscope.live.known import first_picture, known
 from headscope.reading import Scope
 from headscope.surfaces.bundle import PATH, bundle, further_script
 from headscope.surfaces.html import digest, render
@@ -114,8 +114,10 @@ def _parts(scope: Scope, precision: Precision) -> dict[str, _Part]:
         raise HeadscopeError(
             "The front end is not built; run 'make app' in the repository, or install the package."
         ) from error
+    asked, picture = first_picture(scope)
     return {
-        "known": _Part.of(json.dumps(known(scope, graph)).encode()),
+        "known": _Part.of(json.dumps(known(scope, graph, asked)).encode()),
+        "first": _Part.of(picture),
         "model": model,
         "wasm": wasm,
         "tokenizer": _Part.of(json.dumps(tokenizer).encode()),

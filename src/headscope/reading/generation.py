@@ -48,6 +48,14 @@ def generated_reading(
     return reading
 
 
+def end_tokens(scope: Scope) -> list[int]:
+    """Tokens that end a text."""
+    found = getattr(getattr(scope.model, "generation_config", None), "eos_token_id", None)
+    ends: list[int] = [found] if isinstance(found, int) else list(found or ())
+    own = getattr(scope.tokenizer, "eos_token_id", None)
+    return ends or ([own] if own is not None else [])
+
+
 def written_ids(scope: Scope, batch: Batch, max_new_tokens: int, options: dict[str, Any]) -> Tensor:
     """1 t: what the model was given and what it wrote; of two stacks, what the decoder wrote."""
     if not hasattr(scope.model, "generate") or not scope.model.can_generate():

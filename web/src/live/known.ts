@@ -56,6 +56,8 @@ export interface Known {
   names_of_classes: string[] | null;
   measures: Measure[];
   patterns: Record<string, Pattern>;
+  /** The text of the first picture, which comes with the page, and the reading's id. */
+  first: { id: string; text: string; text_pair: string | null };
   lessons: LessonOf[];
   corpus: CorpusLabel[];
 }

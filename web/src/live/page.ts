@@ -1,20 +1,23 @@
 /** In a live page: starts the worker, and answers the app's questions by it instead of by a server. */
-import type { StartReply } from "../protocol/app";
+import type { ReadRequest, StartReply } from "../protocol/app";
 import { inflate, fromBase64 } from "../protocol/decode";
 import type { Known } from "./known";
 import type { Answer } from "./server";
 import type { FromWorker, Opening, Payload, ToWorker } from "./worker";
 
 /** Where the parts are: in script elements of the page, or beside it by their addresses. */
-type Manifest = Record<"known" | "model" | "wasm" | "tokenizer" | "worker", (Payload & { inside: boolean }) | null>;
+type Manifest = Record<"known" | "first" | "model" | "wasm" | "tokenizer" | "worker", (Payload & { inside: boolean }) | null>;
 
 class Engine {
   private readonly waiting = new Map<number, (answer: Answer) => void>();
   private number = 0;
   private start: StartReply & { share: number | null } = { doing: "opening the page", failed: null, seconds: 0, share: null };
   private readonly opened: Promise<{ known: Known; worker: Worker }>;
+  private readonly first: Promise<Uint8Array>;
 
   constructor(private readonly manifest: Manifest) {
+    this.first = whole(manifest.first!);
+    this.first.catch(() => undefined);
     this.opened = this.open();
     this.opened.catch((error: unknown) => (this.start = { ...this.start, doing: null, failed: error instanceof Error ? error.message : String(error) }));
   }
@@ -47,6 +50,7 @@ class Engine {
     const { known, worker } = await this.opened;
     if (path === "api/models") return Response.json(known.welcome);
     if (this.start.failed) return Response.json({ error: this.start.failed }, { status: 503 });
+    if (path === "api/read" && this.start.doing !== null && isFirst(known, init.body as string)) return new Response((await inflate(await this.first)) as BodyInit);
     const id = this.number++;
     const asked: ToWorker = { id, path, body: init.body ? JSON.parse(init.body as string) : null };
     const { status, body } = await new Promise<Answer>((resolve) => {
@@ -55,6 +59,12 @@ class Engine {
     });
     return new Response(body, { status });
   }
+}
+
+/** Whether this asks for the picture that comes with the page. */
+function isFirst({ first }: Known, body: string): boolean {
+  const { text, text_pair, off = [], truncate = false, writing } = JSON.parse(body) as ReadRequest;
+  return text === first.text && (text_pair || null) === first.text_pair && !off.length && !truncate && !writing;
 }
 
 function element(name: string): HTMLElement | null {

@@ -57,11 +57,20 @@ export class Server {
     const written = writing ? this.written(writing) : null;
     if (!written && !text.trim()) throw new Refused("Type a sentence to read.");
     const cut = written ? this.reader.written(written.ids) : this.cut(text, text_pair ?? null, truncate);
+    return (await this.kept(`live-${this.number++}`, cut, off, written?.reply ?? null)).container(layer);
+  }
+
+  /** The reading whose picture came with the page: what else is asked of it is answered here. */
+  async readFirst(): Promise<void> {
+    const { id, text, text_pair } = this.known.first;
+    await this.kept(id, this.cut(text, text_pair, false), [], null);
+  }
+
+  private async kept(id: string, cut: Text, off: OffHead[], writing: Writing | null): Promise<LiveReading> {
     const pass = await this.model.text(cut.ids, cut.types, this.asked(cut), off);
-    const id = `live-${this.number++}`;
-    const reading = new LiveReading(this.known, id, cut, pass, off, written?.reply ?? null);
+    const reading = new LiveReading(this.known, id, cut, pass, off, writing);
     keep(this.readings, id, reading);
-    return reading.container(layer);
+    return reading;
   }
 
   private cut(text: string, pair: string | null, truncate: boolean): Text {

@@ -35,8 +35,10 @@ async function open({ known, parts }: Opening): Promise<Server> {
   const model = await Model.open(known, weights, wasm.buffer as ArrayBuffer).catch((error: unknown) => {
     throw new Error(`The model could not be opened in this browser: ${error instanceof Error ? error.message : String(error)}`);
   });
+  const opened = new Server(known, model, new Reader(known, tokenizer?.json ?? {}, tokenizer?.config ?? {}));
+  await opened.readFirst();
   say({ doing: null, failed: null, share: null });
-  return new Server(known, model, new Reader(known, tokenizer?.json ?? {}, tokenizer?.config ?? {}));
+  return opened;
 }
 
 async function bytesOf(part: Payload, name: string): Promise<Uint8Array> {

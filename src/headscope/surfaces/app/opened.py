@@ -22,7 +22,7 @@ from headscope.views.wire.frame import frame
 LONG = 300  # tokens from which on a text is read as text first
 
 
-def opened(kept: KeptReading, layer: int | None) -> ViewData:
+def opened(kept: KeptReading, layer: int | None, *, every_layer: bool = False) -> ViewData:
     """`layer` is the one on screen before, which stays where it was."""
     reading = kept.reading
     part = reading.part(_kind(reading))
@@ -44,7 +44,7 @@ def opened(kept: KeptReading, layer: int | None) -> ViewData:
         state |= {"side": "query", "key": None, "also": []}
     elif view == "text":
         state["query"] = telling_query(part, *at)
-    sending = Sending(labels=labels, neurons=True, only=(at[0],))
+    sending = Sending(labels=labels, neurons=True, only=None if every_layer else (at[0],))
     data = frame(view, reading, state, sending, table=table)
     return ViewData({**data.header, "lesson": lesson}, data.buffers)
 

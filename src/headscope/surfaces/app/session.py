@@ -88,8 +88,10 @@ class Session:
             **({"tour": list(self.tour)} if self.tour else {}),
         }
 
-    def read(self, request: ReadRequest, name: str | None = None) -> ViewData:
-        """Read a text, a picture or a sound and keep it; the answer has one layer of it."""
+    def read(
+        self, request: ReadRequest, name: str | None = None, *, every_layer: bool = False
+    ) -> ViewData:
+        """Read a text, a picture or a sound and keep it; the answer has one layer of it, or all."""
         written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model, request.ticket):
             scope = switched_off(self.models.scope(request.model), request.off)
@@ -110,7 +112,7 @@ class Session:
             kept = KeptReading(
                 request.model, scope, text, pair, reading, request.off, scores, corpus
             )
-            data = opened(kept, request.layer)
+            data = opened(kept, request.layer, every_layer=every_layer)
         more["id"] = self.readings.keep(kept, name)
         return ViewData({**data.header, **more}, data.buffers)
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.models.evaluation import evaluating
-from headscope.reading.generation import cache_fits, tokens_of_ids
+from headscope.reading.generation import cache_fits, end_tokens, tokens_of_ids
 from headscope.reading.predict import likeliest
 from headscope.surfaces.app.kept import Kept
 
@@ -64,8 +64,7 @@ def begin(scope: Scope, model: str, prompt: str, off: tuple[OffHead, ...]) -> Wr
     ids = scope.encode([prompt]).tokens[0].ids.tolist()
     if scope.encoder_decoder:
         ids = [_start(scope)]
-    end = getattr(scope.tokenizer, "eos_token_id", None)
-    if len(ids) > 1 and ids[-1] == end and not scope.encoder_decoder:
+    if len(ids) > 1 and ids[-1] in end_tokens(scope) and not scope.encoder_decoder:
         ids = ids[:-1]  # a text that has ended would not go on
     return Writing(model, prompt, off, ids, len(ids))
 
@@ -77,7 +76,7 @@ def go_on(scope: Scope, writing: Writing, count: int) -> None:
     if writing.done or count < 1:
         writing.done = True
         return
-    inputs, ends = _inputs(scope, writing), _ends(scope)
+    inputs, ends = _inputs(scope, writing), end_tokens(scope)
     with torch.no_grad(), evaluating(scope.model), contextlib.ExitStack() as stack:
         if scope.edits:
             stack.enter_context(scope.capture(lambda call: None, lazy=True))
@@ -105,14 +104,6 @@ def _inputs(scope: Scope, writing: Writing) -> dict[str, Tensor]:
     read = scope.encode([writing.prompt]).inputs
     known = {name: read[name] for name in ("input_ids", "attention_mask")}
     return {**known, "decoder_input_ids": ids}
-
-
-def _ends(scope: Scope) -> list[int]:
-    """Tokens that end a text."""
-    found = getattr(scope.model.generation_config, "eos_token_id", None)
-    ends: list[int] = [found] if isinstance(found, int) else list(found or ())
-    own = getattr(scope.tokenizer, "eos_token_id", None)
-    return ends or ([own] if own is not None else [])
 
 
 def _start(scope: Scope) -> int:

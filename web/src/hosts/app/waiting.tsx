@@ -36,7 +36,7 @@ export class Waiting {
 
 export function Queue({ session }: { session: Session }): JSX.Element | null {
   const { waiting, before: many, opening } = session;
-  if (opening && session.reading) return <div class="queue" role="status" data-opening>The model is not open yet ({opening}…): this picture is as the last start left it, what you ask for now waits.</div>;
+  if (opening && session.reading) return <div class="queue" role="status" data-opening>The model is still opening ({opening}…): this picture came with the page; anything else waits.</div>;
   if (session.phase !== "loading" || !waiting || many === null) return null;
   const before = many === 0 ? "Reading…" : many === 1 ? "One reading is before this one." : `${many} readings are before this one.`;
   return (
