@@ -129,10 +129,9 @@ def profiled(part: Any) -> None:
 
     from headscope.measures import every
     from headscope.statistics import of_reading
-    from headscope.statistics.features.named import resolve
+    from headscope.statistics.features.feature import resolve
     from headscope.statistics.kernels import of_layers
-    from headscope.statistics.kernels.blocks import Reduced
-    from headscope.statistics.kernels.plan import Plan
+    from headscope.statistics.kernels.blocks import Plan, Reduced
     from headscope.statistics.statistic import Statistic
 
     device = of_reading._device(part)

@@ -46,8 +46,7 @@ def speed(rounds: int, device: str, documents: int, strict: bool) -> dict[str, f
     import headscope as hs
     from headscope.atlas import make
     from headscope.patterns.as_statistics import pattern_measures, with_patterns
-    from headscope.statistics.discovery import choose
-    from headscope.statistics.selection import measurable
+    from headscope.statistics.discovery import choose, measurable
 
     scope = bert_base()
     torch.set_num_threads(1 if device == "cpu" else torch.get_num_threads())

@@ -13,7 +13,7 @@ import torch
 from headscope.capture.call import Call, Lazy
 from headscope.statistics.features.grid import CLS, PADDING, PUNCTUATION, SEP, WORD, Grid, Side
 from headscope.statistics.kernels import survey_launch
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan
 from headscope.statistics.statistic import Statistic
 from headscope.surveys.measure import features_for
 from headscope.surveys.reducers import Statistics

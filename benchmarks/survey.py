@@ -59,7 +59,7 @@ def speed(rounds: int) -> dict[str, float]:
     from headscope.corpus.bad_data import Faults
     from headscope.corpus.text.batches import Encoder
     from headscope.corpus.text.segments import Segment
-    from headscope.statistics.selection import measurable
+    from headscope.statistics.discovery import measurable
     from headscope.surveys.corpus import Portion, Prepared
     from headscope.surveys.measure import Measurer
     from headscope.surveys.reducers import Statistics

@@ -33,7 +33,7 @@ from headscope.models.open import BUNDLED
 from headscope.reading.scope import Scope
 from headscope.statistics.features.grid import CLS, PUNCTUATION, SEP, Grid
 from headscope.statistics.kernels import survey_launch
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.survey_launch import Tile
 from headscope.statistics.statistic import Statistic

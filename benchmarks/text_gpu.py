@@ -32,11 +32,11 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 import headscope as hs
-from headscope.corpus.text import byte_ranges, sharding
+from headscope.corpus.text import sharding
 from headscope.corpus.text.batches import Encoder, TextBatch
 from headscope.models.open import BUNDLED
+from headscope.statistics.discovery import measurable
 from headscope.statistics.kernels import verified
-from headscope.statistics.selection import measurable
 from headscope.surveys.corpus import ON_GPU, Corpus, Prepared, Taken
 from headscope.surveys.feeds import helpers
 from headscope.surveys.measure import Measurer
@@ -196,7 +196,7 @@ def main() -> None:
     options.add_argument("--small", action="store_true")
     asked = options.parse_args()
     if asked.small:
-        sharding.DOCUMENTS, byte_ranges.LEAST = 8, 10_000
+        sharding.DOCUMENTS, sharding.LEAST = 8, 10_000
         asked.pairs, asked.megabytes = min(asked.pairs, 128), min(asked.megabytes, 0.1)
     scope = bert(asked.device, asked.small)
     found: dict[str, Any] = {"torch": torch.__version__, "processes that prepare text": helpers()}

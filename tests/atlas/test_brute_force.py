@@ -9,7 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.atlas.speech import parsed
-from headscope.statistics.features.scrambled import scrambled
+from headscope.statistics.features.grid import scrambled
 
 TOP, PER_DECILE, PER_DOCUMENT = 6, 2, 2
 

@@ -9,8 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.corpus.text.segments import Segment
-from headscope.statistics.discovery import discover, register_statistics
-from headscope.statistics.selection import measurable
+from headscope.statistics.discovery import discover, measurable, register_statistics
 from headscope.statistics.statistic import Statistic
 from headscope.surveys.measure import Measurer
 from headscope.surveys.options import Options

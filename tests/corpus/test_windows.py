@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 import headscope as hs
-from headscope.corpus.text import windows as module
+from headscope.corpus.text import segments as module
 from headscope.corpus.text.documents import Document
-from headscope.corpus.text.segments import segments
-from headscope.corpus.text.windows import windows
+from headscope.corpus.text.segments import segments, windows
 from headscope.errors import BadInput
 from tests.text.tokenizers import byte_level
 from tests.tiny import tiny_scope, tiny_tokenizer

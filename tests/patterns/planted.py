@@ -15,7 +15,7 @@ from headscope.patterns.pattern import Pattern, patterns
 from headscope.patterns.rank_correlation import RankPattern
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import Grid, grid_of
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 IDS: dict[str, int] = {}  # token ids are given out as tokens come

@@ -16,7 +16,7 @@ from headscope.edits.disable import Disabled
 from headscope.errors import BadInput, HeadscopeError, Stopped
 from headscope.files import atomic_path, write_table, write_tensors
 from headscope.runs import Run, State, model_fingerprint, scope_identity
-from headscope.runs.progress import Progress, words
+from headscope.runs.run import Progress, words
 from tests.tiny import tiny_model, tiny_scope
 
 ABOUT = {"model": "m", "data": "d"}

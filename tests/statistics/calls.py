@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from headscope.capture.call import Call, Lazy
+from headscope.statistics.features.feature import NAMED
 from headscope.statistics.features.grid import PUNCTUATION, Grid, Side
-from headscope.statistics.features.named import NAMED
 
 KEYS = ("first", "cls", "sep", "special", "stops", "sentence_a", "sentence_b")
 

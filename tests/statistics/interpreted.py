@@ -8,7 +8,7 @@ import torch
 from triton.runtime import interpreter
 
 from headscope.statistics.kernels import survey_launch
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan
 from headscope.statistics.kernels.survey_launch import Tile
 from tests.statistics.calls import CASES, make, truth
 

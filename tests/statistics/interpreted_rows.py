@@ -18,7 +18,7 @@ from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.feature import Feature, KeyFeature, RankFeature
 from headscope.statistics.features.grid import WORD, Grid
 from headscope.statistics.kernels import blocks, row_launch
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan
 from tests.statistics.calls import Case, make
 
 CASES = [

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from headscope.reading.decoder_text import decoder_batch
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 

@@ -15,11 +15,9 @@ from headscope.corpus.relations.examples import Relation
 from headscope.errors import FewUnits
 from headscope.patterns.evidence import p_values
 from headscope.probes.relations.heads import probe_relations
-from headscope.statistics.accumulator import Moments
-from headscope.statistics.bootstrap import BootstrapAccumulator
+from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.statistics.distances.clusters import layers_apart
-from headscope.statistics.replicates import Replicates
-from headscope.statistics.significance import FEWEST, holm
+from headscope.statistics.significance import FEWEST, Replicates, holm
 from tests.tiny import WORDS, tiny_scope
 
 SIZES = (1, 2, 3, 5, 10, 30, 100)

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from headscope.statistics.features.named import NAMED
+from headscope.statistics.features.feature import NAMED
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.kernels import blocks, survey_launch, usable
-from headscope.statistics.kernels.plan import Plan
-from headscope.statistics.kernels.plan import blocks as cut
+from headscope.statistics.kernels.blocks import Plan
+from headscope.statistics.kernels.blocks import blocks as cut
 from headscope.statistics.kernels.recorder import Recorder
-from headscope.statistics.kernels.row_weights import rows_of
+from headscope.statistics.kernels.row_launch import rows_of
 from headscope.statistics.kernels.scores import block_output, block_weights
 from tests.statistics.calls import CASES, Case, make, truth
 

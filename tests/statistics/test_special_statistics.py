@@ -14,7 +14,7 @@ from headscope.statistics import rollout
 from headscope.statistics.features.grid import grids
 from headscope.statistics.features.repeats import repeated_batch
 from headscope.statistics.kernels.gradients import _masked, _next_tokens
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from tests.statistics.plain import eager_copy, maps_of
 from tests.tiny import tiny_scope
 

@@ -19,7 +19,7 @@ from headscope.corpus.text.segments import Segment
 from headscope.errors import BadInput, HeadscopeError
 from headscope.runs import part as kept
 from headscope.runs.run import only_writer, partial_folder
-from headscope.statistics.selection import measurable
+from headscope.statistics.discovery import measurable
 from headscope.surveys.options import Options
 from headscope.surveys.run import survey_reducers
 from headscope.surveys.so_far import SoFar

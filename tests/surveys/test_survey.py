@@ -12,8 +12,7 @@ import torch
 
 import headscope as hs
 from headscope.errors import BadInput, HeadscopeError
-from headscope.statistics.accumulator import Moments
-from headscope.statistics.bootstrap import BootstrapAccumulator
+from headscope.statistics.accumulator import BootstrapAccumulator, Moments
 from headscope.surveys.reducers import _moments
 
 TEXTS = [

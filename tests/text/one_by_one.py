@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput, TextTooLong
 from headscope.text.encodings import search
-from headscope.text.spelling import is_punctuation, readable, spells_bytes
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass, is_punctuation, readable, spells_bytes
 from headscope.text.tokenise import Batch, Text
 from headscope.text.tokens import Tokens
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headscope.errors import BadInput
 from headscope.reading.word_level import word_starts, words_of
 from headscope.text.of_ids import tokens_of_ids
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokenise import tokenise
 from headscope.text.tokens import Tokens
 from headscope.text.words import word_spans

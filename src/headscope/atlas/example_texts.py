@@ -20,7 +20,7 @@ from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.reading.decoder_text import decoder_batch, encode_both
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas

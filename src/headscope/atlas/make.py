@@ -15,8 +15,7 @@ from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.patterns.as_statistics import pattern_measures, with_patterns
 from headscope.runs.weights_ahead import weights_of
-from headscope.statistics.discovery import Wanted, discover
-from headscope.statistics.selection import measurable
+from headscope.statistics.discovery import Wanted, discover, measurable
 from headscope.surveys.options import Options
 from headscope.surveys.reducer import Reducer
 from headscope.surveys.run import need_text, over_corpus, survey_reducers

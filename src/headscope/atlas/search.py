@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.atlas.speech import known_speech, parts_of_speech
 from headscope.errors import BadInput, HeadscopeError
-from headscope.text.spelling import joined
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass, joined
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas

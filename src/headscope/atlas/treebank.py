@@ -10,9 +10,9 @@ import numpy as np
 
 from headscope.atlas.words import Grammar
 from headscope.corpus.bad_data import Faults
-from headscope.corpus.compression import without_compression
+from headscope.corpus.open_text import without_compression
 from headscope.corpus.sources import files_in
-from headscope.corpus.text.documents import endings, tree_endings
+from headscope.corpus.text.documents import endings, is_treebank
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.corpus.treebanks.treebank import read_trees
 
@@ -26,7 +26,7 @@ def trees_of(corpus: Any) -> TreebankTags | None:
     path = Path(corpus)
     files = files_in(path, endings()) if path.is_dir() else [path]
     names = [without_compression(file.name).lower() for file in files]
-    if not names or not all(name.endswith(tree_endings()) for name in names):
+    if not names or not all(is_treebank(name) for name in names):
         return None
     return TreebankTags(path)
 

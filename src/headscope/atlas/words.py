@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.atlas.speech import grammar_of, parsed
 from headscope.errors import HeadscopeError
-from headscope.text.spelling import joined
-from headscope.text.vocabulary import Vocabulary
+from headscope.text.spelling import Vocabulary, joined
 
 if TYPE_CHECKING:
     from headscope.atlas.collecting.examples import Examples

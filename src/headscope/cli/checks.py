@@ -52,7 +52,7 @@ def check_folder(path: Path | None) -> None:
 
 def check_data(*given: str | Path | None) -> None:
     """Whether files that a command is to read are there."""
-    from headscope.corpus.object_store import is_uri
+    from headscope.corpus.open_text import is_uri
     from headscope.corpus.sample import SAMPLE
 
     for path in given:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headscope.corpus.object_store import files_at, is_uri
-from headscope.corpus.open_text import opened, said
+from headscope.corpus.open_text import files_at, is_uri, opened, said
 from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.sources import there
 from headscope.runs import Fingerprint, describe, fingerprint

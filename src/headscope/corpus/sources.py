@@ -7,8 +7,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from headscope.corpus.compression import without_compression
-from headscope.corpus.open_text import Lines, as_text, open_lines, said
+from headscope.corpus.open_text import Lines, as_text, open_lines, said, without_compression
 from headscope.errors import BadInput
 
 

@@ -27,7 +27,7 @@ from headscope.finetuning.texts import MAX_TOKENS, Texts, text_pairs
 from headscope.models.loading_report import check_weights
 from headscope.results import HeadResult, of_layers, tidy
 from headscope.runs import ProgressCallback, Run, fingerprint, scope_identity
-from headscope.statistics.selection import measurable
+from headscope.statistics.discovery import measurable
 from headscope.statistics.statistic import Statistic
 from headscope.surveys.run import survey
 from headscope.surveys.table import Survey

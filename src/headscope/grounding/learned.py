@@ -24,7 +24,7 @@ from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.runs.identity import model_fingerprint
-from headscope.runs.progress import Progress, ProgressCallback, showing
+from headscope.runs.run import Progress, ProgressCallback, showing
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

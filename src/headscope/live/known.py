@@ -26,9 +26,8 @@ from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
 from headscope.surfaces.app.session import Session
 from headscope.surfaces.app.tour import read_tour
-from headscope.text.spelling import spells_bytes
+from headscope.text.spelling import labels_of, spelling_of, spells_bytes, stored_classes
 from headscope.text.tokens import STOPS
-from headscope.text.vocabulary import labels_of, spelling_of, stored_classes
 from headscope.views.labels import as_labels
 
 VERSION = 1

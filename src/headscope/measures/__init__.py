@@ -1,6 +1,6 @@
 """Measures: what every number per head is called and means, wherever it is computed."""
 
-from headscope.measures.measure import Measure as Measure
+from headscope.measures.registry import Measure as Measure
 from headscope.measures.registry import every as every
 from headscope.measures.registry import find as find
 from headscope.measures.registry import register as register

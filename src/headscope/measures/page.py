@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from headscope.measures.measure import Measure, Origin
-from headscope.measures.registry import every
+from headscope.measures.registry import Measure, Origin, every
 
 COMMAND = "python -m headscope.measures > docs/reference/measures.md"
 TITLES: dict[Origin, tuple[str, str]] = {

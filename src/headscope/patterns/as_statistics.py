@@ -18,10 +18,10 @@ from headscope.capture import Kind
 from headscope.measures import Measure
 from headscope.patterns.pattern import Pattern, pattern_named, patterns
 from headscope.patterns.rank_correlation import RankPattern
+from headscope.statistics.discovery import why_not
 from headscope.statistics.features.feature import Feature, PairFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.selection import why_not
 from headscope.statistics.statistic import Statistic
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of, visible_keys
-from headscope.statistics.features.feature import Feature, PairFeature
+from headscope.statistics.features.feature import Feature, PairFeature, resolve
 from headscope.statistics.features.grid import PUNCTUATION, Grid
-from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
 
 Relation = Callable[[TokenPairs], Tensor]  # -> b tq s bool

@@ -13,8 +13,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from headscope.statistics.features.feature import positions_of
 from headscope.statistics.features.grid import PUNCTUATION, WORD, Grid
-from headscope.statistics.features.named import positions_of
 
 SPAN = 512  # queries looked at together
 

@@ -23,7 +23,7 @@ from headscope.probes.word_level import Mode, WordIndex, word_index
 from headscope.reading.decoder_text import decoder_batch
 from headscope.runs import Run, State
 from headscope.text.batching import length_batches
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens
 

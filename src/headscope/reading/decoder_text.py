@@ -10,11 +10,10 @@ import torch
 
 from headscope.errors import BadInput
 from headscope.models.placement import device_of
+from headscope.text.spelling import TokenClass, labels_of
 from headscope.text.targets import as_target
-from headscope.text.token_class import TokenClass
 from headscope.text.tokenise import Batch, Text, tokenise
 from headscope.text.tokens import Tokens
-from headscope.text.vocabulary import labels_of
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope

@@ -11,8 +11,8 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.models.loading_report import check_output_layer
+from headscope.text.spelling import labels_of, spelling_of
 from headscope.text.tokenise import need_one_text
-from headscope.text.vocabulary import labels_of, spelling_of
 
 if TYPE_CHECKING:
     from headscope.reading.scope import Scope

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.arguments import need_path
 from headscope.errors import BadInput
-from headscope.media.picture import Picture
-from headscope.media.sound import Sound
 from headscope.reading.part import Part
-from headscope.text.chat import Span
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.capture.call import Kind
+    from headscope.media.picture import Picture
+    from headscope.media.sound import Sound
     from headscope.reading.by_span import By, Unit
+    from headscope.text.chat import Span
 
 
 @dataclass(frozen=True, eq=False)

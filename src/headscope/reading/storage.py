@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from headscope.capture.call import Kind
-from headscope.checksum import check_seal
 from headscope.errors import BadInput
-from headscope.files import write_tensors
+from headscope.files import check_seal, write_tensors
 from headscope.media.picture import Picture
 from headscope.media.positions import Positions
 from headscope.media.sound import Sound

@@ -18,7 +18,7 @@ from headscope.errors import BadInput
 from headscope.reading.part import Part
 from headscope.reading.weights.held import Made
 from headscope.reading.weights.layer import LayerAttention
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:

@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from headscope.arguments import need_path
-from headscope.checksum import BLANK, NAME, check_seal, seal
 from headscope.errors import BadInput
-from headscope.files import atomic_path, beside, check_table, write_table
+from headscope.files import (
+    BLANK,
+    CHECKSUM,
+    atomic_path,
+    beside,
+    check_seal,
+    check_table,
+    seal,
+    write_table,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +56,7 @@ def save(result: HeadResult, path: str | Path) -> None:
     fields = _fields(result, skipped=("table",))
     if any(field.name == "table" for field in dataclasses.fields(cast(Any, result))):
         fields["table"] = {TAG: "table"}
-    ours = {KEY: json.dumps({"class": type(result).__name__, "fields": fields}), NAME: BLANK}
+    ours = {KEY: json.dumps({"class": type(result).__name__, "fields": fields}), CHECKSUM: BLANK}
     table = pyarrow.Table.from_pandas(whole, preserve_index=False)
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **ours})
     with atomic_path(path) as temporary:

@@ -35,6 +35,6 @@ from headscope.runs.identity import model_fingerprint as model_fingerprint
 from headscope.runs.identity import scope_identity as scope_identity
 from headscope.runs.part import RunPart as RunPart
 from headscope.runs.part import State as State
-from headscope.runs.progress import Progress as Progress
-from headscope.runs.progress import ProgressCallback as ProgressCallback
+from headscope.runs.run import Progress as Progress
+from headscope.runs.run import ProgressCallback as ProgressCallback
 from headscope.runs.run import Run as Run

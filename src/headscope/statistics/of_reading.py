@@ -19,12 +19,11 @@ from headscope.errors import BadInput
 from headscope.measures import every
 from headscope.reading import LayerAttention, Part
 from headscope.reading.memory import gpu_at_hand
+from headscope.statistics.features.feature import resolve
 from headscope.statistics.features.grid import Grid, grid_of
-from headscope.statistics.features.named import resolve
 from headscope.statistics.features.rows import Rows
-from headscope.statistics.kernels.blocks import Reduced
+from headscope.statistics.kernels.blocks import Plan, Reduced
 from headscope.statistics.kernels.of_layers import Counts, from_layers, layer_weights, stretches
-from headscope.statistics.kernels.plan import Plan
 from headscope.statistics.statistic import Statistic
 
 MOST = 2**27  # row features held at once: what pairs of tokens are is asked anew for every so many

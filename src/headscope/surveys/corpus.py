@@ -18,13 +18,12 @@ from typing import Any
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.identity import reads_once
-from headscope.corpus.object_store import is_uri
+from headscope.corpus.open_text import is_uri
 from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.text.batches import Encoder, TextBatch, chunks
-from headscope.corpus.text.documents import Document, Reader
+from headscope.corpus.text.documents import Document, Reader, Shard
 from headscope.corpus.text.segments import Segment, segments
 from headscope.corpus.text.sharding import shards_of
-from headscope.corpus.text.shards import Shard
 from headscope.errors import BadInput
 from headscope.runs import fingerprint
 from headscope.surveys.options import Options

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from headscope.corpus.text.batches import Amount
-from headscope.corpus.text.shards import Shard
+from headscope.corpus.text.documents import Shard
 from headscope.errors import BadInput
 from headscope.reading import Scope
 from headscope.surveys.corpus import Corpus, Cutter, Portion, Prepared, Taken

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headscope.capture import Call, Kind, Sink
 from headscope.capture.active import known_unpadded
@@ -12,18 +13,17 @@ from headscope.corpus.text.batches import Amount, TextBatch
 from headscope.errors import HeadscopeError
 from headscope.reading import Scope
 from headscope.reading.scope import Run
-from headscope.statistics.device_copies import Fetched
-from headscope.statistics.distances.kept_scores import KeptScores
-from headscope.statistics.distances.map_keeper import MapKeeper
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid, grids, sides_of
-from headscope.statistics.features.repeats import repeated_batch
-from headscope.statistics.kernels.gradients import gradient_rows
+from headscope.statistics.features.rows import Fetched
 from headscope.statistics.kernels.recorder import Recorder
 from headscope.statistics.kernels.verified import fitted, rebuildable
 from headscope.statistics.statistic import Source
 from headscope.surveys.corpus import Portion, Prepared
 from headscope.surveys.reducer import Batch, Later, Reducer
+
+if TYPE_CHECKING:
+    from headscope.statistics.distances.map_keeper import KeptScores
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Measurer:
 
     def __init__(self, scope: Scope, reducers: Sequence[Reducer], seed: int) -> None:
         self._scope, self._reducers, self._seed = scope, reducers, seed
-        self._relay, self._room = _Relay(), KeptScores()
+        self._relay = _Relay()
+        self._room: KeptScores | None = None  # the same for every batch whose maps are compared
 
     def fresh(self) -> list[Reducer]:
         return [reducer.fresh() for reducer in self._reducers]
@@ -50,6 +51,8 @@ class Measurer:
         into = self.fresh()
         chosen = _of("repeats", into)
         if chosen:
+            from headscope.statistics.features.repeats import repeated_batch
+
             inputs, on = repeated_batch(self._scope, self._seed)
             recorder = Recorder(on, features_for(chosen, on), rebuildable(self._scope))
             self._scope.forward(inputs, recorder, lazy=True)
@@ -107,6 +110,9 @@ class Measurer:
         shares = [reducer.maps for reducer in chosen if reducer.maps is not None]
         keeper = None
         if shares:
+            from headscope.statistics.distances.map_keeper import KeptScores, MapKeeper
+
+            self._room = self._room or KeptScores()
             keeper = MapKeeper(on, recorder, max(shares), self._seed, self._room)
         sink = keeper or recorder
         # a picture before the text (GIT) may make it attend in a way that was not tried
@@ -124,6 +130,8 @@ class Measurer:
         return later
 
     def _differentiate(self, batch: TextBatch, into: Sequence[Reducer]) -> None:
+        from headscope.statistics.kernels.gradients import gradient_rows
+
         chosen = _of("gradient", into)
         on = grids(self._scope, batch)
         for rows in gradient_rows(self._scope, batch, on, features_for(chosen, on), self._seed):

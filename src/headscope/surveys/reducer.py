@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from numpy.typing import NDArray
 
 from headscope.capture import Kind
-from headscope.statistics.distances.map_keeper import KeptMaps
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Source
+
+if TYPE_CHECKING:
+    from headscope.statistics.distances.map_keeper import KeptMaps
 
 Arrays = dict[str, NDArray[Any]]
 Heads = tuple[tuple[int, int], ...]  # (layer, head)

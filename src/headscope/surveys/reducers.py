@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.capture import Kind
-from headscope.statistics.accumulator import Accumulator, Moments
-from headscope.statistics.bootstrap import BootstrapAccumulator
-from headscope.statistics.device_copies import Fetched
-from headscope.statistics.features.feature import Feature
-from headscope.statistics.features.named import resolve
+from headscope.statistics.accumulator import Accumulator, BootstrapAccumulator, Moments
+from headscope.statistics.features.feature import Feature, resolve
+from headscope.statistics.features.rows import Fetched
 from headscope.statistics.significance import FEWEST, warn_few
 from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.reducer import Arrays, Batch, Heads, Later

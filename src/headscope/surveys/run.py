@@ -26,9 +26,8 @@ from headscope.models.loading_report import check_weights
 from headscope.reading import Scope
 from headscope.reading.checks import padding_shows, padding_warning
 from headscope.runs import ProgressCallback, Run, scope_identity
-from headscope.statistics.discovery import Wanted
+from headscope.statistics.discovery import Wanted, measurable
 from headscope.statistics.kernels.verified import SURVEYED
-from headscope.statistics.selection import measurable
 from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus
 from headscope.surveys.feeds import feed_for

@@ -10,7 +10,7 @@ import numpy as np
 
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.text.batches import Amount
-from headscope.corpus.text.shards import Shard
+from headscope.corpus.text.documents import Shard
 from headscope.runs import State
 from headscope.surveys.corpus import Portion, Taken
 from headscope.surveys.measure import Measured

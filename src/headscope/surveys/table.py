@@ -14,12 +14,13 @@ from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.measures import find
 from headscope.results import HeadResult
-from headscope.statistics.distances.clusters import Clusters, cluster
 from headscope.surveys.reducer import Reducer
 from headscope.surveys.reducers import Distances, Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from headscope.statistics.distances.clusters import Clusters
 
 COLUMNS = ["kind", "layer", "head", "measure", "value", "error", "count"]
 MANY_UNKNOWN = 0.5  # share of the words
@@ -104,6 +105,8 @@ class Survey(HeadResult):
         self, kind: Kind | None = None, *, n: int | None = None, seed: int = 0
     ) -> Clusters:
         """Heads in two dimensions and in `n` groups, by how alike they attend."""
+        from headscope.statistics.distances.clusters import cluster
+
         pairs = self.distances(kind)
         return cluster(pairs.heads, pairs.values, n=n, seed=seed)
 

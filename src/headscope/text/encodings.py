@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.text.vocabulary import labels_of, spelling_of
+from headscope.text.spelling import labels_of, spelling_of
 
 
 @dataclass(frozen=True)

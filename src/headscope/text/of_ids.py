@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass, Vocabulary
 from headscope.text.tokens import Tokens
-from headscope.text.vocabulary import Vocabulary
 from headscope.text.words import word_spans, words_of_spans
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput, TextTooLong
 from headscope.text.encodings import Encodings, encode
+from headscope.text.spelling import Vocabulary
 from headscope.text.tokens import Tokens
-from headscope.text.vocabulary import Vocabulary
 from headscope.text.words import Characters, Spans
 
 if TYPE_CHECKING:  # processes that only prepare text run without torch

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.media.positions import Positions
-from headscope.text.spelling import class_by_spelling, readable, word_numbers
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass, class_by_spelling, readable, word_numbers
 
 STOPS = frozenset((".", ","))
 _PER_TOKEN = ("spellings", "labels", "ids", "classes", "segments", "word_ids", "spans")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 _OPENING = ("(", "[", "{", "“", '"', "'")

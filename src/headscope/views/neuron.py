@@ -13,7 +13,7 @@ from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import LayerAttention, Reading
 from headscope.reading.rotary import Rotary, neuron_groups
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 from headscope.views.caption import caption, heading
 from headscope.views.labels import Label, as_labels

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.views.labels import Label, best
 from headscope.views.state import check_heads, check_layer, several
 from headscope.views.wire.encoding import sample

@@ -11,7 +11,7 @@ from headscope.arguments import need_list
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Part, Reading
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 from headscope.text.written import written
 from headscope.views.caption import heading

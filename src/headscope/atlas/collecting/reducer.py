@@ -13,8 +13,7 @@ from headscope.atlas.collecting.counts import Counts
 from headscope.atlas.collecting.examples import Examples
 from headscope.atlas.collecting.settings import ExampleSettings
 from headscope.capture import Kind
-from headscope.statistics.features.feature import Feature
-from headscope.statistics.features.named import resolve
+from headscope.statistics.features.feature import Feature, resolve
 
 if TYPE_CHECKING:
     from headscope.surveys.reducer import Batch, Heads

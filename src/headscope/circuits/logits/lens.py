@@ -17,7 +17,7 @@ from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.predict import likeliest
-from headscope.text.vocabulary import labels_of, spelling_of
+from headscope.text.spelling import labels_of, spelling_of
 
 if TYPE_CHECKING:
     from headscope.circuits.linear_pass import Leaf, Trace

@@ -19,7 +19,7 @@ from headscope.circuits.weights.matrices import head_weights, vocabulary
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
 from headscope.models.own_thread import only_here
-from headscope.text.vocabulary import labels_of, spelling_of
+from headscope.text.spelling import labels_of, spelling_of
 
 if TYPE_CHECKING:
     import pandas as pd

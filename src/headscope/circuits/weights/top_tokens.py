@@ -12,7 +12,7 @@ from headscope.circuits.logits.target import token_id
 from headscope.circuits.weights.matrices import LayerWeights, head_weights, vocabulary
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
-from headscope.text.vocabulary import labels_of, spelling_of
+from headscope.text.spelling import labels_of, spelling_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from headscope.files import beside
 
 if TYPE_CHECKING:
     from headscope.corpus.bad_data import Choice
-    from headscope.corpus.text.shards import Layout
+    from headscope.corpus.text.documents import Layout
     from headscope.corpus.treebanks.conllu import Sentence
 
 TABLES = (".csv", ".parquet")

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus.text.segments import Segment
-from headscope.corpus.text.sides import PADDING, side_arrays
 from headscope.errors import BadInput
 from headscope.text.batching import even_batches
 from headscope.text.tokenise import tokenised
@@ -26,6 +25,30 @@ if TYPE_CHECKING:
     import torch
 
     from headscope.reading import Scope
+
+
+PADDING = -1  # class, segment and word of a position that holds no token
+
+
+def side_arrays(tokens: Sequence[Tokens], width: int) -> dict[str, NDArray[Any]]:
+    """The tokens of a batch, padded on the right to `width` positions, by the names of a side."""
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    held = np.arange(width) < lengths[:, None]
+
+    def padded(name: str, dtype: Any, padding: int) -> NDArray[Any]:
+        array = np.full(held.shape, padding, dtype=dtype)
+        array[held] = np.concatenate([getattr(of_row, name) for of_row in tokens])
+        return array
+
+    known = all((of_row.ids != -1).all() for of_row in tokens)
+    return {
+        "ids": padded("ids" if known else "comparable_ids", np.int64, 0),
+        "classes": padded("classes", np.int8, PADDING),
+        "segments": padded("segments", np.int8, PADDING),
+        "words": padded("word_ids", np.int32, -1),
+        "stops": padded("stops", np.bool_, 0),
+    }
+
 
 Arrays = dict[str, NDArray[Any]]
 

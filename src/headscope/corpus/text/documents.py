@@ -6,24 +6,57 @@ import dataclasses
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.corpus.bad_data import Faults, unreadable
-from headscope.corpus.compression import without_compression
-from headscope.corpus.object_store import files_at, is_uri, name_of
-from headscope.corpus.open_text import Lines, open_lines, open_part, opened, standard_input
+from headscope.corpus.open_text import (
+    Lines,
+    files_at,
+    is_uri,
+    name_of,
+    open_lines,
+    open_part,
+    opened,
+    standard_input,
+    without_compression,
+)
 from headscope.corpus.sample import PARAGRAPHS, or_sample
 from headscope.corpus.sources import files_in, is_archive, texts, there
 from headscope.corpus.tables import TEXT as TEXT_COLUMNS
 from headscope.corpus.tables import TEXT_PAIR, cells_of, is_header
 from headscope.corpus.text import wikitext
-from headscope.corpus.text.shards import Layout as Layout
-from headscope.corpus.text.shards import Shard
-from headscope.corpus.treebanks.conllu import Sentence
-from headscope.corpus.treebanks.treebank import format_of, formats
 from headscope.errors import BadInput
+
+if TYPE_CHECKING:
+    from headscope.corpus.treebanks.conllu import Sentence
+
+Layout = Literal["auto", "lines", "paragraphs", "file", "wikitext"]
+SPAN = 2**40  # numbers of documents and segments a shard has for itself
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file, a row group or some bytes of one, or some documents of a list.
+
+    Its place among the others decides the numbers of what is in it.
+    """
+
+    number: int
+    path: str  # of a file of this machine, or a URI; empty for documents of a list
+    name: str  # as faults call it
+    group: int | None = None  # of a Parquet file
+    span: tuple[int, int] | None = None  # bytes of a file, whole documents all of them
+    layout: Layout | None = None  # of the whole file, where this is a part of it
+    size: int = 0  # bytes of the file, or documents of a list
+    items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def first(self) -> int:
+        """The number of its first document and of its first segment."""
+        return self.number * SPAN
+
 
 LAYOUTS: tuple[Layout, ...] = ("auto", "lines", "paragraphs", "file", "wikitext")
 TEXT = (".txt", ".text", ".md", ".raw", ".tokens")
@@ -34,14 +67,20 @@ PEEK = 200  # lines looked at before the layout of a text file is decided
 Corpus = "str | Path | Iterable[Any]"
 
 
-def tree_endings() -> tuple[str, ...]:
-    """How the names of treebanks end, whose sentences are read as text."""
-    return tuple(formats())
-
-
 def endings() -> tuple[str, ...]:
     """How the names of files end that are read where a corpus is a folder."""
-    return (*TEXT, *LINES_OF_JSON, *tree_endings(), *DELIMITERS, ".parquet")
+    from headscope.corpus.treebanks.treebank import formats
+
+    return (*TEXT, *LINES_OF_JSON, *formats(), *DELIMITERS, ".parquet")
+
+
+def is_treebank(plain: str) -> bool:
+    """Whether a file of this name holds trees, whose sentences are read as text."""
+    if plain.endswith((*TEXT, *LINES_OF_JSON, *DELIMITERS)):
+        return False  # no format needs to be opened for these
+    from headscope.corpus.treebanks.treebank import formats
+
+    return plain.endswith(tuple(formats()))
 
 
 @dataclass(frozen=True)
@@ -147,7 +186,7 @@ class Reader:
 
     def _lines(self, name: str, plain: str, lines: Lines, faults: Faults) -> Iterator[Document]:
         """The documents of one open file, by the ending of its name."""
-        if plain.endswith(tree_endings()):
+        if is_treebank(plain):
             yield from _treebank(name, lines, faults)
         elif plain.endswith(LINES_OF_JSON):
             yield from self._json(name, lines, faults)
@@ -306,6 +345,7 @@ def _paragraphs(name: str, lines: Iterable[str]) -> Iterator[Document]:
 
 def _treebank(name: str, lines: Iterable[str], faults: Faults) -> Iterator[Document]:
     """The documents of a treebank: its sentences, gathered by their `newdoc` marks."""
+    from headscope.corpus.treebanks.treebank import format_of
 
     def text(sentence: Sentence) -> str:
         return sentence.text or " ".join(sentence.words)

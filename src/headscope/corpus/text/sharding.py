@@ -9,13 +9,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headscope.corpus.compression import without_compression
-from headscope.corpus.object_store import files_at, is_uri
-from headscope.corpus.open_text import SNIFFED, is_compressed, opened
+from headscope.corpus.open_text import (
+    SNIFFED,
+    files_at,
+    is_compressed,
+    is_uri,
+    opened,
+    without_compression,
+)
 from headscope.corpus.sources import files_in, is_archive
-from headscope.corpus.text import byte_ranges
-from headscope.corpus.text.documents import DELIMITERS, LINES_OF_JSON, Reader, endings, tree_endings
-from headscope.corpus.text.shards import Shard
+from headscope.corpus.text import wikitext
+from headscope.corpus.text.documents import (
+    DELIMITERS,
+    LINES_OF_JSON,
+    Layout,
+    Reader,
+    Shard,
+    endings,
+    is_treebank,
+)
 from headscope.errors import BadInput
 
 DOCUMENTS = 2_048  # of a list, in one shard
@@ -76,19 +88,19 @@ def _length(item: Any) -> int:
 
 
 def _of_file(file: Shard, reader: Reader, part: int | None) -> Iterator[Shard]:
-    part = byte_ranges.part_of(file.size) if part is None else part
+    part = part_of(file.size) if part is None else part
     plain = without_compression(file.name).lower()
     if plain.endswith(".parquet"):
         yield from _groups(file)
         return
-    divisible = not plain.endswith((*tree_endings(), *DELIMITERS)) and not is_compressed(file.name)
-    if not divisible or file.size < 2 * part:
+    whole = is_treebank(plain) or plain.endswith(tuple(DELIMITERS)) or is_compressed(file.name)
+    if whole or file.size < 2 * part:
         yield file
         return
     layout = "lines" if plain.endswith(LINES_OF_JSON) else reader.layout_of(file.path)
     with opened(file.path) as data:
         buffered = data if isinstance(data, io.BufferedReader) else io.BufferedReader(data, SNIFFED)
-        spans = byte_ranges.ranges(buffered, file.size, layout, part)
+        spans = ranges(buffered, file.size, layout, part)
     for start, end in spans:
         name = f"{file.name} from byte {start:,}" if start else file.name
         yield dataclasses.replace(file, name=name, span=(start, end), layout=layout)
@@ -105,3 +117,50 @@ def _groups(file: Shard) -> Iterator[Shard]:
         raise BadInput(f"{file.path} is no Parquet file that can be read ({error}).") from error
     numbers = range(count) if count > 1 else itertools.repeat(None, 1)
     yield from (dataclasses.replace(file, group=group) for group in numbers)
+
+
+LEAST, MOST = 2**20, 2**26  # bytes of a part
+PARTS = 2_048  # of a file, about
+
+
+def part_of(size: int) -> int:
+    """Bytes of a part of a file, about; a file of less than two parts stays whole."""
+    return min(MOST, max(LEAST, size // PARTS))
+
+
+def ranges(data: Any, size: int, layout: Layout, part: int) -> list[tuple[int, int]]:
+    """(start, end) of each part of an open file; one alone where it cannot be divided."""
+    if layout == "file" or size < 2 * part:
+        return [(0, size)]
+    bounds = [0]
+    for wanted in range(part, size, part):
+        if wanted <= bounds[-1]:
+            continue  # a document longer than a part
+        found = _document_after(data, wanted, min(wanted + part, size), layout)
+        if found is not None and bounds[-1] < found < size:
+            bounds.append(found)
+    return list(zip(bounds, [*bounds[1:], size], strict=True))
+
+
+def _document_after(data: Any, place: int, end: int, layout: Layout) -> int | None:
+    """Where the first document begins at or after a place, if one does before `end`."""
+    for start, line in _lines_after(data, place, end):
+        if layout == "lines":
+            return start
+        if layout == "wikitext" and wikitext.is_title(line.decode("utf-8", "replace")):
+            return start
+        if layout == "paragraphs" and not line.strip():
+            return start + len(line)
+    return None
+
+
+def _lines_after(data: Any, place: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Lines that begin at or after a place, each with where it begins."""
+    data.seek(place - 1)
+    start = place - 1 + len(data.readline())  # a line that began before; or only its end
+    while start < end:
+        line = data.readline()
+        if not line.endswith(b"\n"):
+            return
+        yield start, line
+        start += len(line)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from headscope.corpus.bad_data import Choice, Faults
-from headscope.corpus.compression import without_compression
+from headscope.corpus.open_text import without_compression
 from headscope.corpus.sample import STORIES, or_sample
 from headscope.corpus.sources import texts
 from headscope.corpus.treebanks.conllu import Sentence

@@ -17,9 +17,8 @@ from torch.linalg import vecdot, vector_norm
 
 from headscope.patterns.pattern import Pattern, Scores
 from headscope.patterns.token_pairs import TokenPairs, blocks_of_pairs, token_pairs_of
-from headscope.statistics.features.feature import EvennessFeature, Feature
+from headscope.statistics.features.feature import EvennessFeature, Feature, surprise
 from headscope.statistics.features.grid import PUNCTUATION, Grid
-from headscope.statistics.features.named import surprise
 from headscope.statistics.features.rows import Rows
 
 TINY = 1e-30

@@ -15,8 +15,7 @@ from headscope.errors import HeadscopeError
 from headscope.probes.all_heads.maps import MapBatch, MapStore
 from headscope.runs import Run, RunPart, State
 from headscope.runs.torch_state import packed, unpacked
-from headscope.statistics.replicates import Replicates
-from headscope.statistics.significance import FEWEST, warn_few
+from headscope.statistics.significance import FEWEST, Replicates, warn_few
 
 EPOCHS = 12
 PATIENCE = 2  # epochs without a better score on the dev part

@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.probes.coreference.cases import KINDS, Window
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.word_level import WordIndex
-from headscope.statistics.replicates import Replicates
+from headscope.statistics.significance import Replicates
 
 CANDIDATES = ("all words", "mentions")  # the paper does not say which it used: both are scored
 DIRECTIONS = ("mention→antecedent", "antecedent→mention")

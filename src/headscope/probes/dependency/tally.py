@@ -15,7 +15,7 @@ from headscope.corpus.treebanks.conllu import Sentence
 from headscope.probes.dependency.gold import Gold, Possessive, gold_trees
 from headscope.probes.dependency.offsets import OFFSETS, offset_hits
 from headscope.probes.word_level import WordIndex
-from headscope.statistics.replicates import Replicates
+from headscope.statistics.significance import Replicates
 
 DIRECTIONS = ("dep→head", "head→dep")
 

@@ -43,7 +43,7 @@ from headscope.probes.result import ProbeResult
 from headscope.results import of_layers, tidy
 from headscope.results.storage import write_output
 from headscope.runs import ProgressCallback, State
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:

@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headscope.capture import Kind
-from headscope.corpus.text.batches import Arrays, TextBatch, sent
-from headscope.corpus.text.sides import PADDING, side_arrays
+from headscope.corpus.text.batches import PADDING, Arrays, TextBatch, sent, side_arrays
 from headscope.errors import BadInput
-from headscope.statistics.features.scrambled import scrambled
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
+
 
 CLS, SEP, SPECIAL, PUNCTUATION, WORD = (int(token_class) for token_class in TokenClass)
 
@@ -221,3 +220,18 @@ def grid_of(
     key = query if keys is None else padded(keys)
     same = None if keys is not None else tokens
     return Grid(kind, causal, query, key, np.arange(len(tokens)), tokens=same)
+
+
+def scrambled(
+    documents: NDArray[np.int64], queries: NDArray[np.int64], seed: int
+) -> NDArray[np.float64]:
+    """In [0, 1), decided by the document, the query and the seed: a sample by it is the same in any
+    order and split."""
+    with np.errstate(over="ignore"):
+        mixed = documents.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = mixed + queries.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
+        mixed = mixed + np.uint64(seed) * np.uint64(0x94D049BB133111EB) + np.uint64(1)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        mixed = mixed ^ (mixed >> np.uint64(31))
+    return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53

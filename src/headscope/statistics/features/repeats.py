@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from headscope.capture import Kind
 from headscope.models.limits import embedded_tokens
@@ -41,13 +40,6 @@ def repeated_batch(scope: Scope, seed: int) -> tuple[Batch, dict[Kind, Grid]]:
     return Batch({"input_ids": ids, "attention_mask": torch.ones_like(ids)}, tokens), {
         "decoder": grid
     }
-
-
-def has_copy(grid: Grid) -> Tensor:
-    """b t bool: queries whose token stood there one period before."""
-    assert grid.period is not None
-    position = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
-    return (position > grid.period)[None].expand_as(grid.query.ids)
 
 
 def _fitting(scope: Scope, vocabulary: int) -> tuple[int, int]:

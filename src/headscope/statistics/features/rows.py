@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from headscope.corpus.text.batches import sent as sent
 from headscope.statistics.features.grid import SELECTIONS, Grid
 
 Made = TypeVar("Made")
@@ -93,3 +95,29 @@ def _sum_over_queries(values: Tensor, weights: Tensor) -> Tensor:
         pairs = zip(flat, weights.double(), strict=True)
         total = torch.stack([one.double() @ chosen for one, chosen in pairs])
     return total.view(batch, heads, features, -1)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Values on their way to main memory: a copy that is waited for would wait for all the GPU was
+    given before it."""
+
+    landing: Tensor
+    arrived: torch.cuda.Event | None
+
+    @staticmethod
+    def of(values: Tensor) -> Fetched:
+        if not values.is_cuda or not values.numel():
+            return Fetched(values.cpu(), None)
+        landing = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+        landing.copy_(values, non_blocking=True)
+        arrived = torch.cuda.Event()
+        arrived.record()
+        return Fetched(landing, arrived)
+
+    @property
+    def values(self) -> Tensor:
+        """Waits until they are there."""
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        return self.landing

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from headscope.statistics.features.feature import PairFeature
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan
 
 SPAN = 1024  # keys a GPU's processors take at a time
 FEW = 0.05  # of a block's pairs, that are gathered one by one

@@ -10,11 +10,10 @@ from torch import Tensor
 from headscope.reading import LayerAttention
 from headscope.reading.collecting.collector import check_stop
 from headscope.reading.memory import available_on
+from headscope.statistics.features.feature import tell
 from headscope.statistics.features.grid import Grid
-from headscope.statistics.features.named import tell
-from headscope.statistics.kernels.blocks import Reduced, fill_rows
+from headscope.statistics.kernels.blocks import Plan, Reduced, fill_rows
 from headscope.statistics.kernels.columns import Columns
-from headscope.statistics.kernels.plan import Plan
 
 MOST = 2**20  # weights in a block: 4 MB, which stay in a processor's cache between reductions
 ROWS = 64  # queries a block should hold

@@ -13,9 +13,9 @@ from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.kernels import blocks
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan
 from headscope.statistics.kernels.scores import can_rebuild
-from headscope.statistics.kernels.usable import attempt
+from headscope.statistics.kernels.usable import attempt, kernels_run_on
 
 if TYPE_CHECKING:
     from headscope.statistics.kernels.row_launch import Slots
@@ -98,14 +98,17 @@ class Recorder:
         return tuple(kind for kind, heads in self._heads.items() if heads)
 
     def _compute(self, call: Call, plan: Plan) -> tuple[blocks.Reduced, Tensor]:
+        assert call.q is not None
+        if self._fused is False or (self._fused is None and not kernels_run_on(call.q)):
+            return blocks.from_scores(call, plan)
         from headscope.statistics.kernels import row_launch, survey_launch
 
         if self._fused:
             return survey_launch.from_scores(call, plan)
         made = None
-        if self._fused is None and survey_launch.suits(call, plan):
+        if survey_launch.suits(call, plan):
             made = attempt("survey", lambda: survey_launch.from_scores(call, plan))
-        elif self._fused is None and row_launch.suits(call, plan):
+        elif row_launch.suits(call, plan):
             made = attempt("row", lambda: self._whole_rows(call, plan))
         return blocks.from_scores(call, plan) if made is None else made
 

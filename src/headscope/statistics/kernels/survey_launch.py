@@ -12,8 +12,7 @@ from torch import Tensor
 
 from headscope.capture import Call
 from headscope.statistics.features.grid import PUNCTUATION, Grid
-from headscope.statistics.kernels.blocks import Reduced
-from headscope.statistics.kernels.plan import Plan
+from headscope.statistics.kernels.blocks import Plan, Reduced
 from headscope.statistics.kernels.usable import documents_at_once, usable
 
 DIMS = (16, 32, 64, 128)

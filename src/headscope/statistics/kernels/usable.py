@@ -34,8 +34,12 @@ def installed() -> bool:
 
 def usable(kernel: Kernel, tensor: Tensor) -> bool:
     """Whether the kernel can be tried on a tensor like this one."""
-    on = tensor.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
-    return on and kernel not in _failed and installed()
+    return kernel not in _failed and kernels_run_on(tensor)
+
+
+def kernels_run_on(tensor: Tensor) -> bool:
+    """Whether Triton compiles for the device of a tensor."""
+    return (tensor.is_cuda or os.environ.get("TRITON_INTERPRET") == "1") and installed()
 
 
 def has_logarithm() -> bool:

@@ -10,7 +10,7 @@ from headscope.errors import HeadscopeError
 from headscope.patterns.explain import position_aware, sentence_sign
 from headscope.studies.vig.posts import SEVEN
 from headscope.studies.vig.texts import SENTENCE_A, SENTENCE_B
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 
 if TYPE_CHECKING:
     import pandas as pd

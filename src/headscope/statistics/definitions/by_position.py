@@ -1,4 +1,4 @@
-"""How much a head's map depends on what the text says, not only on positions."""
+"""Whether position alone decides where a head looks, or what the text says."""
 
 from __future__ import annotations
 
@@ -103,3 +103,32 @@ class Variability(Statistic):
 
     def accumulator(self, heads: int) -> Accumulator:
         return MapSample(heads, (TOKENS - 1) ** 2)
+
+
+class RepeatPrevious(Statistic):
+    """On repeated random tokens, attention to the token before the query.
+
+    The previous-token heads that induction heads rest on. On random tokens position alone can lead
+    there. Mean over the queries of the second and later copies of 25 random tokens, 4 times over,
+    after a begin-of-text token.
+    """
+
+    name = "repeat_previous"
+    title = "previous token, repeated tokens"
+    formula = "mean over queries with a copy of α_(i,i−1)"
+    paper = "Olsson et al. 2022"
+    unit = "share"
+    kinds = ("decoder",)
+    source = "repeats"
+    standard = False
+    feature = "previous"
+
+    def measure(self, rows: Rows, grid: Grid) -> Tensor:
+        return rows.mean("previous", queries=_has_copy(grid))
+
+
+def _has_copy(grid: Grid) -> Tensor:
+    """b t bool: queries whose token stood there one period before."""
+    assert grid.period is not None
+    position = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
+    return (position > grid.period)[None].expand_as(grid.query.ids)

@@ -1,6 +1,8 @@
-"""Attention to an earlier copy of the token, or to what followed it.
+"""Attention to copies of the token, or to what followed them.
 
-Both are read on repeated random tokens, so that nothing but the repetition can guide the head.
+In the other sentence the pool is that sentence alone, so a head earns nothing by merely looking
+across: its null is (mass on the words there) × (copies there) / (words there). Induction and
+duplicate tokens are read on repeated random tokens, where nothing but the repetition can guide.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.token_pairs import TokenPairs, earlier
+from headscope.patterns.token_pairs import TokenPairs, earlier, other_words, words_across
 
 
 def copies(pairs: TokenPairs) -> Tensor:
@@ -24,6 +26,23 @@ def after_copies(pairs: TokenPairs) -> Tensor:
     return followed & (pairs.offset < -1)
 
 
+same_word = MassPattern(
+    name="same_word",
+    label="same word",
+    about="attends to other occurrences of the same word",
+    least_score=0.2,
+    least_lift=4.0,
+    targets=copies,
+    pool=other_words,
+)
+same_word_other = replace(
+    same_word,
+    name="same_word_other",
+    label="same word, other sentence",
+    about="attends to the same word in the other sentence",
+    causal=False,
+    pool=words_across,
+)
 induction = MassPattern(
     name="induction",
     label="induction",
