@@ -23,8 +23,9 @@ class FrontEndHook(BuildHookInterface):
         web = Path(self.root) / "web"
         static = Path(self.root) / "src" / "headscope" / "surfaces" / "static"
         further = [f"headscope-{each.name}.js" for each in web.glob("src/more/*")]
-        live = ["headscope-live-page.js", "headscope-live-worker.js", "onnxruntime.wasm.deflate"]
-        bundles = [static / name for name in ("headscope.js", *further, *live)]
+        live = [f"headscope-live-{name}.js" for name in ("page", "worker", "app")]
+        others = ("headscope.js", "app/app.js", "onnxruntime.wasm.deflate")
+        bundles = [static / name for name in (*others, *further, *live)]
         if any(is_stale(web, bundle) for bundle in bundles):
             build_front_end(web)
         for bundle in bundles:

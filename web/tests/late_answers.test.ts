@@ -1,7 +1,8 @@
 /** Answers come when they come: an older one never takes the place of a newer. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openText } from "../src/hosts/app/atlas";
-import { Session, anotherText } from "../src/hosts/app/session";
+import { anotherText } from "../src/hosts/app/placed";
+import { Session } from "../src/hosts/app/session";
 import { Waiting } from "../src/hosts/app/waiting";
 import { Painting } from "../src/instrument/painting";
 import type { State } from "../src/protocol/types";

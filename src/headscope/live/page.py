@@ -20,7 +20,7 @@ from headscope.live.graph import Graph, check_family, write_graph
 from headscope.live.half import halve
 from headscope.live.known import first_picture, known
 from headscope.reading import Scope
-from headscope.surfaces.bundle import PATH, bundle, further_script
+from headscope.surfaces.bundle import PATH, further_script
 from headscope.surfaces.html import digest, render
 
 Precision = Literal["half", "single"]
@@ -163,7 +163,7 @@ def _rendered(
 def _one_file(parts: Mapping[str, _Part], title: str) -> str:
     manifest = {name: {"bytes": len(part.data), "inside": True} for name, part in parts.items()}
     inside = {name: base64.b64encode(part.data).decode("ascii") for name, part in parts.items()}
-    scripts = [further_script("live-page"), bundle("heads")]
+    scripts = [further_script(name) for name in ("live-page", "heads", "live-app")]
     allowed = " ".join(digest(script) for script in scripts)
     policy = {
         "script-src": f"{allowed} 'wasm-unsafe-eval'",
@@ -183,7 +183,7 @@ def _folder(parts: Mapping[str, _Part], title: str, target: Path) -> Path:
         name: {"bytes": len(part.data), "inside": False, "url": names[name]}
         for name, part in parts.items()
     }
-    scripts = [further_script("live-page"), bundle("heads")]
+    scripts = [further_script(name) for name in ("live-page", "heads", "live-app")]
     allowed = " ".join(digest(script) for script in scripts)
     policy = {
         "script-src": f"'self' {allowed} 'wasm-unsafe-eval'",

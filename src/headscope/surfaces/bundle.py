@@ -1,4 +1,4 @@
-"""The front end: one script, and scripts with views that only some pages need, in the package."""
+"""The front end in the package: one script of pages, scripts that only some need, and the app's."""
 
 from __future__ import annotations
 
@@ -20,6 +20,16 @@ def bundle(*further: str) -> str:
 def further_script(name: str) -> str:
     """A script of views that leaves them for the front end to find."""
     return _script(PATH.with_name(f"{PATH.stem}-{name}.js"))
+
+
+def app_script(name: str) -> str | None:
+    """A module of the app by its name, as the app's server hands it out; None: there is none."""
+    path = PATH.parent / "app" / name
+    return _script(path) if path.parent.is_dir() and name in _names(path.parent) else None
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 def _script(path: Path) -> str:

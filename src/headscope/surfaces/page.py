@@ -50,9 +50,11 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
 
 def needed(views: Iterable[ViewData]) -> tuple[str, ...]:
     """The further scripts that hold a view these open on or offer (`BUNDLE` of its file)."""
-    names = {
-        name for view in views for name in (view.header["view"], *view.header.get("views", []))
-    }
+    names: set[str] = set()
+    for view in views:
+        names |= {view.header["view"], *view.header.get("views", [])}
+        names |= {"image"} if view.header.get("pictures") else set()
+        names |= {"sound"} if view.header.get("sound") else set()
     found = discover()
     scripts = {getattr(found[name], "BUNDLE", None) for name in names if name in found}
     return tuple(sorted(name for name in scripts if name))

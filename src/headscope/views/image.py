@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAME = "image"
 NEEDS = "picture"
 SHOWS = "the picture, shaded by what the selected patch or word looks at, or what looks there"
+BUNDLE = "media"  # its script travels with pages of pictures and sounds, not with all
 OPTIONS = MEDIA_OPTIONS
 
 

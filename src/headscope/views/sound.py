@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NAME = "sound"
 NEEDS = "sound"
 SHOWS = "the spectrogram, shaded by the moments that the selected word or frame attends to"
+BUNDLE = "media"  # its script travels with pages of pictures and sounds, not with all
 OPTIONS = MEDIA_OPTIONS
 
 

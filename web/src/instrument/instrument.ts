@@ -22,7 +22,15 @@ export interface Switches {
 }
 
 /** `dial`: a head map stands beside the view, which needs none of its own. */
-export type Options = MountOptions & { dial?: boolean };
+export type Options = MountOptions & {
+  dial?: boolean;
+  /** The scale of this picture and the one beside it, of what this one would take alone. */
+  together?: (largest: number) => number;
+  /** Another head, layer or view is about to take the place of what is drawn. */
+  leaving?: () => void;
+  /** The head of the other reading that is compared with one of this. */
+  partner?: (layer: number, head: number) => [number, number];
+};
 
 interface Around {
   status: string;
@@ -84,6 +92,8 @@ export class Instrument implements Mounted {
       height: () => this.height(),
       status: (text, legend) => this.notice.set({ status: text, legend: legend === undefined ? this.notice.legend : this.named(legend) }),
       announce: (text) => (this.live.textContent = text),
+      together: (largest) => this.options.together?.(largest) ?? largest,
+      partner: (layer, head) => this.options.partner?.(layer, head) ?? [layer, head],
       openText: options.openText ?? null,
     };
     this.notice.around = shadeAround();
@@ -130,6 +140,10 @@ export class Instrument implements Mounted {
   async weight(kind: Kind, layer: number, head: number, query: number, key: number): Promise<number> {
     const s = this.reading.tokens(kind).key.text.length;
     return (await this.reading.map(kind, layer, head))[query * s + key];
+  }
+
+  redraw(): void {
+    if (!this.gone) this.view?.redraw();
   }
 
   unmount(): void {
@@ -210,6 +224,7 @@ export class Instrument implements Mounted {
       this.context.announce(`Layer ${state.layer}, ${state.heads ? `head ${state.heads.join(", ") || "none"}` : "all heads"}`);
     }
     this.tooltip.hide();
+    if ((["view", "layer", "head", "heads", "kind"] as const).some((name) => String(state[name]) !== String(before[name]))) this.options.leaving?.();
     this.show(state.view);
     this.drawnFor = this.size();
     this.view?.update(state, !themed && state.view === before.view && state.weighting === before.weighting ? before : null);

@@ -14,7 +14,7 @@
  *   </div>
  *   <script type="module" nonce="…">the bundle, which mounts every [data-headscope] by itself</script>
  *
- * The app's page is <div data-headscope-app></div> and the same bundle.
+ * The app's page is <div data-headscope-app></div> and the app's own modules.
  */
 
 import type { Header, Kind, State } from "./types.generated";

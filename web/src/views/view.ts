@@ -41,6 +41,10 @@ export interface Context {
   status(text: string, legend?: Legend | null): void;
   /** Says something to a screen reader. */
   announce(text: string): void;
+  /** The largest value that the colour scale must hold: this picture's, or that of the one beside it. */
+  together(largest: number): number;
+  /** The head of `other` that is compared with one of this reading. */
+  partner(layer: number, head: number): [number, number];
   /** Reads a text of the atlas's corpus and opens a head on it; null in a file, which has no model. */
   openText: ((place: TextPlace) => void) | null;
 }

@@ -15,7 +15,7 @@ from time import monotonic
 
 from headscope.surfaces.app import first
 from headscope.surfaces.app.guard import Application, Receive, Scope, Send, again, answer
-from headscope.surfaces.bundle import bundle, further_script
+from headscope.surfaces.bundle import app_script, further_script
 from headscope.surfaces.html import digest, render
 
 SCRIPT = b"text/javascript; charset=utf-8"
@@ -80,8 +80,8 @@ class Front:
             await _text(
                 send, render("surfaces/app/app.html", style=_STYLE), b"text/html; charset=utf-8"
             )
-        elif method in ("GET", "HEAD") and path == "/static/headscope.js":
-            await _text(send, bundle(), SCRIPT)
+        elif method in ("GET", "HEAD") and (module := _module(path)) is not None:
+            await _text(send, module, SCRIPT)
         elif method in ("GET", "HEAD") and path == "/static/headscope-heads.js":
             await _text(send, further_script("heads"), SCRIPT)
         elif method == "GET" and path == "/api/start":
@@ -104,6 +104,12 @@ class Front:
                 await answer(send, 503, {"error": self.stage.failed})
             else:
                 await self._app(scope, receive, send)
+
+
+def _module(path: str) -> str | None:
+    """A script of the app itself."""
+    folder, _, name = path.rpartition("/")
+    return app_script(name) if folder == "/static/app" else None
 
 
 async def _text(send: Send, text: str, kind: bytes) -> None:

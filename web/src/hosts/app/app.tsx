@@ -8,42 +8,46 @@ import type { Instrument } from "../../instrument/instrument";
 import { make, number } from "../../render/dom";
 import type { Kind, State } from "../../protocol/types";
 import { useSignals } from "../../state/signal";
-import { mountBeside } from "./beside";
 import { mountInto } from "../mount";
 import style from "./app.css";
-import { Partner } from "./against";
+import { Compared } from "./against";
 import { AtlasLayer } from "./atlas";
 import { AppHeader } from "./header";
 import { FirstHint, LessonCard } from "./lesson";
 import { Dial } from "./dial";
 import { OffStrip } from "./off_strip";
+import { later } from "./later";
 import { HeadPanel } from "./panel";
 import { written } from "./placed";
-import { Present } from "./present";
 import { Session } from "./session";
 import { Tips } from "./terms";
 import { Queue } from "./waiting";
 import { Growing } from "./writing";
 
+const Present = later<{ session: Session }>(async () => (await import("./later/present")).Present);
+const Tour = later<{ session: Session }>(async () => (await import("./later/tour")).TourPanel);
+
 function App({ session, frame, onReady }: { session: Session; frame: HTMLElement; onReady: () => void }): JSX.Element {
   const [unfolded, setUnfolded] = useState(false);
   const holder = useRef<HTMLDivElement>(null);
-  const beside = useRef<HTMLDivElement>(null);
   const { reading, theme, mounted } = session;
   useSignals(session.changes);
   useLayoutEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const typing = /^(TEXTAREA|INPUT|SELECT)$/.test((event.composedPath()[0] as HTMLElement).tagName ?? "");
+      if (event.key === "P" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) session.present(!session.presenting);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  useLayoutEffect(() => {
     if (!reading || !holder.current) return;
-    let stop = () => undefined as void;
     const options = { fill: true, dial: true, other: reading.other?.source, onState: (state: State) => session.follow(state) };
     const { instrument } = mountInto(holder.current, reading.source, options, true);
     session.follow(instrument.state);
     session.mounted = instrument;
     void instrument.ready.then(onReady);
-    if (reading.other && beside.current) stop = mountBeside(beside.current, reading.other.source, instrument, session);
-    return () => {
-      stop();
-      instrument.unmount();
-    };
+    return () => instrument.unmount();
   }, [reading]);
   useLayoutEffect(() => {
     const system = matchMedia("(prefers-color-scheme: dark)");
@@ -54,6 +58,7 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     if (reading) session.note();
     return () => system.removeEventListener("change", apply);
   }, [theme, mounted]);
+  frame.classList.toggle("presenting", session.presenting);
   const covered = session.phase !== "ready" && !(session.phase === "loading" && reading);
   // Beside an error the numbers of the text before would look like those of this one.
   const current = mounted && mounted.source === reading?.source && !covered ? mounted : null;
@@ -76,18 +81,14 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
           {!covered && <OffStrip session={session} />}
           <div class={reading?.other ? "pair" : "alone"} hidden={covered}>
             <div class="app-view" ref={holder} />
-            {reading?.other && (
-              <div class="app-beside">
-                <p class="pair-name">{reading.other.title}{current && <Partner session={session} instrument={current} />}</p>
-                <div class="app-other" ref={beside} />
-              </div>
-            )}
+            {reading?.other && mounted && mounted.source === reading.source && <Compared key={reading.id} session={session} instrument={mounted} />}
           </div>
           {!covered && reading && <FirstHint />}
           {covered && <Cover session={session} />}
         </main>
       </div>
-      <Present session={session} frame={frame} />
+      {session.presenting && <Present session={session} />}
+      {session.tourOpen && <Tour session={session} />}
       <Tips session={session} />
     </>
   );

@@ -1,17 +1,12 @@
-/** The model's atlas over the app: from the sentence in hand to every head over a corpus, and back. */
+/** From the sentence in hand to the model's atlas, and from a text of the atlas back. */
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { openContainer } from "../../protocol/container";
-import type { State, TextPlace } from "../../protocol/types";
-import { takeIn } from "../../instrument/definitions";
-import type { Instrument } from "../../instrument/instrument";
-import { sentenceOf } from "../../render/dom";
+import type { TextPlace } from "../../protocol/types";
 import { Newest } from "../../state/signal";
-import { opening } from "../../state/state";
-import { fromQuery, toQuery } from "../../state/url";
-import { mountInto } from "../mount";
-import { getBytes, getJson, postFile } from "./server/api";
+import { later } from "./later";
+import { getJson } from "./server/api";
 import type { Session } from "./session";
+
+export const AtlasLayer = later<{ session: Session }>(async () => (await import("./later/atlas")).AtlasLayer);
 
 /** Texts that were asked for: only the last is opened. */
 const texts = new Newest();
@@ -26,9 +21,6 @@ export async function openText(session: Session, { document, query, kind, layer,
   if (found) await session.readAt(found.text, found.text_pair, { view, kind, layer, head, heads: [head], query });
 }
 
-/** Views that the first screen does without; a name in a variable is left to the browser by the bundler. */
-const views = "/static/headscope-heads.js";
-
 /** Whether the model in hand is the one that an atlas is, or may be, open of. */
 const hasAtlas = (session: Session) => !!session.models && (session.models.atlas ?? session.models.default) === session.model;
 
@@ -38,107 +30,5 @@ export function AtlasButton({ session }: { session: Session }): JSX.Element | nu
     <button class="icon" data-control="atlas" aria-pressed={session.inAtlas} onClick={() => session.showAtlas(!session.inAtlas)}>
       {session.inAtlas ? "back" : "atlas"}
     </button>
-  );
-}
-
-export function AtlasLayer({ session }: { session: Session }): JSX.Element {
-  const holder = useRef<HTMLDivElement>(null);
-  const current = useRef<Instrument | null>(null);
-  /** What the atlas would open with by itself. */
-  const own = useRef<Partial<State>>({});
-  const [message, setMessage] = useState("Opening the atlas…");
-  const [opened, setOpened] = useState(0);
-  /** The kind of heads that was asked for, and what is shown. */
-  const [asked, setAsked] = useState<string | null>(null);
-  const [shown, setShown] = useState<{ kind: string; kinds: string[] } | null>(null);
-  const fail = (error: unknown) => setMessage(sentenceOf(error));
-  const open = (file: File | undefined) => {
-    if (!file) return;
-    setMessage(`Opening ${file.name}…`);
-    postFile<{ atlas: string }>("api/atlas", file).then(({ atlas }) => {
-      session.models = { ...session.models!, atlas };
-      setOpened((count) => count + 1);
-    }, fail);
-  };
-  const { atlas, theme, models } = session;
-  useLayoutEffect(() => {
-    if (!models?.atlas) return setMessage("No atlas of this model is open: open a file that headscope atlas wrote.");
-    let stop = () => undefined as void;
-    const showing = new AbortController();
-    const { signal } = showing;
-    const show = async () => {
-      const linked = new URLSearchParams(session.atlas ?? "");
-      const [bytes] = await Promise.all([getBytes(`api/atlas?kind=${asked ?? linked.get("kind") ?? session.state.kind ?? ""}`, signal), import(views) as Promise<unknown>]);
-      const source = openContainer(bytes);
-      if (signal.aborted || !holder.current) return;
-      takeIn();
-      const { header } = source;
-      own.current = { ...header.state };
-      const kind = header.state!.kind!;
-      header.state = { ...header.state, ...(session.atlas ? fromQuery(linked) : inHand(kind)), kind, theme: session.theme };
-      setShown({ kind, kinds: header.atlas!.kinds });
-      const options = {
-        fill: true,
-        openText: (place: TextPlace) => void openText(session, place).catch(fail),
-        onState: (state: State) => {
-          if (session.atlas === null) return;
-          session.atlas = addressOf(state);
-          session.note();
-        },
-      };
-      const { instrument } = mountInto(holder.current, source, options, true);
-      current.current = instrument;
-      if (session.atlas !== null) options.onState(instrument.state);
-      stop = () => instrument.unmount();
-      setMessage("");
-    };
-    show().catch((error: unknown) => signal.aborted || fail(error));
-    return () => {
-      showing.abort();
-      stop();
-    };
-  }, [opened, asked]);
-  /** What the address says of the atlas. */
-  const addressOf = (state: State) => toQuery({ ...state, theme: "auto" }, own.current).toString();
-  const inHand = (kind: string): Partial<State> => {
-    const { layer, head } = session.state;
-    return layer === undefined || head === undefined || (session.state.kind ?? kind) !== kind ? {} : { layer, head, heads: [head] };
-  };
-  // It stays as it was left, but for the head: that in hand; Back and Forward bring it to where it was.
-  useLayoutEffect(() => {
-    const instrument = current.current;
-    if (atlas === null || !instrument || !shown) return;
-    if (atlas === "") instrument.set({ ...inHand(shown.kind), theme });
-    else if (atlas !== addressOf(instrument.state)) instrument.set(opening({ ...instrument.source.header, state: { ...own.current, ...fromQuery(new URLSearchParams(atlas)), theme } }));
-    else instrument.set({ theme });
-    if (session.atlas === "") session.atlas = addressOf(instrument.state);
-  }, [atlas, theme]);
-  return (
-    <main
-      class="app-atlas"
-      hidden={!session.inAtlas}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        open(event.dataTransfer?.files[0]);
-      }}
-    >
-      <div class="atlas-bar">
-        {shown && shown.kinds.length > 1 && (
-          <label class="field">
-            <span>heads of</span>
-            <select data-control="atlas-kind" value={shown.kind} onChange={(event) => setAsked(event.currentTarget.value)}>
-              {shown.kinds.map((each) => <option key={each} value={each}>{each}</option>)}
-            </select>
-          </label>
-        )}
-        <label class="button">
-          open another atlas
-          <input type="file" data-control="atlas-file" accept=".atlas,.zip" onChange={(event) => open(event.currentTarget.files?.[0])} />
-        </label>
-        {message && <p class="message" role="status">{message}</p>}
-      </div>
-      <div ref={holder} />
-    </main>
   );
 }

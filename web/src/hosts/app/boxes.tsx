@@ -6,8 +6,10 @@ import { number } from "../../render/dom";
 import { useAnswer } from "./server/answer";
 import { postJson } from "./server/api";
 import { AgainstText } from "./against";
-import { DropZone } from "./media";
+import { later } from "./later";
 import type { Session } from "./session";
+
+const DropZone = later<{ session: Session }>(async () => (await import("./later/media")).DropZone);
 
 export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
   const second = session.entry?.encoder_decoder ? "Decoder text" : "Sentence B";

@@ -85,7 +85,7 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
           <span class="quiet">{label ? `${label.text} · ${label.evidence || label.score.toFixed(2)}` : "no label on this text"}</span>
         </p>
       </div>
-      <ChangeMap session={session} instrument={instrument} />
+      {session.reading!.other && <ChangeMap session={session} instrument={instrument} />}
     </section>
   );
 }

@@ -40,7 +40,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: () => voi
       <WriteButton session={session} />
       {!engine && <Against session={session} />}
       <Examples session={session} />
-      {models?.tour && <button class="icon" data-control="tour" title="A guided tour: Page Down and Page Up walk it" onClick={() => void session.walkTour(0)}>tour</button>}
+      <button class="icon" data-control="tour" aria-expanded={session.tourOpen} title="Saved states: save, show and share them" onClick={() => (session.tourOpen = !session.tourOpen)}>tour</button>
       {!engine && <AtlasButton session={session} />}
       <span class="spring" />
       <Theme session={session} />

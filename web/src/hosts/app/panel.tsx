@@ -40,7 +40,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         <h3>What it does</h3>
         {reply ? <What facts={reply} session={session} /> : waiting}
       </section>
-      <Match session={session} instrument={instrument} />
+      {session.reading!.other && <Match session={session} instrument={instrument} />}
       <section data-panel="looks" class={stale ? "stale" : ""} inert={stale}>
         <h3>What it looks at most here</h3>
         {reply ? <Looks facts={reply} tokens={reply.tokens} instrument={instrument} /> : waiting}

@@ -10,6 +10,8 @@ export interface Wrote {
   off: OffHead[];
 }
 
+export type Pairing = "" | "number" | "likeness";
+
 export interface Place {
   model: string;
   text: string;
@@ -22,7 +24,7 @@ export interface Place {
   wrote: Wrote | null;
   against: string;
   againstText: string;
-  pairing: "number" | "likeness";
+  pairing: Pairing;
   /** The atlas's own state as a query, where the atlas is open. */
   atlas: string | null;
   /** The step of a tour; null: none. */
@@ -46,7 +48,7 @@ export function placeOf(address: URLSearchParams): Place {
     wrote: count > 0 && count < 1e4 ? { count, off: address.has("wrote_off") ? readOff(said("wrote_off")) : off } : null,
     against: said("against"),
     againstText: said("against_text"),
-    pairing: said("pairing") === "likeness" ? "likeness" : "number",
+    pairing: /^(number|likeness)$/.test(said("pairing")) ? (said("pairing") as Pairing) : "",
     atlas: address.get("atlas"),
     step: /^\d{1,4}$/.test(said("step")) ? Number(said("step")) : null,
     state: fromQuery(address),
@@ -62,7 +64,7 @@ export function readPart(place: Place): URLSearchParams {
   say("media", place.media);
   say("against", place.against);
   say("against_text", place.againstText, place.against === "another-text");
-  say("pairing", place.pairing, place.pairing === "likeness");
+  say("pairing", place.pairing);
   say("off", writeOff(place.off));
   if (place.wrote) {
     say("wrote", String(place.wrote.count));

@@ -12,6 +12,10 @@ import { Known } from "./server/known";
 const mark = engine ? "#" : "?";
 export const written = (): URLSearchParams => new URLSearchParams(engine ? location.hash.slice(1) : location.search);
 
+/** Compared with the same model, every head on; or with the same model reading another text. */
+export const allOn = "all-on";
+export const anotherText = "another-text";
+
 export class Placed extends Known {
   /** What the next reading opens with: while one is coming, only what lasts of the picture before it. */
   state: Partial<State>;
@@ -91,15 +95,41 @@ export class Placed extends Known {
     this.note();
   }
 
-  /** The address of a step of the tour, counted from the present one; from elsewhere, of the first. */
-  protected stepAddress(by: number): URLSearchParams | null {
-    const at = this.step === null ? 0 : this.step + by;
-    const saved = this.models?.tour?.[at];
+  /** What a saved state is called unless it is given a title. */
+  stateTitle(): string {
+    const { mounted } = this;
+    if (!mounted) return this.titleOf(this.model);
+    const { layer, head, view, heads } = mounted.state;
+    return `${mounted.definitionNow().title}${heads === null && view !== "neuron" ? `, layer ${layer}` : `, head ${layer}-${head}`}`;
+  }
+
+  /** The state on screen, as a step of a tour keeps it: with its model, whichever opens the tour. */
+  savedAddress(): string {
+    const query = addressOf({ ...this.place(), step: null });
+    query.delete("theme");
+    return query.toString();
+  }
+
+  /** The address of a step of the tour. */
+  protected stepAddress(at: number): URLSearchParams | null {
+    const saved = this.tour[at];
     if (!saved) return null;
     const address = new URLSearchParams(saved.address);
     if (!address.get("model")) address.set("model", this.model);
     address.set("step", String(at));
     return address;
+  }
+
+  /** Heads of two models have nothing to do with each other's numbers; those of one model have. */
+  get pairs(): "number" | "likeness" {
+    const { against } = this;
+    return this.pairing || (against && against !== allOn && against !== anotherText ? "likeness" : "number");
+  }
+
+  /** The head of the other reading that stands beside this one. */
+  partner(layer: number, head: number): [number, number] {
+    const match = this.comparison?.matches.find((each) => each.layer === layer && each.head === head);
+    return this.pairs === "likeness" && match ? match.to : [layer, head];
   }
 
   /** What is exported is the picture on screen, also while another text is being read. */

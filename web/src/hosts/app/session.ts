@@ -8,20 +8,17 @@ import { Newest } from "../../state/signal";
 import { opening } from "../../state/state";
 import { placeOf, readPart } from "./place";
 import type { Place } from "./place";
-import { Placed } from "./placed";
+import { allOn, anotherText, Placed, written } from "./placed";
 import type { Phase, Reading, Wanted } from "./server/known";
 import { sourceOf } from "./server/source";
+import { keptTour } from "./saved";
 import { Waiting } from "./waiting";
 import { ApiError, engine, getJson, postJson } from "./server/api";
 
-/** Compared with the same model, every head on; or with the same model reading another text. */
-export const allOn = "all-on";
-export const anotherText = "another-text";
-
 /** Tokens asked for at once, so that the text is seen to grow; until the model rests; and in one answer. */
-const atOnce = 4;
-const atMost = 24;
-const mostAtOnce = 64;
+const [atOnce, atMost, mostAtOnce] = [4, 24, 64];
+/** The views of pictures and sounds, which texts do without. */
+const mediaViews = () => import("./later/media");
 /** Readings that Back and Forward find as they were. */
 const mostKept = 6;
 
@@ -31,6 +28,7 @@ export class Session extends Placed {
   /** What was asked for last; everything that waits for something older is aborted. */
   readonly work = new Newest();
   private readonly kept = new Map<string, Reading>();
+
   async start(): Promise<void> {
     this.settle("starting");
     void this.watchStart();
@@ -39,13 +37,16 @@ export class Session extends Placed {
     } catch (error) {
       return this.fail(error);
     }
+    this.tour = (await keptTour()) ?? this.models.tour ?? [];
     this.model ||= this.models.default;
     if (!this.entry) return this.fail(new Error(`This app has no model ${this.model}; choose one of these, or start it with: headscope app --model ${this.model}`));
     if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
     const first = this.examples()[0];
+    // What an image is drawn with is known once its views are.
+    if (this.senses) this.state = await mediaViews().then(() => placeOf(written()).state);
     if (this.senses) await this.useMedia(this.isTaken(this.media) ? this.media : (this.mediaExamples()[0] ?? null));
     else if (this.text) await this.read(this.truncated, true);
-    else if (this.models.tour && !engine) await this.walkTour(0);
+    else if (this.tour.length && !engine) await this.walkTour(0);
     else if (first) await this.useExample(first);
     else this.settle("empty");
   }
@@ -180,6 +181,7 @@ export class Session extends Placed {
       const source = await this.ask(wanted, signal);
       const other = await this.askOther(wanted, signal);
       await this.learn(signal);
+      if (this.senses) await mediaViews();
       const { id, writing, state } = source.header as AppHeader;
       wanted.writing = writing ?? null;
       this.show({ id, source, of: wanted, own: state ?? {}, other: other && { source: other, title: this.otherTitle(wanted), id: (other.header as AppHeader).id } });
@@ -304,12 +306,6 @@ export class Session extends Placed {
     await this.read(false, true);
   }
 
-  /** The head of the other reading that stands beside this one. */
-  partner(layer: number, head: number): [number, number] {
-    const match = this.comparison?.matches.find((each) => each.layer === layer && each.head === head);
-    return this.pairing === "likeness" && match ? match.to : [layer, head];
-  }
-
   private ask(wanted: Wanted, signal: AbortSignal): Promise<Source> {
     const asked = {
       model: wanted.model,
@@ -376,8 +372,13 @@ export class Session extends Placed {
 
   /** The next or the previous step of the tour; from elsewhere, its first. */
   async walkTour(by: number): Promise<void> {
-    const address = this.stepAddress(by);
+    await this.openStep(this.step === null ? 0 : this.step + by);
+  }
+
+  async openStep(at: number): Promise<void> {
+    const address = this.stepAddress(at);
     if (!address) return;
+    this.presenting = true;
     const going = this.go(address);
     this.landing = false; // a step of a tour is one to go back over
     await going;

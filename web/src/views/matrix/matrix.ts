@@ -56,7 +56,7 @@ export class MatrixView implements View {
     const both = state.reading !== "this" && other;
     const wanted = [
       state.reading === "other" && other ? Promise.resolve(null) : reading.map(state.kind, state.layer, state.head),
-      both ? other.map(state.kind, state.layer, state.head) : Promise.resolve(null),
+      both ? other.map(state.kind, ...this.context.partner(state.layer, state.head)) : Promise.resolve(null),
     ];
     const draw = ([mine, theirs]: (Float32Array | null)[]) => {
       const renormalise = state.specials === "renormalised";
@@ -154,7 +154,8 @@ export class MatrixView implements View {
     const cell = Math.min(plot.width / window.width, plot.height / window.height);
     const context = fit(canvas, plot.x + plot.width + 44, plot.y + plot.height + 2);
     context.clearRect(0, 0, canvas.width, canvas.height);
-    const { largest, signed } = this;
+    const { signed } = this;
+    const largest = signed ? this.largest : this.context.together(this.largest);
     const ramp = signed ? diverging(shade) : sequential(shade);
     const share = signed
       ? (value: number) => 0.5 + value / (2 * largest)

@@ -193,7 +193,7 @@ export class TextView implements View {
     const shade = this.context.shade();
     const hand = this.hand();
     const far = otherSide(hand.side);
-    this.largest = shading.weights.reduce((most, value) => Math.max(most, value), 0) || 1;
+    this.largest = this.context.together(shading.weights.reduce((most, value) => Math.max(most, value), 0) || 1);
     const share = (piece: number) => {
       const unit = this.pieces[piece][far];
       const weight = unit < 0 ? 0 : shading.weights[unit];

@@ -1,9 +1,9 @@
 /** What the app knows and shows: every entry tells whoever follows it when it changes. */
 import type { Instrument } from "../../../instrument/instrument";
-import type { Comparison, Example, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Writing } from "../../../protocol/app";
+import type { Comparison, Example, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Step, Writing } from "../../../protocol/app";
 import type { Source, State, Theme } from "../../../protocol/types";
 import { signals } from "../../../state/signal";
-import type { Wrote } from "../place";
+import type { Pairing, Wrote } from "../place";
 import type { Waiting } from "../waiting";
 import { getJson } from "./api";
 
@@ -44,8 +44,8 @@ interface Entries {
   /** A model's id, or allOn, or anotherText, or nothing; and the text, where it is anotherText. */
   against: string;
   againstText: string;
-  /** Of two readings: the head of the same number beside each head, or the one most alike. */
-  pairing: "number" | "likeness";
+  /** Of two readings: the head of the same number beside each head, or the one most alike; "": as suits the two. */
+  pairing: Pairing;
   comparison: Comparison | null;
   /** Why the two cannot be compared. */
   uncompared: string;
@@ -71,6 +71,9 @@ interface Entries {
    */
   atlas: string | null;
   atlasSeen: boolean;
+  /** Saved states: those that the app was started with, until others are opened or saved; and whether their list is open. */
+  tour: Step[];
+  tourOpen: boolean;
   /** The picture alone on screen; and the step of the tour it is, where it is one. */
   presenting: boolean;
   step: number | null;
@@ -79,9 +82,9 @@ interface Entries {
 
 const initial = (): Entries => ({
   models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
-  text: "", pair: "", wasRead: { text: "", pair: "" }, media: null, off: [], against: "", againstText: "", pairing: "number",
+  text: "", pair: "", wasRead: { text: "", pair: "" }, media: null, off: [], against: "", againstText: "", pairing: "",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
-  truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, presenting: false, step: null, theme: "auto",
+  truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
 });
 
 export class Known extends signals(initial) {

@@ -1,8 +1,14 @@
 /** Where a picture or a sound is dropped, pasted or chosen; it is sent to the server as it is, and decoded there. */
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { MediaRequest } from "../../protocol/app";
-import type { Session } from "./session";
+import type { MediaRequest } from "../../../protocol/app";
+import image from "../../../more/media/image";
+import sound from "../../../more/media/sound";
+import { takeIn } from "../parts";
+import type { Session } from "../session";
+
+(globalThis.headscopeViews ??= []).push(image, sound);
+takeIn();
 
 const most = 12_000_000;
 

@@ -1,4 +1,4 @@
-import type { ViewDefinition } from "../view";
+import type { ViewDefinition } from "../../../views/view";
 import { SoundView } from "./sound";
 import style from "../image/image.css";
 import own from "./sound.css";

@@ -1,15 +1,15 @@
 /** The image view: the picture once for each head, shaded by what the patch or word in hand looks at. */
-import { headsOn } from "../../state/state";
-import type { State, Tokens } from "../../protocol/types";
-import { placeKinds } from "../../protocol/places";
-import type { Places } from "../../protocol/places";
-import { unitsOf } from "../../protocol/units";
-import { make, visible, weightText } from "../../render/dom";
-import { css } from "../../render/oklch";
-import { at as colourAt, inkOn, sequential, surfaces } from "../../render/scales";
-import { Weights } from "../text/weights";
-import type { Side } from "../text/weights";
-import type { Context, View } from "../view";
+import { headsOn } from "../../../state/state";
+import type { State, Tokens } from "../../../protocol/types";
+import { placeKinds } from "../../../protocol/places";
+import type { Places } from "../../../protocol/places";
+import { unitsOf } from "../../../protocol/units";
+import { make, visible, weightText } from "../../../render/dom";
+import { css } from "../../../render/oklch";
+import { at as colourAt, inkOn, sequential, surfaces } from "../../../render/scales";
+import { Weights } from "../../../views/text/weights";
+import type { Side } from "../../../views/text/weights";
+import type { Context, View } from "../../../views/view";
 import { heat, paint, patchAt } from "./paint";
 import { ofImage } from "./state";
 import type { ImageState } from "./state";

@@ -1,12 +1,12 @@
 /** The sound view: a spectrogram for each head, shaded by the moments that the word or frame in hand looks at. */
-import { placeKinds } from "../../protocol/places";
-import type { Places } from "../../protocol/places";
-import { make, visible, weightText } from "../../render/dom";
-import type { Shade } from "../../render/palette";
+import { placeKinds } from "../../../protocol/places";
+import type { Places } from "../../../protocol/places";
+import { make, visible, weightText } from "../../../render/dom";
+import type { Shade } from "../../../render/palette";
 import { ImageView } from "../image/image";
 import type { Scale } from "../image/image";
-import type { Side } from "../text/weights";
-import type { Context } from "../view";
+import type { Side } from "../../../views/text/weights";
+import type { Context } from "../../../views/view";
 
 const height = 64;
 

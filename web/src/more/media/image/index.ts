@@ -1,5 +1,5 @@
-import type { Part } from "../../protocol/types";
-import type { ViewDefinition } from "../view";
+import type { Part } from "../../../protocol/types";
+import type { ViewDefinition } from "../../../views/view";
 import { ImageView } from "./image";
 import style from "./image.css";
 

@@ -1,6 +1,6 @@
 /** One picture with its patches shaded: what a panel of the image view draws. */
-import type { Places } from "../../protocol/places";
-import { fit } from "../../render/dom";
+import type { Places } from "../../../protocol/places";
+import { fit } from "../../../render/dom";
 import type { Scale } from "./image";
 
 export const heat: [number, number, number] = [232, 89, 12];

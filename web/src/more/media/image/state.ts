@@ -1,6 +1,6 @@
 /** What the image view keeps in the state beside what all views share. */
-import type { TextState } from "../text/state";
-import type { State } from "../../protocol/types";
+import type { TextState } from "../../../views/text/state";
+import type { State } from "../../../protocol/types";
 
 export interface ImageState extends TextState {
   /** How shading goes over from patch to patch, for the eye alone. */

@@ -1,0 +1,64 @@
+/** Present mode: the picture alone, a caption for the back row, and the steps of a tour. */
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { useInstrument } from "../parts";
+import type { Instrument } from "../../../instrument/instrument";
+import type { Session } from "../session";
+
+export function Present({ session }: { session: Session }): JSX.Element {
+  const { step, mounted, tour } = session;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const by = { PageDown: 1, PageUp: -1 }[event.key];
+      if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+      void session.walkTour(by);
+      event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  useEffect(() => {
+    if (!mounted) return;
+    mounted.notice.alone = true;
+    mounted.options.leaving = () => fade(mounted.stage);
+    return () => {
+      mounted.notice.alone = false;
+      delete mounted.options.leaving;
+    };
+  }, [mounted]);
+  const at = step !== null ? tour[step] : undefined;
+  return (
+    <section class="present-caption" data-present aria-live="polite">
+      <p>{at ? <><b>{at.title}</b> {at.text}</> : mounted && <Shown instrument={mounted} />}</p>
+      {tour.length > 0 && (
+        <>
+          <button class="button" data-control="tour-back" aria-label="Step before" disabled={!step} onClick={() => void session.walkTour(-1)}>‹</button>
+          <span>{step === null ? "" : step + 1} / {tour.length}</span>
+          <button class="button" data-control="tour-on" aria-label="Next step" disabled={step === tour.length - 1} onClick={() => void session.walkTour(1)}>›</button>
+        </>
+      )}
+      <button class="icon" data-control="leave-present" aria-label="Leave present mode" title="Leave present mode  P" onClick={() => session.present(false)}>×</button>
+    </section>
+  );
+}
+
+/** The head that is drawn, and what it does here. */
+function Shown({ instrument }: { instrument: Instrument }): JSX.Element {
+  const { layer, head: selected, heads, kind } = useInstrument(instrument);
+  const head = heads?.length === 1 && instrument.definitionNow().chips === "many" ? heads[0] : selected;
+  const label = instrument.reading.has(kind) ? instrument.reading.label(kind, layer, head) : null;
+  return <><b>Head {layer}-{head}</b> {label ? `${label.text} · ${label.evidence}` : ""}</>;
+}
+
+/** The picture as it is stays for a moment over the one that takes its place; not for those who want no motion. */
+function fade(stage: HTMLElement): void {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches || !stage.firstElementChild) return;
+  for (const old of stage.parentElement!.querySelectorAll(".leaving")) old.remove();
+  const copy = stage.cloneNode(true) as HTMLElement;
+  const drawn = stage.querySelectorAll("canvas");
+  copy.querySelectorAll("canvas").forEach((canvas, i) => drawn[i].width && drawn[i].height && canvas.getContext("2d")?.drawImage(drawn[i], 0, 0));
+  copy.classList.add("leaving");
+  copy.inert = true;
+  stage.after(copy);
+  void copy.animate([{ opacity: 1 }, { opacity: 0 }], { duration: 180, easing: "ease-out" }).finished.finally(() => copy.remove());
+}
