@@ -101,7 +101,7 @@ BUNDLED = (
         "Lying down",
         "The same lines with the text running from left to right.",
         f"hs.load().read({KEYS})",
-        'hs.head_view(reading, 2, [2], layout="horizontal")',
+        'hs.head_view(reading, 2, [2], orientation="horizontal")',
     ),
     Entry(
         "every-head",

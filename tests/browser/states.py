@@ -15,7 +15,7 @@ SHARED: dict[str, list[Any]] = {
     "specials": ["shown", "shown", "hidden", "renormalised"],
     "unit": ["tokens", "tokens", "words"],
     "scale": ["linear", "sqrt"],
-    "layout": ["vertical", "vertical", "horizontal"],
+    "orientation": ["vertical", "vertical", "horizontal"],
     "minimum": [0, 0, 0.1, 0.35],
     "thumbnails": ["maps", "maps", "lines"],
     "order": ["number", "label"],

@@ -192,7 +192,7 @@ def test_arrows_move_between_heads_and_slash_finds_a_token(seen):
 def test_tokens_can_lie_along_the_line(seen):
     first, last = seen.token("query", 0).bounding_box(), seen.token("query", 6).bounding_box()
     assert abs(first["x"] - last["x"]) < 120 and last["y"] > first["y"] + 60
-    seen.control("layout").select_option("horizontal")
+    seen.control("orientation").select_option("horizontal")
     seen.painted()
     first, last = seen.token("query", 0).bounding_box(), seen.token("query", 6).bounding_box()
     assert abs(first["y"] - last["y"]) < 40 and last["x"] > first["x"] + 60

@@ -21,6 +21,7 @@ SYNONYMS = {
     "top_k": "n", "count": "n", "statistic": "statistics", "out": "output", "path_out": "output",
     "random_state": "seed", "model_name": "model", "batch": "batch_size", "which": "windows",
     "from_scratch_model": "from_scratch", "verbose": "progress", "resume": "restart",
+    "chosen": "heads",
 }  # fmt: skip
 # every function takes an argument of that name as one of these
 TYPES = {
@@ -35,6 +36,7 @@ TYPES = {
     "layer": {"int", "int | None"},
     "head": {"int", "int | None"},
     "trust_remote_code": {"bool"},
+    "layout": {"Layout"},
 }
 LONG = {"output", "restart", "progress", "limit"}
 # these show progress over what they are given and keep nothing on the way: seconds to minutes

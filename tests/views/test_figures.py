@@ -30,9 +30,9 @@ def reading_of(tokens: list[str], layers: int = 2, heads: int = 3):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("layout", ["vertical", "horizontal"])
-def test_tokens_of_any_script_are_drawn_without_a_warning(text, layout):
-    view = hs.head_view(reading_of(TEXTS[text]), layout=layout, labels=())
+@pytest.mark.parametrize("orientation", ["vertical", "horizontal"])
+def test_tokens_of_any_script_are_drawn_without_a_warning(text, orientation):
+    view = hs.head_view(reading_of(TEXTS[text]), orientation=orientation, labels=())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", FontWarning)  # ours, once for a script no font here has

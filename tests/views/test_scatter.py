@@ -32,7 +32,11 @@ def test_a_measure_that_is_not_there_is_refused_with_those_that_are():
 
 
 def test_heads_without_a_number_are_left_out_of_the_figure(tmp_path):
-    view = hs.head_scatter(VALUES, x="a", y="b", size="a", chosen=[3])
+    view = hs.head_scatter(VALUES, x="a", y="b", size="a", heads=[(1, 0)])
+    assert view.state["chosen"] == [3]
+    for wrong in ([3], [(5, 0)], [(0, 3)]):
+        with pytest.raises(BadInput, match="heads="):
+            hs.head_scatter(VALUES, heads=wrong)
     dots = view.figure().axes[0].collections[0].get_offsets()
     assert len(dots) == 5
     assert view.save(tmp_path / "heads.svg").stat().st_size > 1000

@@ -25,7 +25,7 @@ const cases = {
   matrix512: () => single({ view: "matrix", query: bertTokens(512), encoding: "qk", layerCount: 2, whole: false }),
   head_map: () => single({ view: "head_map", query: bertTokens(21), layerCount: 12, table: true }),
   gqa2048: () => single({ view: "head", kind: "decoder", query: bertTokens(2048, false), encoding: "qk", dim: 64, heads: 16, groups: 4, causal: true, layerCount: 2, whole: false, rotary: true }),
-  chinese: () => single({ view: "head", query: plainTokens([..."我昨天去商店买了新鲜的草莓。"]), state: { layout: "horizontal" } }),
+  chinese: () => single({ view: "head", query: plainTokens([..."我昨天去商店买了新鲜的草莓。"]), state: { orientation: "horizontal" } }),
   arabic: () => single({ view: "head", query: plainTokens("ذهبت الطالبة إلى المتجر واشترت الفراولة الطازجة .".split(" ")) }),
   heads32: () => single({ view: "head", kind: "decoder", query: bertTokens(21), heads: 32, layerCount: 2, causal: true, state: { heads: null, layer: 0 } }),
   hostile: () => single({ view: "head", query: plainTokens(["</script>", "<img src=x onerror=alert(1)>", '"quotes"', "a\u0000b", "\t", "", "&amp;", "<!--"]), layerCount: 2 }),

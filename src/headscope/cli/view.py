@@ -121,7 +121,7 @@ def view(
     _check(name, output)
     from headscope.views.state import checked
 
-    screen: dict[str, Any] = {"specials": specials, "filter": sentences, "layout": orientation}
+    screen: dict[str, Any] = {"specials": specials, "filter": sentences, "orientation": orientation}
     screen |= {"minimum": minimum, "unit": "words" if words else "tokens"}
     screen |= dict(_named(one) for one in own or ())
     checked({**screen, "theme": theme})
@@ -207,7 +207,11 @@ def _selection(name: str, **asked: Any) -> dict[str, Any]:
 
     takes = inspect.signature(discover()[name].build).parameters
     heads = asked.pop("heads")
-    if heads and "heads" not in takes and "head" in takes:
+    if heads and name == "scatter":
+        if asked["layer"] is None:
+            raise BadInput("The scatter view shows all layers; give --layer beside --head.")
+        asked["heads"] = [(asked.pop("layer"), head) for head in heads]
+    elif heads and "heads" not in takes and "head" in takes:
         if len(heads) > 1:
             raise BadInput(f"The {name} view shows one head; give --head once.")
         asked["head"] = heads[0]

@@ -22,7 +22,7 @@ from headscope.surfaces.view import View
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
 from headscope.views.labels import labels_for
-from headscope.views.state import checked, options_of, several
+from headscope.views.state import SELECTION, checked, options_of, several
 
 if TYPE_CHECKING:
     from headscope.views.labels import Labels
@@ -76,15 +76,27 @@ def public_signature(module: ViewModule) -> inspect.Signature:
     views take, and the options of the screen."""
     own = inspect.signature(module.build).parameters
     taken = {
-        name: each.replace(annotation=HEAD.get(name, each.annotation))
+        name: each.replace(annotation=_head_type(own, name, each.annotation))
         for name, each in own.items()
         if name != "sending" and each.kind is not each.VAR_KEYWORD
     }
-    if "head" in taken or "heads" in taken:
+    if ("head" in taken or "heads" in taken) and not _marks(own):
         _add(taken, HEAD)
     _add(taken, _SHARED)
-    _add(taken, {name: _annotation(kind) for name, kind in options_of(module).items()})
+    options = {name: _annotation(kind) for name, kind in options_of(module).items()}
+    _add(taken, {name: kind for name, kind in options.items() if name not in SELECTION})
     return inspect.Signature(list(taken.values()), return_annotation=View)
+
+
+def _marks(own: Mapping[str, inspect.Parameter]) -> bool:
+    """Whether heads= of this view are (layer, head) pairs: it shows all layers, and marks some."""
+    return "heads" in own and own["heads"].annotation == "Pairs"
+
+
+def _head_type(own: Mapping[str, inspect.Parameter], name: str, annotation: str) -> str:
+    if _marks(own):
+        return "Sequence[tuple[int, int]]" if name == "heads" else annotation
+    return HEAD.get(name, annotation)
 
 
 _SHARED = {
@@ -124,6 +136,8 @@ def _check_names(public: str, signature: inspect.Signature, options: Mapping[str
 def _with_heads(view: str, build: inspect.Signature, given: dict[str, Any]) -> dict[str, Any]:
     """What `build` is given: head= and heads= under the name that it has for them."""
     chosen = {name: value for name, value in given.items() if value is not None}
+    if _marks(build.parameters):
+        return chosen
     if "head" in chosen and "heads" in chosen:
         raise BadInput("Give head= for one head or heads= for several, not both.")
     if "head" in chosen and "head" not in build.parameters:

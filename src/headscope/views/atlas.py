@@ -23,7 +23,9 @@ from headscope.views.of_heads.head_page import head_pages
 from headscope.views.of_heads.on_paper import draw_plane
 from headscope.views.of_heads.plane import (
     PANELS,
+    Pairs,
     labels_in,
+    numbered,
     plane_state,
     plane_table,
 )
@@ -52,13 +54,17 @@ def build(
     y: str | None = None,
     colour: str | None = None,
     size: str | None = None,
+    heads: Pairs = (),
     per_head: int = PER_HEAD,
     ablations: Ablations | None = None,
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
-    """source: an atlas. `per_head` is how many examples of each head travel along; with
-    `ablations` (what `hs.ablate` gave) a head's page says what disabling it does."""
+    """source: an atlas. `heads` are marked from the start: (layer, head) pairs.
+
+    `per_head` is how many examples of each head travel along; with `ablations` (what `hs.ablate`
+    gave) a head's page says what disabling it does.
+    """
     if not isinstance(source, Atlas):
         raise BadInput("The atlas view is made of an atlas: hs.Atlas.load(path) opens one.")
     sending = sending or Sending()
@@ -82,7 +88,8 @@ def build(
         "theme": sending.theme,
         "state": {
             "view": NAME, "kind": table.kind, "layer": at[0], "head": at[1], "heads": [at[1]],
-            **plane_state(table, x=x, y=y, colour=colour, size=size), **checked(options),
+            **plane_state(table, x=x, y=y, colour=colour, size=size),
+            **checked({"chosen": numbered(heads, table), **options}),
         },
         "parts": [],
         "table": table.header(buffers),

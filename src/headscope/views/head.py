@@ -86,7 +86,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         lines=lines,
         pinned=pinned,
         square_root=square_root,
-        horizontal=state.get("layout") == "horizontal",
+        horizontal=state.get("orientation") == "horizontal",
         right_to_left=direction == "rtl" or (direction == "auto" and is_right_to_left(part.query)),
     )
     strongest = [

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from headscope.reading import Reading
 from headscope.views.labels import Label
 from headscope.views.of_heads.on_paper import draw_plane
-from headscope.views.of_heads.plane import PANELS, labels_in, plane_state, plane_table
+from headscope.views.of_heads.plane import (
+    PANELS,
+    Pairs,
+    labels_in,
+    numbered,
+    plane_state,
+    plane_table,
+)
 from headscope.views.opening import opening_head
 from headscope.views.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
@@ -33,20 +40,20 @@ def build(
     size: str | None = None,
     *,
     kind: str | None = None,
-    chosen: Sequence[int] = (),
+    heads: Pairs = (),
     sending: Sending | None = None,
     **options: Any,
 ) -> ViewData:
     """source: a survey, patterns, an atlas, a reading, or numbers of your own (layers × heads).
 
-    `chosen` are heads that are marked from the start, as layer × heads per layer + head.
+    `heads` are marked from the start: (layer, head) pairs.
     """
     sending = sending or Sending()
     table = plane_table(source, kind)
     state: dict[str, Any] = {
         "kind": table.kind,
         **plane_state(table, x=x, y=y, colour=colour, size=size),
-        **checked({"chosen": list(chosen), **options}),
+        **checked({"chosen": numbered(heads, table), **options}),
     }
     labels = labels_in(source, sending.labels, table.kind)
     if isinstance(source, Reading):

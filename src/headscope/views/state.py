@@ -49,7 +49,7 @@ class State(msgspec.Struct, kw_only=True):
     minimum: float = 0
     """Lines below this weight are left out."""
     scale: Literal["linear", "sqrt"] = "linear"
-    layout: Literal["vertical", "horizontal"] = "vertical"
+    orientation: Literal["vertical", "horizontal"] = "vertical"
     direction: Literal["auto", "ltr", "rtl"] = "auto"
     theme: Theme = "auto"
     thumbnails: Literal["maps", "lines"] = "maps"
@@ -72,7 +72,7 @@ class State(msgspec.Struct, kw_only=True):
 
 
 # what a reading decides, and every view takes as arguments of its own; the rest are options
-SELECTION = ("view", "kind", "layer", "heads", "columns", "head", "query", "key")
+SELECTION = ("view", "kind", "layer", "heads", "columns", "head", "query", "key", "chosen")
 
 
 def open_heads(part: Part, layer: int, heads: Sequence[int]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ export interface State {
   /** Lines below this weight are left out. */
   minimum: number;
   scale: "linear" | "sqrt";
-  layout: "vertical" | "horizontal";
+  orientation: "vertical" | "horizontal";
   direction: "auto" | "ltr" | "rtl";
   theme: Theme;
   /** Model view: what a thumbnail shows. */
@@ -66,7 +66,7 @@ export const defaults: State = {
   unit: "tokens",
   minimum: 0,
   scale: "linear",
-  layout: "vertical",
+  orientation: "vertical",
   direction: "auto",
   theme: "auto",
   thumbnails: "maps",
@@ -87,7 +87,7 @@ export const choices: { [Key in keyof State]?: readonly State[Key][] } = {
   first: ["shown", "hidden"],
   unit: ["tokens", "words"],
   scale: ["linear", "sqrt"],
-  layout: ["vertical", "horizontal"],
+  orientation: ["vertical", "horizontal"],
   direction: ["auto", "ltr", "rtl"],
   theme: ["auto", "light", "dark"],
   thumbnails: ["maps", "lines"],

@@ -2,7 +2,7 @@
 import type { State } from "../protocol/types";
 import { Signal } from "./signal";
 
-export const lasting: (keyof State)[] = ["view", "theme", "unit", "specials", "first", "layout", "minimum"];
+export const lasting: (keyof State)[] = ["view", "theme", "unit", "specials", "first", "orientation", "minimum"];
 
 /** Those entries that were set: an absent one must stay absent, so that the default can take its place. */
 export function kept(state: Partial<State>, names: (keyof State)[]): Partial<State> {

@@ -8,7 +8,7 @@ import type { Tooltip } from "../render/tooltip";
 import type { Painting } from "../instrument/painting";
 
 export type Control =
-  | "filter" | "specials" | "unit" | "minimum" | "scale" | "layout" | "direction"
+  | "filter" | "specials" | "unit" | "minimum" | "scale" | "orientation" | "direction"
   | "thumbnails" | "order" | "find" | "sort" | "wrap" | "column" | "reading" | "layer" | "head" | "first" | "weighting";
 
 export interface Legend {

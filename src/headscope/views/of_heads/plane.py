@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from headscope.reading import Reading
 from headscope.views.labels import Label, Labels, as_labels
 from headscope.views.numbers import Table, table_of
 
+Pairs = Sequence[tuple[int, int]]  # (layer, head)
 # the first of these that was measured; a reader changes them in the page
 PREFERRED = {
     "x": ("entropy", "distance", "layer"),
@@ -58,6 +59,19 @@ def plane_state(table: Table, **asked: str | None) -> dict[str, str]:
     if not asked.get("y") and state["y"] == state["x"]:
         state["y"] = next(name for name in table.columns if name != state["x"])
     return state
+
+
+def numbered(heads: Pairs, table: Table) -> list[int]:
+    """Heads as the page numbers them: layer × heads per layer + head."""
+    found: list[int] = []
+    for pair in heads:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadInput(f"heads= lists (layer, head) pairs such as [(2, 3)], not {pair!r}.")
+        layer, head = pair
+        if layer not in table.layers or head not in range(table.heads):
+            raise BadInput(f"There is no head {layer}-{head} here; give heads= that were measured.")
+        found.append(int(layer) * table.heads + int(head))
+    return found
 
 
 def drawn_state(table: Table, state: Mapping[str, Any]) -> dict[str, str]:

@@ -82,7 +82,7 @@ export function addressOf(place: Place): URLSearchParams {
 }
 
 /** How the picture is drawn: a change of these alone is no step to go back over. */
-const manner = ["theme", "scale", "unit", "specials", "first", "filter", "minimum", "layout", "direction", "thumbnails", "order", "find", "sort", "wrap", "column"];
+const manner = ["theme", "scale", "unit", "specials", "first", "filter", "minimum", "orientation", "direction", "thumbnails", "order", "find", "sort", "wrap", "column"];
 
 export function isStep(before: string, after: string): boolean {
   const [a, b] = [before, after].map((each) => {

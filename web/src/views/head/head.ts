@@ -142,14 +142,14 @@ export class HeadView implements View {
     const width = this.element.clientWidth || 900;
     const height = this.context.height();
     const { query, key } = this.context.reading.tokens(state.kind);
-    const cut = state.layout === "vertical" ? this.crops.of(state.kind) : null;
-    const key_ = [state.kind, state.unit, state.specials, state.first, state.layout, state.direction, width, height, cut !== null].join("|");
+    const cut = state.orientation === "vertical" ? this.crops.of(state.kind) : null;
+    const key_ = [state.kind, state.unit, state.specials, state.first, state.orientation, state.direction, width, height, cut !== null].join("|");
     if (key_ === this.placedFor) return;
     this.placedFor = key_;
     this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials, state.first) };
     const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
     const room = (less: number) =>
-      state.layout === "vertical"
+      state.orientation === "vertical"
         ? rows(this.units.query, this.units.key, width - 14 - less, height - 46, mirrored, cut !== null)
         : line(this.units.query, this.units.key, width - 14, height, mirrored);
     this.geometry = room(0);

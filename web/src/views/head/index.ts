@@ -6,7 +6,7 @@ const definition: ViewDefinition = {
   name: "head",
   title: "head",
   place: 0,
-  controls: ["layer", "weighting", "filter", "specials", "first", "unit", "minimum", "scale", "layout", "direction"],
+  controls: ["layer", "weighting", "filter", "specials", "first", "unit", "minimum", "scale", "orientation", "direction"],
   style,
   chips: "many",
   missing: (reading) => (reading.parts.length ? null : "This file holds measurements of heads, and no reading to draw."),
