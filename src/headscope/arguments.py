@@ -33,6 +33,14 @@ def need_reading(given: object) -> None:
         )
 
 
+def need_survey(given: object) -> None:
+    """A survey of a corpus, or another result with a table of heads."""
+    if not hasattr(given, "table") or not hasattr(given, "measures"):
+        raise BadInput(
+            f"Give a survey, such as hs.survey(scope, corpus), not {type(given).__name__}."
+        )
+
+
 def need_items(given: object, what: str) -> None:
     """Something that holds items; text and bytes hold letters."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, bytearray)):

@@ -1,7 +1,7 @@
 """Arguments of public functions are held to their annotations before anything runs.
 
-Only plain annotations are judged: numbers, strings, paths, truth values, lists and unions of these.
-An annotation that names anything else is left to the function itself.
+Only plain annotations are judged: numbers, strings, paths, truth values, lists and unions of these,
+a scope, a reading and a survey. An annotation that names anything else is left to the function.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
+from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from headscope.arguments import need_seed
+from headscope.arguments import need_count, need_reading, need_scope, need_seed, need_survey
 from headscope.errors import BadInput
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
+Kind = TypeVar("Kind", bound=type)
 
 
 class _Rule(NamedTuple):
@@ -51,7 +53,7 @@ def _number(given: Any) -> bool:
 _TEXT = _Rule("a string", _kind_of(str))
 _LIST = _Rule("a list", _listed)
 _CHOICES = ("Literal", "Kind", "Segmentation", "Layout", "Choice", "Through", "Mode", "Subtypes",
-            "Possessive", "Windows")  # fmt: skip  # names of literals
+            "Possessive", "Windows", "What", "Method")  # fmt: skip  # names of literals
 _NAMES: dict[str, _Rule] = {
     "int": _Rule("a whole number", _whole),
     "float": _Rule("a number", _number),
@@ -60,9 +62,29 @@ _NAMES: dict[str, _Rule] = {
     "ProgressCallback": _Rule("a function", callable),
     "Path": _Rule("a path", _kind_of(os.PathLike)),
     "Mapping": _Rule("a mapping", _kind_of(Mapping)),
+    "PathLike": _Rule("a path", _kind_of(os.PathLike)),
     **dict.fromkeys(_CHOICES, _TEXT),
     **dict.fromkeys(("Sequence", "Collection", "Iterable", "list", "tuple"), _LIST),
 }
+
+_NEEDED: dict[str, Callable[[Any], None]] = {
+    "Scope": need_scope,
+    "Reading": need_reading,
+    "Survey": need_survey,
+}
+
+
+def checked_methods(kind: Kind) -> Kind:
+    """The class, with every public method that it defines held to its annotations."""
+    for name, method in list(vars(kind).items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(method, FunctionType):
+            setattr(kind, name, checked(method))
+        elif isinstance(method, (classmethod, staticmethod)):
+            wraps: Any = type(method)  # pyright: ignore[reportUnknownVariableType]
+            setattr(kind, name, wraps(checked(method.__func__)))
+    return kind
 
 
 def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
@@ -74,6 +96,13 @@ def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         and (rule := _rules(parameter.annotation)) is not None
     }
+    needed = {
+        name: _NEEDED[parameter.annotation]
+        for name, parameter in signature.parameters.items()
+        if parameter.annotation in _NEEDED
+    }
+    if not rules and not needed:
+        return function
 
     @functools.wraps(function)
     def call(*args: Given.args, **named: Given.kwargs) -> Found:
@@ -84,6 +113,10 @@ def checked(function: Callable[Given, Found]) -> Callable[Given, Found]:
         for name, value in given.items():
             if name == "seed" and value is not None:
                 need_seed(value)
+            elif name in ("n", "copies"):
+                need_count(value, name)
+            if name in needed:
+                needed[name](value)
             rule = rules.get(name)
             if rule is not None and not any(_fits(one, value) for one in rule):
                 said = " or ".join(dict.fromkeys(one.said for one in rule if one.said != "None"))
@@ -124,6 +157,8 @@ def _of(node: ast.expr) -> tuple[_Rule, ...] | None:
         return (_Rule("None", _kind_of(type(None))),)
     if isinstance(node, ast.Subscript):
         node = node.value
+    if isinstance(node, ast.Attribute):  # os.PathLike
+        node = ast.Name(node.attr)
     if isinstance(node, ast.Name) and node.id in _NAMES:
         return (_NAMES[node.id],)
     return None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import headscope as hs
 from tests.cli_page import commands
+from tests.contracts import bad_python
 from tests.contracts.bad_calls import BAD_OPTIONS, DATA, SOUND
 from tests.contracts.bad_python import _functions
 
@@ -53,20 +55,89 @@ def ordinary() -> list[Any]:
     ]  # fmt: skip
 
 
-def calls(count: int, seed: int) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Public functions with one or two arguments that hold anything ordinary."""
+# values of the kind that an annotation names, most of them out of range
+FITTING: dict[str, list[Any]] = {
+    "int": [0, 1, -1, 5, 99, 2000, np.int64(2)],
+    "float": [0.0, -1.0, 0.5, 2.5, float("inf"), float("nan"), 1e-9],
+    "str": ["", "text", "nope", "the", "0", "\x01", "é", "encoder", "cross", "mean", "entropy"],
+    "bool": [True, False],
+    "Sequence": [[], [0], ["text"], [(0, 0)], [(0, 99)], [[1]], [None], ["the", "cat"]],
+    "tuple": [(), (0,), (0, 1), (1, 0), (-1, 99), ("a", "b")],
+    "Path": ["nowhere.txt", "o.csv", "o.parquet", "o.svg", "o.html", ".", "missing/o.csv"],
+}
+
+
+def fitting(annotation: str) -> list[Any]:
+    return [value for kind, values in FITTING.items() if kind in annotation for value in values]
+
+
+# they wait for a person or a network, write pages of megabytes, or are handed the insides
+NOT_CALLED = ("finetune", "live_page", "passes", "capture", "edited", "forward", "read_inputs",
+              "accepts", "accepted", "with_edits", "activations", "from_attention")  # fmt: skip
+
+Known = dict[str, tuple[Callable[..., Any], dict[str, Any]]]
+
+
+def front_door() -> Known:
+    """Every public function, with a sound call of it."""
+    writer, kept = bad_python.writer(), bad_python.reading()
+    asked = {"scope": writer, "text": "the cat sat on the"}
+    of_head = {"scope": writer, "layer": 0, "head": 0}
+    pair = {"clean": "the cat sat on the", "corrupted": "the dog sat on the", "metric": "mat"}
+    survey = hs.survey(bad_python.bert(), bad_python.TEXTS, progress=False)
+    more: dict[str, dict[str, Any]] = {
+        "ground": {"scope": writer, "messages": "who sat ?", "documents": ["the cat"],
+                   "answer": "the cat", "shuffles": 1},
+        "pattern_table": {"survey": survey}, "labels": {"survey": survey},
+        "label_stability": {"first": survey, "second": survey},
+        "pointing_game": {"reading": kept, "box": (0, 0, 1, 1)},
+        "circuits.trace": asked, "circuits.mixing": asked, "circuits.head_outputs": asked,
+        "circuits.weighted": asked, "circuits.with_weightings": asked,
+        "circuits.inputs": {**asked, "target": "mat"},
+        "circuits.path_patch": {"scope": writer, **pair, "sender": (0, 1)},
+        "circuits.score": {**asked, "layer": 1, "head": 0, "query": 3, "key": 1},
+        "circuits.score_parts": {**of_head, "corpus": bad_python.TEXTS, **bad_python.quiet},
+        "circuits.singular": of_head, "circuits.ov_tokens": of_head, "circuits.qk_tokens": of_head,
+        "circuits.capabilities": {"scope": writer},
+    }  # fmt: skip
+    known = {name: (function, sound) for name, (function, sound, _) in _functions().items()}
+    for prefix, door in (("", hs), ("circuits.", hs.circuits), ("probe.", hs.probe)):
+        for public in door.__all__:
+            function, name = getattr(door, public), f"{prefix}{public}"
+            if inspect.isfunction(function) and public not in NOT_CALLED and name not in known:
+                known[name] = (function, more.get(name, {"reading": kept, "source": kept}))
+    return known
+
+
+def methods(of: Mapping[str, Any]) -> Known:
+    """Every public method of some objects."""
+    return {
+        f"{kind}.{name}": (getattr(one, name), {})
+        for kind, one in of.items()
+        for name, found in inspect.getmembers_static(type(one))
+        if not name.startswith("_") and name not in NOT_CALLED
+        and (inspect.isfunction(found) or isinstance(found, (staticmethod, classmethod)))
+    }  # fmt: skip
+
+
+def calls(known: Known, count: int, seed: int) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Functions with one or two arguments that hold anything ordinary, and none missing."""
     chance = random.Random(seed)
-    known = list(_functions().items())
+    names = sorted(known)
     for _ in range(count):
-        name, (function, sound, _) = chance.choice(known)
+        name = chance.choice(names)
+        function, sound = known[name]
         taken = [
-            one.name
+            one
             for one in inspect.signature(function).parameters.values()
             if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and one.name != "workers"
         ]
-        given = dict(sound)
-        for argument in chance.sample(taken, min(len(taken), chance.randint(1, 2))):
-            given[argument] = chance.choice(ordinary())
+        given = {one.name: sound[one.name] for one in taken if one.name in sound}
+        odd = chance.sample(taken, min(len(taken), chance.randint(1, 2)))
+        for one in [*odd, *(one for one in taken if one.default is one.empty)]:
+            if one in odd or one.name not in given:
+                near = fitting(str(one.annotation)) if chance.random() < 0.7 else []
+                given[one.name] = chance.choice(near or ordinary())
         yield name, function, given
 
 

@@ -1,6 +1,7 @@
 """Whatever is handed over by chance ends in a result or in one sentence of ours.
 
-The quick test tries a few, the slow one as many as the seeds promise. HEADSCOPE_SEED changes them.
+The quick test tries a few; the slow ones are ten portions, each with a seed of its own, which
+print what they tried. HEADSCOPE_SEED changes them all.
 Requests to the app are in tests/surfaces/test_attacks.py.
 """
 
@@ -21,6 +22,7 @@ import headscope as hs
 from headscope import cli
 from headscope.cli import console
 from tests.contracts import bad_calls, fuzz
+from tests.contracts.made_results import made_results
 from tests.tiny import tiny_scope
 
 SEED = int(os.environ.get("HEADSCOPE_SEED", "26"))
@@ -59,19 +61,29 @@ def foreign(error: BaseException) -> str:
     return f"{where} {type(error).__name__}: {str(error)[:80]}"
 
 
-SIZES = [pytest.param("few"), pytest.param("many", marks=[pytest.mark.slow])]
-COUNTS = {"lines": (60, 2000), "calls": (120, 1500), "files": (60, 1000)}
+QUICK = {"lines": 60, "calls": 120, "files": 60}
+PORTION = {"lines": 200, "calls": 200, "files": 120}
+PORTIONS = [0, *(pytest.param(one, marks=[pytest.mark.slow]) for one in range(1, 11))]
 
 
-def count(what: str, size: str) -> int:
-    return COUNTS[what][size == "many"]
+def of_portion(what: str, portion: int) -> tuple[int, int]:
+    """How many are tried, and the seed they come from."""
+    return (PORTION if portion else QUICK)[what], SEED + portion
+
+
+def report(what: str, portion: int, ended: Counter[str], wrong: Counter[str]) -> None:
+    """Prints what a portion tried; fails with each thing that was wrong."""
+    tried, seed = of_portion(what, portion)
+    shares = ", ".join(f"{number} {name}" for name, number in sorted(ended.items()))
+    print(f"{what}, seed {seed}: {tried} tried: {shares}; {wrong.total()} wrong")
+    assert not wrong, f"seed {seed}:\n" + "\n".join(ascii(one) for one in sorted(wrong))
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("size", SIZES)
-def test_command_lines_end_in_a_result_or_a_sentence(size, made, place, monkeypatch) -> None:
-    wrong: Counter[str] = Counter()
-    for words in fuzz.command_lines(count("lines", size), SEED):
+@pytest.mark.parametrize("portion", PORTIONS)
+def test_command_lines_end_in_a_result_or_a_sentence(portion, made, place, monkeypatch) -> None:
+    wrong, ended = Counter[str](), Counter[str]()
+    for words in fuzz.command_lines(*of_portion("lines", portion)):
         given = [
             word.format(**made) if "{" in word and "{}" not in word else word for word in words
         ]
@@ -89,26 +101,40 @@ def test_command_lines_end_in_a_result_or_a_sentence(size, made, place, monkeypa
         sentence = said.getvalue()
         if code not in (0, 1, 2) or "Traceback" in sentence or "not foreseen" in sentence:
             wrong[f"{' '.join(sentence.split())[-160:]} <- {words}"] += 1
-    assert not wrong, f"seed {SEED}:\n" + "\n".join(ascii(one) for one in wrong)
+        ended["answers" if code == 0 else "sentences"] += 1
+    report("lines", portion, ended, wrong)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory) -> dict[str, hs.results.HeadResult]:
+    return made_results(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture(scope="module")
+def known(results) -> fuzz.Known:
+    """Every public function and every method of what they answer with."""
+    from tests.contracts.bad_python import bert, reading, writer
+
+    view = hs.head_view(reading())
+    objects = {**results, "Scope": bert(), "writer": writer(), "Reading": reading(), "View": view}
+    return {**fuzz.front_door(), **fuzz.methods(objects)}
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("size", SIZES)
-def test_calls_end_in_a_result_or_an_error_of_ours(size, made, place) -> None:
-    wrong: Counter[str] = Counter()
-    for name, function, given in fuzz.calls(count("calls", size), SEED):
+@pytest.mark.parametrize("portion", PORTIONS)
+def test_calls_end_in_a_result_or_an_error_of_ours(portion, known, place) -> None:
+    wrong, ended = Counter[str](), Counter[str]()
+    for name, function, given in fuzz.calls(known, *of_portion("calls", portion)):
         try:
             function(**given)
+            ended["answers"] += 1
         except hs.HeadscopeError:
-            pass
-        except TypeError as error:
-            if "argument" not in str(error):
-                wrong[f"{name}: {foreign(error)}"] += 1
+            ended["sentences"] += 1
         except Exception as error:
             wrong[f"{name}: {foreign(error)}"] += 1
         finally:
             tidied(place)
-    assert not wrong, f"seed {SEED}:\n" + "\n".join(sorted(wrong))
+    report("calls", portion, ended, wrong)
 
 
 @pytest.fixture(scope="module")
@@ -123,17 +149,19 @@ def whole(tmp_path_factory) -> list[Path]:
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("size", SIZES)
-def test_damaged_files_open_unchanged_or_are_refused(size, whole, tmp_path) -> None:
-    chance, wrong = random.Random(SEED), Counter[str]()
-    for _ in range(count("files", size)):
+@pytest.mark.parametrize("portion", PORTIONS)
+def test_damaged_files_open_unchanged_or_are_refused(portion, whole, tmp_path) -> None:
+    tried, seed = of_portion("files", portion)
+    chance, wrong, ended = random.Random(seed), Counter[str](), Counter[str]()
+    for _ in range(tried):
         source = chance.choice(whole)
         path = tmp_path / source.name
         path.write_bytes(fuzz.damaged(source.read_bytes(), chance))
         try:
             hs.open(path)
+            ended["opened"] += 1
         except hs.HeadscopeError:
-            pass
+            ended["refused"] += 1
         except Exception as error:
             wrong[f"{source.name}: {foreign(error)}"] += 1
-    assert not wrong, f"seed {SEED}:\n" + "\n".join(sorted(wrong))
+    report("files", portion, ended, wrong)

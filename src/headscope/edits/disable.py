@@ -88,8 +88,8 @@ def disable(
     if weights is not None and mode == "uniform":
         mode = "given"
     find_mode(mode, weights)
-    off = {_known_head(shape, kind, head) for head in heads or ()}
-    for layer in layers or ():
+    off = {_known_head(shape, kind, head) for head in (() if heads is None else heads)}
+    for layer in () if layers is None else layers:
         known = _known_layer(shape, kind, layer)
         off |= {(known, head) for head in range(shape.heads[kind])}
     if not off:

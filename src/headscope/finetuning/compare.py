@@ -96,7 +96,7 @@ class Comparison(HeadResult):
 
     def files(self, output: str | Path) -> dict[Path, Any]:
         """What is written where: the table, and beside it the statistics if there are any."""
-        path = Path(output)
+        path = check_table(output)
         if self.statistics.empty:
             return {path: self.heads}
         return {beside(path, "statistics"): self.statistics, path: self.heads}

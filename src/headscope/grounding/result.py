@@ -86,14 +86,18 @@ class Grounding(HeadResult):
         method = self.best if method is None else method
         if method not in self.methods:
             raise BadInput(f"There is no method {method!r} here; there are {self.methods}.")
-        known = range(WHOLE, len(self.sentences))
-        if sentence not in known:
-            raise BadInput(f"The answer has sentences 0 to {known[-1]}, and no {sentence!r}.")
+        self._need_sentence(sentence)
         rows: Any = self.scores
         rows = rows[(rows["method"] == method) & (rows["sentence"] == sentence)]
         return rows.sort_values("value", ascending=False).reset_index(drop=True)
 
+    def _need_sentence(self, sentence: int) -> None:
+        known = range(WHOLE, len(self.sentences))
+        if sentence not in known:
+            raise BadInput(f"The answer has sentences 0 to {known[-1]}, and no {sentence!r}.")
+
     def sentence_text(self, sentence: int) -> str:
+        self._need_sentence(sentence)
         if sentence == WHOLE:
             return self.answer
         start, stop = self.sentences[sentence]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.arguments import need_path
+from headscope.checked import checked_methods
 from headscope.errors import BadInput
 from headscope.reading.part import Part
 from headscope.text.tokens import Tokens
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from headscope.text.chat import Span
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Reading:
     """Tokens and attention of one input; encoder–decoder models have three parts."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from headscope.capture import Again, Call, Kind, Output, Queries, Sink, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
-from headscope.checked import checked
+from headscope.checked import checked_methods
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
@@ -47,6 +47,7 @@ class AtModules(Protocol):
     def standing(self, scope: Scope) -> contextlib.AbstractContextManager[None]: ...
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False)
 class Scope:
     """A model, its tokenizer, and the edits under which it runs."""
@@ -253,7 +254,6 @@ class Scope:
 
     # readings
 
-    @checked
     def read(
         self,
         text: Text | None = None,
@@ -357,7 +357,6 @@ class Scope:
 
         return inputs_reading(self, inputs, tokens, layers, keep, memory)
 
-    @checked
     def generate(
         self,
         prompt: str | None = None,
@@ -417,21 +416,18 @@ class Scope:
 
     # what the model says
 
-    @checked
     def fill(self, text: Text, text_pair: Text | None = None, n: int = 5) -> list[list[Prediction]]:
         """For each mask token the n likeliest words, best first."""
         from headscope.reading import predict
 
         return predict.fill(self, text, text_pair, n)
 
-    @checked
     def next_token(self, text: Text, n: int = 5) -> list[Prediction]:
         """The n likeliest next tokens, best first."""
         from headscope.reading import predict
 
         return predict.next_token(self, text, n)
 
-    @checked
     def next_sentence(self, text: Text, text_pair: Text) -> float:
         """The probability that the second sentence follows the first."""
         from headscope.reading import predict
@@ -476,7 +472,6 @@ class Scope:
         scope = unrolled(self)
         return scope.edited(named_edit(scope, name, function))
 
-    @checked
     def without(
         self,
         heads: Iterable[tuple[int, int]] | None = None,

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.errors import BadInput
+
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_DIGITS = 15  # a float has no more
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def latex(rows: pd.DataFrame, digits: int = 3) -> str:
     """The rows as they are ordered; the first is the best."""
+    if not 0 <= digits <= MOST_DIGITS:
+        raise BadInput(f"digits= is a number from 0 to {MOST_DIGITS}, not {digits}.")
     table: Any = rows
     measure = escaped(str(table["measure"].iloc[0]))
     interval = {"low", "high"} <= set(table.columns) and table["low"].notna().any()

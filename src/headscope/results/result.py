@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.arguments import need_number
-from headscope.checked import checked
+from headscope.checked import checked_methods
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -26,10 +26,15 @@ COLUMNS = ("kind", "layer", "head", "measure", "value", "error", "count")
 SHOWN = 12  # rows of a table that a notebook shows
 
 
+@checked_methods
 class HeadResult:
     """Numbers per head under names; `table` holds one row per kind, layer, head and measure."""
 
     holds: ClassVar[tuple[type, ...]] = ()  # the parts a saved file may be made of
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        checked_methods(cls)
 
     if TYPE_CHECKING:  # a field of some results and computed by others
 
@@ -48,7 +53,6 @@ class HeadResult:
         """The names that `map`, `top` and `plot` know."""
         return tuple(self.table["measure"].unique())
 
-    @checked
     def map(self, name: str | None = None, kind: str | None = None) -> xr.DataArray:
         """One measure as layers × heads.
 
@@ -78,7 +82,6 @@ class HeadResult:
             attrs={"kind": found},
         )
 
-    @checked
     def top(self, name: str | None = None, n: int = 5, kind: str | None = None) -> pd.DataFrame:
         """The heads with the largest values, largest first.
 
@@ -99,7 +102,6 @@ class HeadResult:
         need_number(n, "n")
         return self.rows(name, kind).nlargest(n, "value").reset_index(drop=True)
 
-    @checked
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """The map of one measure, drawn; a scale around zero where values have both signs."""
         from headscope.figures import layer_head_map
@@ -110,7 +112,6 @@ class HeadResult:
         signed = bool(finite.size and finite.min() < 0 < finite.max())
         return layer_head_map(values, self.title, str(rows["measure"].iloc[0]), diverging=signed)
 
-    @checked
     def to_latex(
         self, name: str | None = None, n: int = 10, kind: str | None = None, digits: int = 3
     ) -> str:
@@ -136,7 +137,6 @@ class HeadResult:
 
         return latex(self.top(name, n, kind), digits)
 
-    @checked
     def save(self, path: str | Path) -> None:
         """Write Parquet, which `load` opens again whole, or .csv, the table alone.
 
@@ -150,7 +150,6 @@ class HeadResult:
         save(self, path)
 
     @classmethod
-    @checked
     def load(cls, path: str | Path) -> Self:
         """Open what `save` wrote as Parquet; `hs.open` opens a file of any kind.
 
@@ -167,7 +166,6 @@ class HeadResult:
 
         return load(cls, path)
 
-    @checked
     def rows(self, name: str | None = None, kind: str | None = None) -> pd.DataFrame:
         """The rows of one measure and one kind of attention, a head each."""
         if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headscope.checked import checked_methods
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.surfaces import notebook
@@ -25,6 +26,7 @@ FIGURES = ("svg", "png", "pdf")
 MOST_DRAWN = 128  # tokens; a picture of more would keep a cell waiting
 
 
+@checked_methods
 class View:
     """One view of one reading, with what is selected in it."""
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from headscope.arguments import need_list
 from headscope.errors import BadInput, HeadscopeError
 
 Of = Literal["message", "document", "paragraph", "sentence", "answer"]
@@ -212,11 +213,11 @@ def titled(documents: Sequence[Document] | Mapping[str, str]) -> list[tuple[str,
         raise BadInput("documents= is a list of texts; put a single one into a list.")
     if isinstance(documents, Mapping):
         documents = [{"title": title, "text": text} for title, text in documents.items()]
+    need_list(documents, "documents", '["a text"]')
     found: list[tuple[str, str]] = []
     for number, one in enumerate(documents, 1):
-        if isinstance(one, str):
-            title, text = "", one
-        else:
+        title, text = "", one
+        if isinstance(one, Mapping):
             text, title = one.get("text", one.get("content")), one.get("title", "")
         if not isinstance(text, str):
             raise BadInput(
