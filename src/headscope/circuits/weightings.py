@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.arguments import need_list
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import head_norms, weight_of
 from headscope.circuits.logits.solve import solve
@@ -53,6 +54,8 @@ def with_weightings(
     position: int | None = None,
 ) -> Reading:
     """A reading that views can draw by weight, by norm or towards a logit: `weighting="norm"`."""
+    if not isinstance(by, str):
+        need_list(by, "by", '["norm"]')
     reading = scope.read(text, text_pair)
     asked: tuple[By, ...] = (by,) if isinstance(by, str) else tuple(by)  # pyright: ignore[reportAssignmentType]
     for one in asked:
