@@ -68,7 +68,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source in PROJECT.values():
         text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, _page(source), content=text))
+    for path in _live(config):
+        name = f"live/{path.name}"
+        files.append(File.generated(config, name, abs_src_path=str(path)))
     return files
+
+
+def _live(config: MkDocsConfig) -> list[Path]:
+    """The bundled model in a page. It takes a minute: a quick build has a note in its stead."""
+    folder = Path(_scratch.name) / "live"
+    if os.environ.get("TUTORIALS") == "true":
+        hs.live_page(hs.load(), folder)
+    elif not folder.exists():
+        folder.mkdir()
+        (folder / "index.html").write_text("<!doctype html><title>live</title>Run make docs.")
+    return sorted(folder.iterdir())
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -4,7 +4,8 @@ import type { BufferEntry } from "./types";
 export type Numbers = Float32Array | Uint16Array | Uint8Array | Int8Array;
 
 export async function inflate(bytes: Uint8Array): Promise<Uint8Array> {
-  const stream = new Blob([bytes as BlobPart]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  // not by way of a Blob: WebKit's workers cannot read one in a page opened from disk
+  const stream = new Response(bytes as BodyInit).body!.pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
