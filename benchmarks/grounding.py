@@ -41,6 +41,7 @@ def main(model: str) -> None:
     question, answer = "What did the river do?", "The river rose over the old stone bridge."
     prompt = prompt_of(scope, question, documents, answer)
     sources = sources_of(documents)
+    names = [one.name for one in sources]
     others = [prompt_of(scope, question, without(documents, [one]), answer) for one in sources]
     plain(scope, prompt)  # warm
     begun = time.perf_counter()
@@ -50,7 +51,7 @@ def main(model: str) -> None:
     expected = np.stack([plain(scope, one) for one in others])
     ten = time.perf_counter() - begun
     begun = time.perf_counter()
-    mass = HeadMass(scope, prompt, [one.name for one in sources], norms=False)
+    mass = HeadMass(scope, prompt.predicting, prompt.members(names), norms=False)
     passes = AnswerPasses(scope, prompt, mass)
     read = time.perf_counter() - begun
     begun = time.perf_counter()

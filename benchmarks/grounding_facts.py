@@ -97,7 +97,7 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     sources = sources_of(documents)
     names = [one.name for one in sources]
     prompt = prompt_of(scope, fact.question, documents, fact.answer)
-    mass = HeadMass(scope, prompt, names)
+    mass = HeadMass(scope, prompt.predicting, prompt.members(names))
     passes = AnswerPasses(scope, prompt, mass)
     left = without(documents, [sources[at] for at in fact.true])
     chance = random.Random(number)

@@ -9,7 +9,7 @@ from typing import Any
 
 import headscope as hs
 
-PACKAGES = ("circuits", "probe", "results")
+PACKAGES = ("circuits", "monitor", "probe", "results")
 
 
 def page() -> str:

@@ -121,7 +121,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     described = set(re.findall(r'<h[23] id="headscope\.[\w.]*?(\w+)"', text))
     described |= set(re.findall(r'<h2 id="hs(\w+)"', text))  # views exist at run time alone
     names = [name for name in hs.__all__ if not name.startswith("_")]
-    for package in ("circuits", "probe"):
+    for package in ("circuits", "monitor", "probe"):
         names += getattr(hs, package).__all__
     assert [name for name in names if name not in described and name.lower() not in described] == []
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope import results
 from headscope.arguments import need_path
@@ -13,12 +14,14 @@ from headscope.errors import BadInput
 from headscope.results.storage import class_of
 
 if TYPE_CHECKING:
+    from headscope.grounding.learned import HeadWeights
+    from headscope.grounding.monitors.monitor import Monitor
     from headscope.reading import Reading
     from headscope.results import HeadResult
 
 
-def open(path: str | Path) -> Reading | HeadResult:  # noqa: A001  as hs.open
-    """Open a reading, a survey, an atlas or any other result that headscope wrote.
+def open(path: str | Path) -> Reading | HeadResult | HeadWeights | Monitor:  # noqa: A001  as hs.open
+    """Open a reading, a survey, an atlas, a monitor or any other result that headscope wrote.
 
     Parameters
     ----------
@@ -54,8 +57,25 @@ def open(path: str | Path) -> Reading | HeadResult:  # noqa: A001  as hs.open
         from headscope.reading import Reading
 
         return Reading.load(path)
+    if start[:1] == b"{":
+        return _of_json(path)
     if path.suffix.lower() == ".csv":
         return results.HeadTable.read_csv(path)
+    raise BadInput(_unknown(path))
+
+
+def _of_json(path: Path) -> HeadWeights | Monitor:
+    from headscope.grounding import learned
+    from headscope.grounding.monitors import monitor
+
+    try:
+        found: Any = json.loads(path.read_text("utf-8"))
+    except ValueError:
+        raise BadInput(_unknown(path)) from None
+    if found.get("format") == learned.FORMAT:
+        return learned.HeadWeights.load(path)
+    if found.get("format") == monitor.FORMAT:
+        return monitor.Monitor.load(path)
     raise BadInput(_unknown(path))
 
 

@@ -112,10 +112,11 @@ def ground(
         notes.append(f"{scope.name} wrote the answer.")
     asked = _Asked(scope, said, given, answer, sources)
     prompt = asked.prompt(given)
-    mass = HeadMass(scope, prompt, [one.name for one in sources])
+    names = [one.name for one in sources]
+    mass = HeadMass(scope, prompt.predicting, prompt.members(names))
     run = AnswerPasses(scope, prompt, mass)
     groups = _sentences(prompt)
-    logit = logit_by_source(scope, prompt, [one.name for one in sources])
+    logit = logit_by_source(scope, prompt, names)
     found = _cheap(mass, logit, weights, groups)
     cheap = next(name for name in ("learned", "norm", "attention") if name in found)
     if passes is not None and len(sources) > passes:

@@ -138,7 +138,7 @@ def fit_head_weights(
     wanted = [_centred(_shares(one)) for one in lost]
     groups = np.repeat(np.arange(len(asked)), [len(one) for one in lost])
     x, y = np.concatenate(given), np.concatenate(wanted)
-    predicted, alpha = _best(x, y, groups)
+    predicted, alpha = _held_out(x, y, groups), _penalty(x, y, groups)
     ranked = [_rank(predicted[groups == n], y[groups == n]) for n in range(len(asked))]
     first = [
         float(np.argmax(predicted[groups == n]) == np.argmax(y[groups == n]))
@@ -163,8 +163,9 @@ def _measured(scope: Scope, fact: Fact) -> tuple[Floats, Floats]:
     """layer × head × source, the mean over the answer; and what it loses without each source."""
     documents = [("", text) for text in fact.documents]
     sources = sources_of(documents)
+    names = [one.name for one in sources]
     prompt = prompt_of(scope, fact.question, documents, fact.answer)
-    mass = HeadMass(scope, prompt, [one.name for one in sources], norms=False)
+    mass = HeadMass(scope, prompt.predicting, prompt.members(names), norms=False)
     passes = AnswerPasses(scope, prompt, mass)
     others = [
         prompt_of(scope, fact.question, without(documents, [one]), fact.answer) for one in sources
@@ -190,22 +191,33 @@ def _fit(x: Floats, y: Floats, alpha: float) -> Floats:
     return np.asarray(model.coef_, dtype=float) / scale
 
 
-def _best(x: Floats, y: Floats, groups: NDArray[np.intp]) -> tuple[Floats, float]:
-    """What held-out folds of questions are given, with the penalty that ranks them best."""
+def _held_out(x: Floats, y: Floats, groups: NDArray[np.intp]) -> Floats:
+    """What each fold of questions is given by weights, and a penalty, that never saw it."""
+    predicted = np.zeros(len(y))
+    for seen, left in _folds(groups):
+        alpha = _penalty(x[seen], y[seen], groups[seen])
+        predicted[left] = x[left] @ _fit(x[seen], y[seen], alpha)
+    return predicted
+
+
+def _penalty(x: Floats, y: Floats, groups: NDArray[np.intp]) -> float:
+    """The penalty that ranks held-out questions best."""
+    scores: list[float] = []
+    for alpha in ALPHAS:
+        ranked: list[float] = []
+        for seen, left in _folds(groups):
+            predicted = x[left] @ _fit(x[seen], y[seen], alpha)
+            own = groups[left]
+            ranked += [_rank(predicted[own == n], y[left][own == n]) for n in np.unique(own)]
+        scores.append(_mean(ranked))
+    return ALPHAS[int(np.argmax(scores))]
+
+
+def _folds(groups: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     from sklearn.model_selection import GroupKFold
 
-    folds: Any = list(GroupKFold(FOLDS).split(x, y, groups))
-    best: tuple[float, Floats, float] | None = None
-    for alpha in ALPHAS:
-        predicted = np.zeros(len(y))
-        for seen, left in folds:
-            predicted[left] = x[left] @ _fit(x[seen], y[seen], alpha)
-        ranked = [_rank(predicted[groups == n], y[groups == n]) for n in np.unique(groups)]
-        score = _mean(ranked)
-        if best is None or score > best[0]:
-            best = score, predicted, alpha
-    assert best is not None
-    return best[1], best[2]
+    found: Any = GroupKFold(FOLDS).split(groups, groups, groups)
+    return list(found)
 
 
 def _mean(values: Sequence[float]) -> float:

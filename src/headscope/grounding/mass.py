@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,6 @@ from headscope.capture.output_projection import head_norms, weight_of
 from headscope.capture.softmax import weight_rows
 from headscope.circuits.outputs import projection_of
 from headscope.errors import HeadscopeError
-from headscope.grounding.prompts import Prompt
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -24,16 +24,25 @@ AT_ONCE = 2**24  # weights made together
 
 
 class HeadMass:
-    """A sink: attention from the positions that predict the answer, summed over each source.
+    """A sink: attention of some queries, summed over the keys of each source (sources × keys).
 
-    `attention` and `norm` are layer × head × answer token × source. The second weighs each key by
-    the length of what its head moves from there, and is None where values cannot be read.
+    `attention` and `norm` are layer × head × query × source. The second weighs each key by the
+    length of what its head moves from there, and is None where values cannot be read.
     """
 
-    def __init__(self, scope: Scope, prompt: Prompt, names: list[str], norms: bool = True) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        rows: Sequence[int],
+        members: NDArray[np.bool_],
+        *,
+        norms: bool = True,
+        layers: Collection[int] | None = None,
+    ) -> None:
         self._scope = scope
-        self._rows = torch.tensor(list(prompt.predicting))
-        self._members = torch.from_numpy(prompt.members(names).T.astype(np.float32))  # s n
+        self._rows = torch.tensor(list(rows))
+        self._members = torch.from_numpy(members.T.astype(np.float32))  # s n
+        self._wanted = layers
         self._attention: dict[int, Floats] = {}
         self._norm: dict[int, Floats] = {}
         self._norms = norms
@@ -41,7 +50,7 @@ class HeadMass:
 
     @torch.no_grad()
     def __call__(self, call: Call) -> None:
-        if call.kind != "decoder":
+        if call.kind != "decoder" or (self._wanted is not None and call.layer not in self._wanted):
             return
         device = call.q.device if call.q is not None else call.weights.device
         keys = len(self._members)

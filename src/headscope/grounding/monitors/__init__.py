@@ -1,0 +1,1 @@
+"""Monitors: heads whose attention tells a supported answer, or an injected prompt."""

@@ -1,0 +1,130 @@
+"""A monitor: a few heads of one model and their weights, kept as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headscope.arguments import need_path, need_scope
+from headscope.errors import BadInput
+from headscope.files import atomic_path
+from headscope.grounding.monitors.shares import Looks, Share, shares_of
+from headscope.reading.conversation import Documents, Messages
+from headscope.runs.identity import model_fingerprint
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.reading import Scope
+
+FORMAT = "headscope monitor 1"
+
+
+@dataclass(frozen=True)
+class MonitoredHead:
+    """One head's share of attention, and what it adds to the score."""
+
+    share: Share
+    layer: int
+    head: int
+    mean: float  # over the examples that were fitted
+    scale: float
+    weight: float  # of (share − mean) / scale, in log-odds
+
+
+@dataclass(frozen=True, eq=False)
+class Monitor:
+    """Heads whose attention tells True examples from False ones, and how well it did so.
+
+    `auroc` is cross-validated, with its 95 % interval. `null` is the AUROC that 95 % of the same
+    fits on shuffled labels stay below, and `p` the share of them that reach this one.
+    """
+
+    model: str
+    fingerprint: str
+    looks: Looks
+    heads: tuple[MonitoredHead, ...]
+    intercept: float
+    auroc: float
+    low: float
+    high: float
+    null: float
+    p: float
+    examples: int
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per head."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(one) for one in self.heads])
+
+    def score(
+        self, scope: Scope, messages: Messages, documents: Documents = (), answer: str | None = None
+    ) -> float:
+        """How likely a conversation is one of the True ones, by one forward pass.
+
+        Parameters
+        ----------
+        scope
+            The model that the monitor was fitted on.
+        messages
+            A conversation, or one question.
+        documents
+            Texts, `{"title": …, "text": …}`, or titles with texts.
+        answer
+            What was answered, where the monitor was fitted on answers.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        self.check(scope)
+        wanted = sorted({one.layer for one in self.heads})
+        layers, shares = shares_of(scope, self.looks, messages, documents, answer, wanted)
+        total = self.intercept
+        for one in self.heads:
+            value = shares[self.looks.shares.index(one.share), layers.index(one.layer), one.head]
+            total += one.weight * (float(value) - one.mean) / one.scale
+        return float(1 / (1 + np.exp(-np.clip(total, -50, 50))))
+
+    def check(self, scope: Scope) -> None:
+        """Raise where the monitor was fitted on another model."""
+        need_scope(scope)
+        if model_fingerprint(scope.model) != self.fingerprint:
+            raise BadInput(
+                f"The monitor was fitted on {self.model}, which is another model than "
+                f"{scope.name}; fit its own with hs.monitor.fit(scope, labelled)."
+            )
+
+    def __str__(self) -> str:
+        return (
+            f"AUROC {self.auroc:.2f} [{self.low:.2f}, {self.high:.2f}] on {self.examples} "
+            f"examples; shuffled labels stay below {self.null:.2f} (p = {self.p:.3f})"
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write a small JSON file."""
+        with atomic_path(need_path(path)) as temporary:
+            temporary.write_text(json.dumps({"format": FORMAT, **asdict(self)}), "utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Monitor:
+        """Open what `save` wrote."""
+        path = need_path(path)
+        if not path.is_file():
+            raise BadInput(f"There is no file {path}; fit a monitor and save it there.")
+        try:
+            found: Any = json.loads(path.read_text("utf-8"))
+            if found.pop("format") != FORMAT:
+                raise KeyError
+            looks = Looks(**found.pop("looks"))
+            heads = tuple(MonitoredHead(**one) for one in found.pop("heads"))
+            return cls(looks=looks, heads=heads, **found)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise BadInput(f"{path} holds no monitor; fit one and save it again.") from None
