@@ -102,7 +102,9 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
     left = without(documents, [sources[at] for at in fact.true])
     chance = random.Random(number)
     every = [without(documents, [one]) for one in sources]
-    every += [[], shuffled(documents, chance), left, shuffled(left, chance)]
+    every += [[], shuffled(documents, chance), shuffled(left, chance)]
+    if len(fact.true) > 1:
+        every.append(left)  # else it is among those with one source taken away
     found = passes.of([prompt_of(scope, fact.question, one, fact.answer) for one in every]).sum(1)
     read = float(passes.log_probabilities.sum())
     logit = logit_by_source(scope, prompt, names)
@@ -113,7 +115,8 @@ def measured(scope: hs.Scope, fact: Fact, number: int) -> Row:
         "norm": mass.norm.mean((0, 1, 2)),
         "attention": mass.attention.mean((0, 1, 2)),
     }
-    bare, by_chance, gone, gone_chance = map(float, found[len(sources) :])
+    bare, by_chance, gone_chance = map(float, found[len(sources) : len(sources) + 3])
+    gone = float(found[-1] if len(fact.true) > 1 else found[fact.true[0]])
     return Row(
         fact.kind, number, True, list(fact.true),
         {name: [float(one) for one in values] for name, values in scores.items()},

@@ -26,8 +26,9 @@ def open(path: str | Path) -> Reading | HeadResult | HeadWeights | Monitor:  # n
     Parameters
     ----------
     path
-        A .safetensors, .parquet, .csv, .atlas or .zip file, or an atlas's folder. The content
-        counts, not the ending.
+        A .safetensors, .parquet, .csv, .json, .atlas or .zip file, or an atlas's folder. The
+        content counts, not the ending. A .npz or .safetensors file of somebody else's attention
+        becomes a reading: an array `attention` (layer × head × query × key) and `tokens`.
 
     Returns
     -------
@@ -55,8 +56,13 @@ def open(path: str | Path) -> Reading | HeadResult | HeadWeights | Monitor:  # n
         return _of_parquet(path)
     if start[8:9] == b"{":  # safetensors: the header's length, then the header
         from headscope.reading import Reading
+        from headscope.reading.dumped import is_headscopes
 
-        return Reading.load(path)
+        return Reading.load(path) if is_headscopes(path) else Reading.from_attention(path)
+    if start[:2] == b"PK" and path.suffix.lower() == ".npz":
+        from headscope.reading import Reading
+
+        return Reading.from_attention(path)
     if start[:1] == b"{":
         return _of_json(path)
     if path.suffix.lower() == ".csv":

@@ -196,9 +196,18 @@ class Reading:
         layers: Sequence[int] | None = None,
         model: str = "",
     ) -> Reading:
-        """A reading of tensors you already have: arrays, tuples of them, or a model's output."""
+        """A reading of tensors you already have: arrays, tuples of them, or a model's output.
+
+        A path opens a .npz or .safetensors file that holds attention and its tokens.
+        """
         from headscope.reading.from_attention import parts_from_attention
 
+        if isinstance(attention, str | os.PathLike):
+            from headscope.reading.dumped import dumped
+
+            attention, numbers, listed = dumped(need_path(attention))
+            layers = numbers if layers is None else layers
+            tokens = listed if tokens is None else tokens
         parts = parts_from_attention(
             attention,
             tokens,
