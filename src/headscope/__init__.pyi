@@ -8,6 +8,9 @@ from headscope import results as results
 from headscope import studies as studies
 from headscope.atlas.atlas import Atlas as Atlas
 from headscope.atlas.make import atlas as atlas
+from headscope.budgets.exports import press_of as press_of
+from headscope.budgets.result import Budget as Budget
+from headscope.budgets.run import budget as budget
 from headscope.capture import Kind
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution

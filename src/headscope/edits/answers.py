@@ -138,17 +138,19 @@ def answer_each(
     weights: object = None,
     copies: int | None = None,
     run: Run | None = None,
+    part: str = "answers",
 ) -> Swept:
     """The answers under every edit in turn, sharing what the edits have in common.
 
-    In a run that has an output, finished batches are kept and found by the next run.
+    In a run that has an output, finished batches are kept as that part of it and found by the next
+    run.
     """
     kind = chosen_kind(scope, kind)
     instead = find_mode(mode, weights)
     stack = stack_of(scope, questions, kind)
     run = run or Run(None, {})
-    part = run.part("answers")
-    state = part.recall()
+    kept = run.part(part)
+    state = kept.recall()
     done = 0 if state is None else int(state.position["batches"])
     pieces = [] if state is None else [(state.arrays["baseline"], state.arrays["edited"])]
 
@@ -166,7 +168,7 @@ def answer_each(
         else:
             piece = _sweep_batch(scope, one, stack, edits, instead, weights, copies)
         _finite(piece[0])
-        with part.step(now):
+        with kept.step(now):
             pieces.append(piece)
             done += 1
         run.tell(done, len(questions.batches), title=title)

@@ -1,5 +1,6 @@
 from headscope.atlas.atlas import Atlas as Atlas
 from headscope.atlas.compare import AtlasComparison as AtlasComparison
+from headscope.budgets.result import Budget as Budget
 from headscope.circuits.logits.attribution import Attribution as Attribution
 from headscope.circuits.logits.attributions import Attributions as Attributions
 from headscope.circuits.names.named import NamedHeads as NamedHeads
