@@ -122,7 +122,9 @@ def press(known: KeyValueHeads, heads: Sequence[Head], sink: int, window: int) -
     try:
         from kvpress import DuoAttentionPress  # pyright: ignore
     except ImportError as error:
-        raise HeadscopeError(f"kvpress cannot be imported ({error}); pip install kvpress.") from None
+        raise HeadscopeError(
+            f"kvpress cannot be imported ({error}); pip install kvpress."
+        ) from None
     import torch
 
     mask = torch.zeros(max(known.layers) + 1, known.groups, dtype=torch.bool)

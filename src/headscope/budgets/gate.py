@@ -37,6 +37,10 @@ def estimated_costs(
     if state is not None:
         total, done = state.arrays["total"], int(state.position["done"])
         count = int(state.position["count"])
+
+    def now() -> State:
+        return State({"done": done, "count": count}, {"total": total})
+
     title = f"Estimating costs on {questions.name}"
     run.tell(done, len(questions.batches), title=title)
     for inputs, targets in questions.batches[done:]:
@@ -45,7 +49,7 @@ def estimated_costs(
             return questions.losses(output, targets).sum()
 
         slopes = _slopes(scope, inputs, loss, heads, sizes)
-        with part.step(lambda: State({"done": done, "count": count}, {"total": total})):
+        with part.step(now):
             for layer, slope in slopes.items():
                 total[layer] -= slope
             count, done = count + int((targets != -100).sum()), done + 1

@@ -81,7 +81,9 @@ class Budget(HeadResult):
         known, heads = self.key_value_heads, self.heads(share)
         count = known.groups * known.per_group
         if scope.heads.get("decoder") != count or scope.layer_numbers["decoder"] != known.layers:
-            raise BadInput(f"The budget is of {self.model}, which has other heads than {scope.name}.")
+            raise BadInput(
+                f"The budget is of {self.model}, which has other heads than {scope.name}."
+            )
         return scope.edited(known.edit(heads, self.sink, self.window)) if heads else scope
 
     def memory(self, tokens: int, share: float | None = None) -> int:
@@ -249,7 +251,10 @@ def budget_of(
 
 
 def rise(before: Floats, after: Floats) -> tuple[float, float, float]:
-    """By how much a token's loss rises, with its 95 % interval over texts; n ≥2: sums and counts."""
+    """By how much a token's loss rises, with its 95 % interval over texts.
+
+    Each text has a row: its summed loss, and over how many tokens.
+    """
     count = before[:, 1]
     whole = float((after[:, 0] - before[:, 0]).sum() / count.sum())
     each = (after[:, 0] - before[:, 0]) / count

@@ -59,7 +59,7 @@ def budget(
     window: int = streaming.WINDOW,
     tolerance: float = 0.02,
     max_tokens: int | None = None,
-    limit: int = 16,
+    limit: int | None = 16,
     needles: int = 32,
     shares: Sequence[float] = SHARES,
     draws: int = 5,
@@ -90,7 +90,7 @@ def budget(
     max_tokens
         The length of the texts; by default four times sink and window, or what the model reads.
     limit
-        How many texts at most, both halves together.
+        How many texts at most, both halves together; None reads the whole corpus.
     needles
         How many stretches of your text are hidden in other texts and asked for.
     shares
@@ -120,7 +120,8 @@ def budget(
     need_scope(scope)
     need_seed(seed)
     for name, value in (("limit", limit), ("needles", needles), ("window", window)):
-        need_count(value, name)
+        if value is not None:
+            need_count(value, name)
     need_real(tolerance, "tolerance")
     streaming.check((sink, window))
     if output is not None:

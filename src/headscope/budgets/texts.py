@@ -28,7 +28,7 @@ Ids = list[int]
 
 @dataclass(frozen=True)
 class Needle:
-    """A stretch of another text, put into this one far from the end, where its begin is repeated."""
+    """A stretch of another text, put into this one far from the end, which repeats its start."""
 
     ids: tuple[int, ...]
     without: tuple[int, ...]  # the same text, into which nothing was put
@@ -49,17 +49,17 @@ class Texts:
     answers: tuple[tuple[int, ...], ...]  # of each needle
 
 
-def cut_texts(scope: Scope, corpus: Any, tokens: int, limit: int) -> list[Ids]:
+def cut_texts(scope: Scope, corpus: Any, tokens: int, limit: int | None) -> list[Ids]:
     """The corpus's tokens as texts of that length, documents one after another."""
     documents = Reader().documents(corpus, Faults())
     first = _first(scope)
     room, found, rest = tokens - len(first), list[Ids](), Ids()
     for document in documents:
         rest += scope.tokenizer("\n\n" + document.text, add_special_tokens=False)["input_ids"]
-        while len(rest) >= room and len(found) < limit:
+        while len(rest) >= room and (limit is None or len(found) < limit):
             found.append([*first, *rest[:room]])
             rest = rest[room:]
-        if len(found) >= limit:
+        if limit is not None and len(found) >= limit:
             break
     if len(found) < 4:
         raise BadInput(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+import sys
 import warnings
 from collections.abc import Generator
 from pathlib import Path
@@ -30,6 +32,11 @@ def say_error(sentence: str) -> None:
 def say_written(path: str | Path) -> None:
     """Every command that writes a file says where it put it."""
     err.print(f"Wrote {_plain(str(path))}", highlight=False, soft_wrap=True)
+
+
+def command_line() -> str:
+    """The command as it was typed, for a page that says what made it."""
+    return shlex.join(["headscope", *sys.argv[1:]])
 
 
 def open_scope(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from headscope.cli import options
 from headscope.cli.checks import check_data, check_numbers, check_output
-from headscope.cli.console import open_scope, say_written
+from headscope.cli.console import command_line, open_scope, say_written
 from headscope.errors import BadInput
 
 
@@ -54,11 +53,5 @@ def study(
         data = None
     check_data(data)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    STUDIES[name](scope, data, limit=limit, output=output, restart=restart, command=_command())
+    STUDIES[name](scope, data, limit=limit, output=output, restart=restart, command=command_line())
     say_written(output)
-
-
-def _command() -> str:
-    import shlex
-
-    return shlex.join(["headscope", *sys.argv[1:]])
