@@ -54,6 +54,8 @@ def made_results(folder: Path) -> dict[str, HeadResult]:
         hs.circuits.score(writer, CLEAN, 1, 0, 3, 1),
         hs.ground(writer, "who sat ?", ["the cat", "a dog ran"], "the cat", shuffles=1),
         hs.circuits.score(writer, CLEAN, 1, 0, 3),
+        hs.budget(writer, [" ".join(TEXTS)] * 40, sink=1, window=8, max_tokens=48, limit=4,
+                  needles=2, shares=[1.0], draws=1, **quiet),
         hs.circuits.score_parts(writer, 3 * TEXTS, 1, 0, **quiet),
         hs.pointing_game(digits.read(image=np.zeros((28, 28), np.uint8)), (4, 4, 20, 20)),
     ]  # fmt: skip

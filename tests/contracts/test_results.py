@@ -23,47 +23,6 @@ from tests.contracts.made_results import TEXTS, made_results
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> dict[str, HeadResult]:
     return made_results(tmp_path_factory.mktemp("results"))
-    """One of each class, by the class's name."""
-    bert, other = tiny_scope("BertModel"), tiny_scope("BertModel")
-    judge, writer = tiny_scope("BertForSequenceClassification"), tiny_scope("GPT2LMHeadModel")
-    task = read_task(OPINIONS)
-    trees = list(Treebank(STORIES))[:12]
-    atlases = [hs.atlas(bert, TEXTS, top=3, **quiet) for _ in range(2)]
-    sheet = tmp_path_factory.mktemp("results") / "entropy.csv"
-    survey = hs.survey(bert, TEXTS, ["entropy", "sep"], interval=0.9, **quiet)
-    survey.save(sheet)
-    digits = hs.load("digits")
-    made = [
-        survey,
-        hs.open(sheet),
-        atlases[0],
-        hs.compare(*atlases),
-        hs.patterns(bert, TEXTS, segments="documents", **quiet),
-        hs.compare(bert, other, TEXTS, statistics=["entropy"], **quiet),
-        hs.ablate(judge, task, draws=10, limit=8, **quiet),
-        hs.importance(judge, task, limit=8, **quiet),
-        hs.probe.dependency(bert, "sample", minimum=5, **quiet),
-        hs.probe.coreference(bert, "sample", **quiet),
-        hs.probe.relations(bert, "sample", shuffles=5, **quiet),
-        hs.probe.features(bert, "sample", **quiet),
-        hs.probe.all_heads(bert, trees, trees, trees, probes=["attention"], epochs=1,
-                           vectors="embeddings", **quiet),
-        hs.attribute(writer, CLEAN, target="mat"),
-        hs.attribute(writer, [CLEAN, CORRUPTED], target="mat", **quiet),
-        hs.patch(writer, CLEAN, CORRUPTED, "mat", **quiet),
-        hs.circuits.path_patch(writer, CLEAN, CORRUPTED, "mat", sender=(0, 1)),
-        hs.circuits.copying(writer),
-        hs.circuits.composition(writer),
-        hs.circuits.named(writer, ["copy_suppression"]),
-        hs.circuits.score(writer, CLEAN, 1, 0, 3, 1),
-        hs.ground(writer, "who sat ?", ["the cat", "a dog ran"], "the cat", shuffles=1),
-        hs.circuits.score(writer, CLEAN, 1, 0, 3),
-        hs.budget(writer, [" ".join(TEXTS)] * 40, sink=1, window=8, max_tokens=48, limit=4,
-                  needles=2, shares=[1.0], draws=1, **quiet),
-        hs.circuits.score_parts(writer, 3 * TEXTS, 1, 0, **quiet),
-        hs.pointing_game(digits.read(image=np.zeros((28, 28), np.uint8)), (4, 4, 20, 20)),
-    ]  # fmt: skip
-    return {type(result).__name__: result for result in made}
 
 
 def classes() -> list[str]:
