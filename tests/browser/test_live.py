@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import headscope as hs
 from headscope.edits.live import effect
@@ -129,6 +130,25 @@ def test_every_view_of_a_reading_opens(page, view):
     page.locator(f"[data-view={view}], [role=tab]:has-text('{view}')").first.click()
     page.wait_for_timeout(300)
     assert page.locator("[role=alert]").count() == 0
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_the_picture_is_saved_with_its_words(page, ending, tmp_path):
+    page.locator("[data-control=text]").fill("I went to the store.")
+    page.locator("[data-control=read]").click()
+    page.get_by_text("store", exact=True).first.wait_for()
+    page.locator("[data-view=head], [role=tab]:has-text('head')").first.click()
+    page.locator("[data-control=export], button:has-text('export')").first.click()
+    with page.expect_download() as saved:
+        page.locator(f"[data-format={ending}]").click()
+    path = tmp_path / saved.value.suggested_filename
+    assert path.name.startswith("bundled-head-") and path.suffix == f".{ending}"
+    saved.value.save_as(path)
+    if ending == "svg":
+        assert "foreignObject" in path.read_text() and ">store<" in path.read_text()
+        return
+    pixels = np.asarray(Image.open(path).convert("L"), np.float64)
+    assert pixels.shape[0] > 600 and pixels.std() > 5  # not an empty sheet
 
 
 def test_a_link_reopens_text_head_and_switched_off_heads(chromium, file):

@@ -71,17 +71,3 @@ def test_a_conversation_comes_from_json(model, texts):
 def test_misuse_is_told_before_a_model_opens(arguments, sentence, capsys):
     assert run(["ground", *map(str, arguments)]) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_conversation_is_viewed_with_its_spans(model, texts):
-    def view(*given: object):
-        return CliRunner().invoke(build(), ["view", *map(str, given), "-m", model])
-
-    given = ("-d", texts / "a.md", "-d", texts / "b.md", "-o", texts / "r.safetensors")
-    said = view("the cat ?", *given)
-    assert said.exit_code == 0, said.output
-    assert {one.name for one in hs.open(texts / "r.safetensors").spans} >= {"a.md", "b.md"}
-    assert view("the cat ?", *given, "--generate", 3).exit_code == 0
-    assert any(one.of == "answer" for one in hs.open(texts / "r.safetensors").spans)
-    assert view("one", "two", *given).exit_code != 0
-    assert view("one", "-d", texts / "none.md").exit_code != 0

@@ -150,8 +150,7 @@ def trace(
     Examples
     --------
     >>> import headscope as hs
-    >>> traced = hs.circuits.trace(hs.load(), "The cat [MASK] on the mat.")
-    >>> print(traced)  # doctest: +SKIP
+    >>> print(hs.circuits.trace(hs.load(), "The cat [MASK] on the mat."))  # doctest: +SKIP
     """
     need_scope(scope)
     for name, value in (("heads", heads), ("writers", writers), ("depth", depth)):

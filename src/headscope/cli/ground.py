@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +11,6 @@ import typer
 from headscope.cli import options
 from headscope.cli.checks import check_data, check_numbers, check_output
 from headscope.cli.console import open_scope, out, say_written
-from headscope.cli.conversation import Documents, Messages, conversation
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
@@ -30,8 +30,16 @@ def ground(
     question: Annotated[
         str | None, typer.Option("--question", "-q", help="What the model is asked.")
     ] = None,
-    document: Documents = None,
-    messages: Messages = None,
+    document: Annotated[
+        list[Path] | None,
+        typer.Option("--document", "-d", help="A text file to answer from; give several."),
+    ] = None,
+    messages: Annotated[
+        Path | None,
+        typer.Option(
+            "--messages", help="A conversation as JSON: a list of messages, or a request."
+        ),
+    ] = None,
     answer: Annotated[
         str | None, typer.Option("--answer", help="What was answered; else the model answers.")
     ] = None,
@@ -105,7 +113,7 @@ def ground(
         )  # fmt: skip
         say_written(output)
         return
-    said, documents, known = conversation(question, document, messages)
+    said, documents, known = _conversation(question, document, messages)
     from headscope.grounding.ground import ground as run
 
     scope = open_scope(model, device, dtype, trust_remote_code)
@@ -122,6 +130,27 @@ def ground(
     if output is not None:
         _write(scope, found, output)
         say_written(output)
+
+
+def _conversation(
+    question: str | None, documents: list[Path] | None, messages: Path | None
+) -> tuple[Any, Any, str | None]:
+    """Messages, documents, and the answer where a file has it."""
+    if (question is None) == (messages is None):
+        raise BadInput("Give a question with -q, or a conversation with --messages.")
+    given: list[Any] = [
+        {"title": path.name, "text": path.read_text("utf-8", errors="replace")}
+        for path in documents or ()
+    ]
+    if messages is None:
+        return question, given, None
+    from headscope.grounding.requests import request_of
+
+    try:
+        found = request_of(json.loads(messages.read_text("utf-8")))
+    except ValueError as error:
+        raise BadInput(f"{messages} is no JSON ({error}); write a list of messages.") from None
+    return found.messages, [*found.documents, *given], found.answer
 
 
 def _weights(scope: Scope, path: Path | None, seed: int) -> Any:

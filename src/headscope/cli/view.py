@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from headscope.cli import narrowing, options
-from headscope.cli.checks import check_data, check_output
+from headscope.cli.checks import check_output
 from headscope.cli.console import open_scope, out, say_written
-from headscope.cli.conversation import Documents, Messages, conversation
 from headscope.errors import BadInput
 from headscope.view_names import view_functions
 
@@ -49,8 +48,6 @@ def view(
             "transcript that the decoder reads.",
         ),
     ] = None,
-    document: Documents = None,
-    messages: Messages = None,
     name: Annotated[
         str | None,
         typer.Option("--view", "-v", help=f"{' | '.join(VIEWS)}; head, image or sound unless told"),
@@ -111,8 +108,6 @@ def view(
 
       headscope view "$(cat long.txt)" -v model --layers 0-7 --budget 5MB -o long.html
 
-      headscope view "Who signed?" -d a.md -d b.md -m MODEL --generate 40 -v text -o answer.html
-
       headscope view --image photo.png -m digits -o picture.html
 
       headscope view "What is in the picture?" --image photo.jpg -m ./llava -o question.html
@@ -121,10 +116,7 @@ def view(
 
       headscope view " what was said" --audio speech.wav -m ./whisper --kind cross -o words.svg
     """
-    said = _conversation(text, text_pair, document, messages, bool(image or audio))
-    if generate and "answer" in said:
-        raise BadInput("The conversation has an answer already; leave --generate out.")
-    media = {} if said else _media(text, text_pair, image, audio, generate)
+    media = _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")
     _check(name, output)
     from headscope.views.state import checked
@@ -138,11 +130,7 @@ def view(
     narrowed = narrowing.Narrowing.of(layers, queries, budget, memory)
     chosen = _selection(name, layer=layer, heads=head, query=query, column=column, kind=kind)
     scope = open_scope(model, device, dtype, trust_remote_code)
-    if said and generate:
-        reading = scope.generate(**said, max_new_tokens=generate, memory=memory)
-    elif said:
-        reading = scope.read(**said, memory=memory)
-    elif media:
+    if media:
         reading = scope.read(text, **media, memory=memory)
     elif generate:
         reading = scope.generate(text or "", generate)
@@ -182,24 +170,6 @@ def _check(name: str, output: Path | None) -> None:
         raise BadInput(f"--view is one of {', '.join(VIEWS)}, not {name!r}.")
     if output is not None:
         check_output(output, (".html", ".svg", ".png", ".pdf", ".safetensors"), "A view")
-
-
-def _conversation(
-    text: str | None,
-    text_pair: str | None,
-    documents: list[Path] | None,
-    messages: Path | None,
-    media: bool,
-) -> dict[str, Any]:
-    """Messages, documents and the answer where a file has it; nothing where there are none."""
-    if not documents and messages is None:
-        return {}
-    if media or text_pair is not None:
-        raise BadInput("With --messages or --document there is one question, and no media.")
-    check_data(messages, *(documents or ()))
-    said, given, answer = conversation(text, documents, messages)
-    found = {"messages": said, "documents": given}
-    return found if answer is None else {**found, "answer": answer}
 
 
 def _media(

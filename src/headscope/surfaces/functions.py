@@ -19,7 +19,6 @@ from headscope.errors import BadInput
 from headscope.reading import Reading
 from headscope.reading.memory import bytes_of
 from headscope.surfaces.view import View
-from headscope.surfaces.view_docs import docstring
 from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
 from headscope.views.labels import labels_for
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 ViewFunction = Callable[..., View]
 NAMED = inspect.Parameter.KEYWORD_ONLY
-HIDDEN = (*SELECTION, "reading")  # which of two readings is asked of the page
 HEAD = {"head": "int | None", "heads": "Sequence[int] | int | None"}  # every view takes both
 
 
@@ -68,7 +66,7 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
         return View(module.NAME, source, sending, chosen)
 
     show.__name__ = show.__qualname__ = public
-    show.__doc__ = docstring(public, module, signature)
+    show.__doc__ = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.\n\n{module.build.__doc__ or ''}"
     show.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     return show
 
@@ -86,7 +84,7 @@ def public_signature(module: ViewModule) -> inspect.Signature:
         _add(taken, HEAD)
     _add(taken, _SHARED)
     options = {name: _annotation(kind) for name, kind in options_of(module).items()}
-    _add(taken, {name: kind for name, kind in options.items() if name not in HIDDEN})
+    _add(taken, {name: kind for name, kind in options.items() if name not in SELECTION})
     return inspect.Signature(list(taken.values()), return_annotation=View)
 
 

@@ -37,7 +37,7 @@ export function statistics(maps: Maps, marked: Marked): Record<string, Float64Ar
   const all = () => true;
   const notSep = (query: number) => classes[query] !== sep;
   const seen = (query: number) => (causal ? query + 1 : t);
-  const on = (keys: boolean[]) => rowSum((_, key) => keys[key]);
+  const on = (keys: boolean[]) => keySum(keys.flatMap((is, key) => (is ? [key] : [])));
   const found: Record<string, Float64Array> = {};
   const isCls = classes.map((each) => each === cls);
   const isSep = classes.map((each) => each === sep);
@@ -59,6 +59,14 @@ function rowSum(of: Relation): Row {
   return (map, start, query, t) => {
     let sum = 0;
     for (let key = 0; key < t; key++) if (of(query, key)) sum += map[start + key];
+    return sum;
+  };
+}
+
+function keySum(keys: number[]): Row {
+  return (map, start) => {
+    let sum = 0;
+    for (const key of keys) sum += map[start + key];
     return sum;
   };
 }

@@ -80,8 +80,7 @@ def singular(
     Examples
     --------
     >>> import headscope as hs
-    >>> len(hs.circuits.singular(hs.load(), 2, 3, "ov", n=3))
-    3
+    >>> hs.circuits.singular(hs.load(), 2, 3, "ov", n=3)  # doctest: +SKIP
     """
     import pandas as pd
 

@@ -10,8 +10,10 @@ import { Against } from "./against";
 import { Boxes } from "./boxes";
 import { WriteButton } from "./writing";
 import { engine } from "./server/api";
+import { later } from "./later";
 import type { Session } from "./session";
 
+const Pictures = later(async () => (await import("./later/picture")).Pictures);
 const formats: [ExportFormat, string][] = [
   ["svg", "SVG figure"],
   ["pdf", "PDF figure"],
@@ -45,7 +47,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: () => voi
       <span class="spring" />
       <Theme session={session} />
       <CopyLink session={session} />
-      {!session.inAtlas && !engine && <Export session={session} />}
+      {!session.inAtlas && <Export session={session} />}
     </header>
   );
 }
@@ -87,7 +89,7 @@ function Export({ session }: { session: Session }): JSX.Element {
   useSignals(session.following.shown);
   return (
     <Menu name="export" title="Save this picture or its numbers" label="export">
-      {formats.map(([format, title]) => (
+      {engine ? <Pictures session={session} /> : formats.map(([format, title]) => (
         <a
           key={format}
           data-format={format}
