@@ -23,6 +23,7 @@ PAGES = sorted(
         *ROOT.glob("src/**/*.md"),
     ]
 )
+MADE = {"live/index.html"}  # when the site is built
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```[^\n]*\n(.*?)^```", re.S | re.M)
 COMMAND = re.compile(r"^\s*headscope ([a-z]+)", re.M)
@@ -31,7 +32,7 @@ COMMAND = re.compile(r"^\s*headscope ([a-z]+)", re.M)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_leads_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text()):
-        if "://" not in target and not target.startswith("mailto:"):
+        if "://" not in target and not target.startswith("mailto:") and target not in MADE:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
