@@ -42,6 +42,10 @@ class Stopped(KeyboardInterrupt):
     partial: object = None
 
 
+# what a model raises that cannot run on something, and a bug of ours too
+FOREIGN = (TypeError, ValueError, LookupError, RuntimeError, AttributeError, NotImplementedError)
+
+
 def first_line(error: BaseException) -> str:
     """What another library said, short enough to stand inside a sentence of ours."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -194,6 +194,11 @@ def _only(at: Tensor, forward: Callable[..., Any]) -> Callable[..., Any]:
                 "prediction cannot be decomposed."
             )
         rows = at if at.dim() == 2 else at[:, None]
+        if int(rows.max()) >= hidden.shape[1]:
+            raise HeadscopeError(
+                f"This model predicts at {hidden.shape[1]} positions that are not the tokens of "
+                "the text, so what its heads add to a prediction cannot be decomposed."
+            )
         return forward(picked(hidden, rows), *args, **kwargs)
 
     return only

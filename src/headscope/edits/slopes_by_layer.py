@@ -24,6 +24,7 @@ from headscope.capture.stack import (
     replace_hidden,
     with_hidden,
 )
+from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.describe import trial_inputs
@@ -53,6 +54,11 @@ def _at_once(
     scope: Scope, inputs: Mapping[str, Tensor], loss: Loss, gate: Sink, gates: Gates, **options: Any
 ) -> Gates:
     lost = loss(scope.forward(inputs, gate, lazy=True, gradients=True, **options))
+    if not gates:
+        raise BadInput(
+            f"{scope.name} runs no attention of that kind on these inputs, so no head can be "
+            "weighed; choose another kind=."
+        )
     slopes = torch.autograd.grad(lost, list(gates.values()), materialize_grads=True)
     return dict(zip(gates, slopes, strict=True))
 

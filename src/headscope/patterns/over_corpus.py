@@ -13,6 +13,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.identity import corpus_identity, reads_once
 from headscope.corpus.text.documents import Reader
 from headscope.corpus.text.segments import Segmentation, segments
+from headscope.errors import BadInput
 from headscope.files import check_table, write_table
 from headscope.models.loading_report import check_weights
 from headscope.patterns import evidence
@@ -118,6 +119,11 @@ def map_kind_shares(
             with part.step(counts.state):
                 counts.add(one)
             run.tell(counts.texts, most)
+        if not counts.texts:
+            raise BadInput(
+                f"The corpus holds no text that can be read in {cut or natural_segmentation(scope)}"
+                "; check the path and field, or cut it another way."
+            )
         found = counts.table()
         if output is not None:
             write_table(found, output)

@@ -16,13 +16,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from headscope.errors import HeadscopeError, first_line
+from headscope.errors import FOREIGN, HeadscopeError, first_line
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
 T = TypeVar("T")
-_FOREIGN = (TypeError, ValueError, LookupError, RuntimeError, AttributeError, NotImplementedError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ class Ability(Generic[T]):
             raise
         except HeadscopeError as refused:
             return str(refused)
-        except _FOREIGN as error:
+        except FOREIGN as error:
             return (
                 f"{scope.name} cannot be {self.done}: {type(scope.model).__name__} does not run as "
                 f"that needs ({first_line(error)})."

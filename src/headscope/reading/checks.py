@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.capture import Call
+from headscope.errors import HeadscopeError
 from headscope.models.limits import trained_length
 from headscope.models.loading_report import untrained_weights
 from headscope.reading.describe import trial_inputs
@@ -74,7 +75,10 @@ def _padding_shows(scope: Scope) -> bool:
     empty = torch.full((1, PADDED), pad, device=ids.device)
     longer = {"input_ids": torch.cat([ids, empty], 1)}
     longer["attention_mask"] = torch.cat([torch.ones_like(ids), torch.zeros_like(empty)], 1)
-    alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
+    try:
+        alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
+    except HeadscopeError:  # it runs on inputs of its own alone, of which nothing is known here
+        return False
     # few bits round each text by its own largest numbers
     least = 5e-2 if getattr(scope.model, "is_quantized", False) else 1e-3
     for at, one in alone.items():

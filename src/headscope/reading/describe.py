@@ -15,7 +15,7 @@ from headscope.capture.call import allowed
 from headscope.capture.door import masks_as_run
 from headscope.capture.families import withholds_values
 from headscope.capture.output_projection import watching
-from headscope.errors import HeadscopeError, first_line
+from headscope.errors import FOREIGN, HeadscopeError, first_line
 from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.placement import device_of
@@ -163,7 +163,7 @@ def _adds(mask: Tensor | None) -> bool:
 def _run(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:
     try:
         return tower_for(model, inputs)(**inputs)
-    except (TypeError, ValueError, LookupError, RuntimeError, AttributeError) as error:
+    except FOREIGN as error:
         if isinstance(error, HeadscopeError):
             raise
         raise HeadscopeError(

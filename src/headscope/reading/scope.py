@@ -16,7 +16,7 @@ from headscope.capture import Again, Call, Kind, Output, Queries, Sink, capture
 from headscope.capture.call import Answer
 from headscope.capture.interface import apply
 from headscope.checked import checked_methods
-from headscope.errors import BadInput, HeadscopeError
+from headscope.errors import FOREIGN, BadInput, HeadscopeError, first_line
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.evaluation import evaluating, tower_for
 from headscope.models.limits import embedded_tokens
@@ -208,9 +208,13 @@ class Scope:
         scores: bool = False,
         gradients: bool = False,
     ) -> Generator[Run]:
-        """Run the model as `forward` does, any number of times, for the price of opening once."""
+        """Run the model as `forward` does, any number of times, for the price of opening once.
+
+        Inputs that the model alone does not run on either are refused; any other error is ours.
+        """
 
         door: Any = None
+        running: list[Callable[[], Any]] = []  # the pass that has begun and not ended
 
         def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
             tensors = self.accepted(inputs.inputs if isinstance(inputs, Batch) else inputs)
@@ -218,18 +222,38 @@ class Scope:
             if tower is not self.model and door is not None:
                 door.start_pass(tensors)  # the model itself, whose passes are counted, is not run
             safe_point()
-            return tower(**tensors, **options)
+            running[:] = [lambda: tower(**tensors, **options)]
+            output = tower(**tensors, **options)
+            running.clear()
+            return output
 
-        with stopped_safely(), contextlib.ExitStack() as stack:
-            stack.enter_context(evaluating(self.model))
-            if gradients:
-                check_gradients(self.model)
-            else:
-                stack.enter_context(torch.no_grad())
-            if sink is not None or self.edits:
-                shown = self.capture(sink or _see_nothing, lazy=lazy or sink is None, scores=scores)
-                door = stack.enter_context(shown)
-            yield run
+        try:
+            with stopped_safely(), contextlib.ExitStack() as stack:
+                stack.enter_context(evaluating(self.model))
+                if gradients:
+                    check_gradients(self.model)
+                else:
+                    stack.enter_context(torch.no_grad())
+                if sink is not None or self.edits:
+                    see = sink or _see_nothing
+                    shown = self.capture(see, lazy=lazy or sink is None, scores=scores)
+                    door = stack.enter_context(shown)
+                yield run
+        except FOREIGN as error:
+            if running and not isinstance(error, (HeadscopeError, torch.OutOfMemoryError)):
+                self._need_running(running[0])
+            raise
+
+    def _need_running(self, alone: Callable[[], Any]) -> None:
+        """Refuse inputs on which the model fails with nobody watching."""
+        try:
+            with evaluating(self.model), torch.no_grad():
+                alone()
+        except FOREIGN as error:
+            raise HeadscopeError(
+                f"{self.name} itself does not run on these inputs ({first_line(error)}); check "
+                "that the tokenizer is the model's own, or use scope.capture with other inputs."
+            ) from error
 
     def accepts(self, name: str) -> bool:
         """Whether the model takes an input of that name."""

@@ -55,7 +55,7 @@ class Measurer:
 
             inputs, on = repeated_batch(self._scope, self._seed)
             recorder = Recorder(on, features_for(chosen, on), rebuildable(self._scope))
-            self._scope.forward(inputs, recorder, lazy=True)
+            self._scope.forward(inputs, _on_tokens(recorder, on), lazy=True)
             _check_finite(recorder)()
             for kind in recorder.kinds:
                 _add(chosen, Batch(recorder.rows(kind), on[kind], {}, {}))
@@ -115,10 +115,7 @@ class Measurer:
             self._room = self._room or KeptScores()
             keeper = MapKeeper(on, recorder, max(shares), self._seed, self._room)
         sink = keeper or recorder
-        # a picture before the text (GIT) may make it attend in a way that was not tried
-        self._relay.sink = lambda call: sink(
-            fitted(call, on[call.kind]) if call.kind in on else call
-        )
+        self._relay.sink = _on_tokens(sink, on)
         with known_unpadded(batch.is_full and not scope.encoder_decoder):
             run(batch.on(scope.device))
         _check_kinds(scope, recorder)
@@ -167,6 +164,16 @@ def _finish(waiting: Sequence[Later]) -> None:
 def _emptied(done: list[Measured]) -> Iterator[Measured]:
     while done:
         yield done.pop(0)
+
+
+def _on_tokens(sink: Sink, on: Mapping[Kind, Grid]) -> Sink:
+    """Shows the calls on the tokens of the text alone."""
+
+    def shown(call: Call) -> Answer:
+        # a picture before the text (GIT) may make it attend in a way that was not tried
+        return sink(fitted(call, on[call.kind]) if call.kind in on else call)
+
+    return shown
 
 
 def _check_kinds(scope: Scope, recorder: Recorder) -> None:

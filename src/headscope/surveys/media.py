@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput, Stopped
-from headscope.media.picture import Picture
+from headscope.media.picture import Picture, open_picture
 from headscope.media.sound import Sound
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.statistics.of_media import media_values
@@ -37,7 +37,9 @@ def media_files(corpus: Any) -> list[Any] | None:
 def _is_media(one: object) -> bool:
     if isinstance(one, (str, Path)):
         return Path(one).suffix.lower() in PICTURES | SOUNDS and Path(one).is_file()
-    return isinstance(one, (Picture, Sound))
+    if isinstance(one, np.ndarray):
+        return one.ndim in (2, 3)  # rows × columns, and colours
+    return isinstance(one, (Picture, Sound)) or type(one).__module__.startswith("PIL.")
 
 
 def survey_media(
@@ -54,7 +56,10 @@ def survey_media(
 
     The value is the mean over readings, the error that of the mean.
     """
-    chosen = list(files)[:limit]
+    chosen = [
+        one if isinstance(one, (str, Path, Sound)) else open_picture(one)
+        for one in list(files)[:limit]
+    ]
     wanted = None if statistics is None or statistics == "all" else _names(statistics)
     identity = {
         **scope_identity(scope),

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headscope.errors import BadInput
+from headscope.errors import BadInput, HeadscopeError
 from headscope.reading.predict import logits_in
 from headscope.tasks.answer_metrics import ANSWER_METRICS, AnswerMetric, Answers, answer_metric
 from headscope.tasks.fitting import FITTING, fitting, metric_for, room
@@ -177,6 +177,11 @@ def token_losses(output: Any, targets: Tensor) -> Tensor:
     logits = logits_in(output)
     assert logits is not None  # the task was found to fit the model
     targets = targets.to(logits.device)
+    if logits.shape[:2] != targets.shape:
+        raise HeadscopeError(
+            f"The model answers with {logits.shape[1]} positions to {targets.shape[1]} tokens, so "
+            "a text has no loss by token; give Questions of your own."
+        )
     counted = targets != -100
     lost = functional.cross_entropy(logits[counted].float(), targets[counted], reduction="none")
     rows = counted.nonzero()[:, 0]
