@@ -40,6 +40,8 @@ from headscope.reading import Reading as Reading
 from headscope.reading import Scope as Scope
 from headscope.reading import load as load
 from headscope.reading.word_times import word_times as word_times
+from headscope.roles.find import find_heads as find_heads
+from headscope.roles.result import FoundHeads as FoundHeads
 from headscope.saved import open as open
 from headscope.statistics.pointing import pointing_game as pointing_game
 from headscope.surfaces.view import View as View

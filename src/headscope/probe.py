@@ -6,7 +6,7 @@ give. Every function takes `limit=`, `output=`, `restart=` and `progress=`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ from headscope import arguments
 from headscope.checked import checked
 
 if TYPE_CHECKING:
-    from headscope.corpus.bad_data import Choice
+    from headscope.corpus.bad_data import Choice, Faults
     from headscope.corpus.coreference.documents import CoreferenceDocument
+    from headscope.corpus.links.linked import Linked
     from headscope.corpus.relations.examples import Relation
     from headscope.corpus.treebanks.conllu import Sentence
     from headscope.probes.all_heads.run import AllHeadsResult, VectorSource
@@ -27,11 +28,16 @@ if TYPE_CHECKING:
     from headscope.probes.relations.heads import RelationsResult
     from headscope.probes.word_level import Mode
     from headscope.reading import Scope
+    from headscope.roles.find import Lists
+    from headscope.roles.result import FoundHeads
     from headscope.runs import ProgressCallback
 
     Trees = str | Path | Iterable[Sentence]
 
-__all__ = ["all_heads", "coreference", "dependency", "features", "relations"]
+__all__ = [
+    "alignment", "all_heads", "atoms", "contacts", "coreference", "dependency", "features",
+    "relations",
+]  # fmt: skip
 
 
 @checked
@@ -278,6 +284,171 @@ def all_heads(
         probes=PROBES if probes is None else probes, vectors=vectors, glove=glove, mode=mode,
         max_tokens=max_tokens, epochs=epochs, seed=seed, bad_data=bad_data, limit=limit,
         output=output, restart=restart, progress=progress,
+    )  # fmt: skip
+
+
+@checked
+def alignment(
+    scope: Scope,
+    source: str | Path,
+    target: str | Path | None = None,
+    links: str | Path | None = None,
+    *,
+    predicting: bool = False,
+    most_heads: int = 4,
+    lists: Lists | None = None,
+    max_tokens: int | None = None,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+) -> FoundHeads:
+    """Which head aligns the words of a translation, by alignment error rate.
+
+    Parameters
+    ----------
+    scope
+        A translator, or a model that reads both sentences together.
+    source
+        The source sentences in words, one a line; or one file of `source ||| target ||| 0-0 1-2`.
+    target
+        The translations, line by line.
+    links
+        Word alignments as Pharaoh writes them: `0-0 1-2`, source first; `1p2` is a possible link.
+    predicting
+        Whether a word is asked at the position that predicts it, one before its own.
+    most_heads, lists, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `hs.find_heads`.
+
+    Returns
+    -------
+    FoundHeads
+        Every head's alignment error rate, precision and AUC.
+    """
+    arguments.need_scope(scope)
+    from dataclasses import replace
+
+    from headscope.corpus.links.pharaoh import read_one_file, read_pharaoh
+    from headscope.errors import BadInput
+    from headscope.roles.fields import ALIGNMENT
+    from headscope.roles.find import Documents, search
+
+    if (target is None) != (links is None):
+        raise BadInput("Give target and links together, or one file with all three parts.")
+
+    def read(faults: Faults) -> Iterator[Linked]:
+        if target is None or links is None:
+            return read_one_file(source, faults)
+        return read_pharaoh(source, target, links, faults)
+
+    return search(
+        scope, Documents(read, bad_data), replace(ALIGNMENT, shift=-1 if predicting else 0),
+        most_heads=most_heads, lists=lists, max_tokens=max_tokens,
+        seed=seed, bad_data=bad_data, limit=limit, output=output, restart=restart,
+        progress=progress,
+    )  # fmt: skip
+
+
+@checked
+def atoms(
+    scope: Scope,
+    reactions: str | Path,
+    *,
+    most_heads: int = 4,
+    lists: Lists | None = None,
+    max_tokens: int | None = None,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+) -> FoundHeads:
+    """Which head maps the atoms of a product to those of the reactants.
+
+    Parameters
+    ----------
+    scope
+        A model of reaction SMILES.
+    reactions
+        Atom-mapped reaction SMILES, one a line. Map numbers are removed before the model reads it.
+        A product's atom may come from any precursor atom of its element.
+    most_heads, lists, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `hs.find_heads`.
+
+    Returns
+    -------
+    FoundHeads
+        Every head's precision at one and AUC, with attention added in both directions too.
+    """
+    arguments.need_scope(scope)
+    from headscope.corpus.links.reactions import read_reactions
+    from headscope.roles.fields import ATOMS
+    from headscope.roles.find import Documents, search
+
+    return search(
+        scope, Documents(lambda faults: read_reactions(reactions, faults), bad_data), ATOMS,
+        most_heads=most_heads, lists=lists, max_tokens=max_tokens,
+        seed=seed, bad_data=bad_data, limit=limit, output=output, restart=restart,
+        progress=progress,
+    )  # fmt: skip
+
+
+@checked
+def contacts(
+    scope: Scope,
+    proteins: str | Path,
+    *,
+    contact: float = 8.0,
+    apart: int = 6,
+    most_heads: int = 4,
+    lists: Lists | None = None,
+    max_tokens: int | None = None,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+) -> FoundHeads:
+    """Which head attends between residues that touch, by precision at L/5.
+
+    Attention is added in both directions and corrected by the average product (APC).
+
+    Parameters
+    ----------
+    scope
+        A model of protein sequences.
+    proteins
+        JSONL with `sequence`, and `contacts` [[i, j], …] or `distances`, L × L in ångström.
+    contact
+        Residues nearer than this, in ångström, touch.
+    apart
+        Pairs nearer than this in the sequence do not count.
+    most_heads, lists, max_tokens, seed, bad_data, limit, output, restart, progress
+        As for `hs.find_heads`.
+
+    Returns
+    -------
+    FoundHeads
+        Every head's precision at L/5, precision at one and AUC.
+    """
+    arguments.need_scope(scope)
+    from dataclasses import replace
+
+    from headscope.corpus.links.contacts import read_contacts
+    from headscope.roles.fields import CONTACTS
+    from headscope.roles.find import Documents, search
+
+    def read(faults: Faults) -> Iterator[Linked]:
+        return read_contacts(proteins, faults, contact=contact, apart=apart)
+
+    return search(
+        scope, Documents(read, bad_data), replace(CONTACTS, apart=apart),
+        most_heads=most_heads, lists=lists, max_tokens=max_tokens, seed=seed, bad_data=bad_data,
+        limit=limit, output=output, restart=restart, progress=progress,
     )  # fmt: skip
 
 

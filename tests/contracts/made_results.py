@@ -15,6 +15,7 @@ from tests.tiny import tiny_scope
 
 TEXTS = ["the cat sat on the mat and the dog sat", "a dog saw the cat", "he saw the dog run"]
 CLEAN, CORRUPTED = "the cat sat on the", "the dog sat on the"
+LINKS = [[[4, 7], [0, 3]], [[8, 11], [4, 7]]]
 quiet = {"progress": False}
 
 
@@ -41,6 +42,7 @@ def made_results(folder: Path) -> dict[str, HeadResult]:
         hs.probe.dependency(bert, "sample", minimum=5, **quiet),
         hs.probe.coreference(bert, "sample", **quiet),
         hs.probe.relations(bert, "sample", shuffles=5, **quiet),
+        hs.find_heads(bert, 8 * [{"text": TEXTS[0], "pairs": LINKS}], **quiet),
         hs.probe.features(bert, "sample", **quiet),
         hs.probe.all_heads(bert, trees, trees, trees, probes=["attention"], epochs=1,
                            vectors="embeddings", **quiet),

@@ -26,5 +26,6 @@ from headscope.results.result import HeadResult as HeadResult
 from headscope.results.result import of_layers as of_layers
 from headscope.results.result import tidy as tidy
 from headscope.results.table import HeadTable as HeadTable
+from headscope.roles.result import FoundHeads as FoundHeads
 from headscope.statistics.pointing import Pointing as Pointing
 from headscope.surveys.table import Survey as Survey

@@ -1,0 +1,51 @@
+"""`headscope probe atoms`: which head maps the atoms of a reaction."""
+
+from __future__ import annotations
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.console import open_scope
+from headscope.cli.probe import found_heads, shared
+
+
+def register(app: typer.Typer) -> None:
+    app.command("atoms")(atoms)
+
+
+def atoms(
+    data: found_heads.Pairs,
+    output: shared.Output,
+    most_heads: found_heads.MostHeads = 4,
+    max_tokens: options.MaxTokens = None,
+    limit: options.Limit = None,
+    bad_data: options.BadData = "skip",
+    seed: options.Seed = 0,
+    model: options.Model = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+    map_file: options.MapFile = None,
+    drawings: shared.Drawings = None,
+    heads_file: found_heads.HeadsFile = None,
+    restart: options.Restart = False,
+) -> None:
+    """Which head maps the atoms of a product to those of the reactants.
+
+    DATA holds atom-mapped reaction SMILES, one a line.
+
+    Examples:
+
+      headscope probe atoms mapped.smi --model rxnmapper -o heads.csv --drawings atoms
+    """
+    found_heads.check(
+        data, output, map_file, drawings, heads_file, limit, max_tokens, seed, most_heads
+    )
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    from headscope import probe
+
+    found = probe.atoms(
+        scope, data, most_heads=most_heads, max_tokens=max_tokens, seed=seed,
+        bad_data=bad_data, limit=limit, output=output, restart=restart,
+    )  # fmt: skip
+    found_heads.show(found, output, map_file, drawings, heads_file)

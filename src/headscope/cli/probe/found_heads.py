@@ -1,0 +1,68 @@
+"""What the commands of `hs.find_heads` share: their options, checks and how they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headscope.cli.checks import check_numbers, check_output
+from headscope.cli.console import draw, err, say_faults, say_written, show_table
+from headscope.cli.probe import shared
+
+if TYPE_CHECKING:
+    from headscope.roles.result import FoundHeads
+
+Pairs = Annotated[str, typer.Argument(help="The labelled data.")]
+MostHeads = Annotated[int, typer.Option("--most-heads", help="The most heads chosen together.")]
+HeadsFile = Annotated[
+    Path | None, typer.Option("--heads-file", help="Write the chosen heads as .json.")
+]
+SHOWN = ["layer", "head", "measure", "value", "low", "high", "null", "p_holm"]
+
+
+def check(
+    data: str,
+    output: Path,
+    map_file: Path | None,
+    drawings: Path | None,
+    heads_file: Path | None,
+    limit: int | None,
+    max_tokens: int | None,
+    seed: int,
+    most_heads: int,
+) -> None:
+    """Everything that can be known before a model is opened."""
+    shared.check(data, table=output, map_file=map_file, drawings=drawings, limit=limit,
+                 max_tokens=max_tokens, seed=seed)  # fmt: skip
+    check_numbers(most_heads=most_heads)
+    if heads_file is not None:
+        check_output(heads_file, (".json",), "A list of heads")
+
+
+def show(
+    found: FoundHeads,
+    output: Path,
+    map_file: Path | None,
+    drawings: Path | None,
+    heads_file: Path | None,
+) -> None:
+    """Print the best heads, alone and together, and write what was asked for."""
+    shared.say_output(output, "together")
+    if map_file:
+        draw(found.plot(), map_file)
+    if heads_file is not None:
+        found.to_json(heads_file)
+        say_written(heads_file)
+    if drawings:
+        for number in range(len(found.maps)):
+            draw(found.draw(number), shared.in_folder(drawings, f"{found.role}-{number + 1}"))
+    show_table(found.top(n=8), SHOWN)
+    show_table(found.together)
+    err.print(
+        f"{found.cases} links in {found.documents} documents; the best fixed offset "
+        f"({found.offset:+d}) is right in {found.baseline:.1%}.",
+        highlight=False,
+    )
+    say_faults(found.faults)

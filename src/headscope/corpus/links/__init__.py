@@ -1,0 +1,1 @@
+"""Labelled links between positions: pairs of spans, word alignments, atoms, contacts, times."""

@@ -1,0 +1,126 @@
+"""Word times as aligners write them: TextGrid (Praat, MFA), CTM (Kaldi) and Whisper's JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.links.linked import Linked, Pair, word_spans
+from headscope.corpus.open_text import open_lines
+from headscope.errors import BadInput
+
+SOUNDS = (".wav", ".flac", ".ogg", ".mp3")
+TIMES = (".textgrid", ".ctm", ".json")
+INTERVAL = re.compile(
+    r'xmin\s*=\s*(?P<start>[-\d.e]+)\s*xmax\s*=\s*(?P<end>[-\d.e]+)\s*text\s*=\s*"(?P<text>(?:""|[^"])*)"'
+)
+SILENT = {"", "sil", "sp", "<eps>", "<sil>", "spn"}
+
+
+class Timed(NamedTuple):
+    """A word and when it is heard, in seconds."""
+
+    word: str
+    start: float
+    end: float
+
+
+def read_word_times(folder: str | Path, faults: Faults) -> Iterator[Linked]:
+    """Sounds of a folder that have a file of word times of the same name beside them."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise BadInput(f"There is no folder {str(folder)!r} with sounds and word times.")
+    sounds = sorted(path for path in folder.iterdir() if path.suffix.lower() in SOUNDS)
+    if not sounds:
+        raise BadInput(f"{folder} holds no sound that ends in {', '.join(SOUNDS)}.")
+    for sound in sounds:
+        times = [p for p in folder.glob(f"{sound.stem}.*") if p.suffix.lower() in TIMES]
+        if not times:
+            faults.note("unaligned", sound.name, f"no file of word times ({', '.join(TIMES)})")
+            continue
+        found = timed(sound, words_of(times[0], faults), faults)
+        if found is not None:
+            yield found
+
+
+def timed(sound: Path, words: list[Timed], faults: Faults) -> Linked | None:
+    """A sound whose transcript is made of its words; words with bad times are left out of pairs."""
+    text, spans = word_spans(word.word for word in words)
+    pairs: list[Pair] = []
+    for word, span in zip(words, spans, strict=True):
+        if not (math.isfinite(word.start) and math.isfinite(word.end)) or word.start < 0:
+            faults.note("span outside", sound.name, f"{word.word!r} has no time that can be read")
+        elif word.end <= word.start:
+            message = f"{word.word!r} ends at {word.end} s, before it starts at {word.start} s"
+            faults.note("end before start", sound.name, message)
+        else:
+            pairs.append(Pair(span, (word.start, word.end)))
+    if not pairs:
+        faults.note("no links", sound.name, "no word has a time")
+        return None
+    return Linked("", tuple(pairs), text, spans, sound=str(sound), where=sound.name)
+
+
+def words_of(path: Path, faults: Faults) -> list[Timed]:
+    """The words in a file of word times, silences left out."""
+    ending = path.suffix.lower()
+    if ending == ".ctm":
+        return _ctm(path, faults)
+    with open_lines(path) as lines:
+        text = "".join(lines)
+    return _whisper(text, path, faults) if ending == ".json" else _textgrid(text, path, faults)
+
+
+def _textgrid(text: str, path: Path, faults: Faults) -> list[Timed]:
+    """The tier called words, or the first."""
+    tiers = re.split(r"item\s*\[\d+\]\s*:", text)[1:]
+    named = [tier for tier in tiers if re.search(r'name\s*=\s*"[^"]*word', tier, re.IGNORECASE)]
+    if not tiers:
+        faults.note("malformed line", path.name, "this is not a TextGrid in the long text format")
+        return []
+    found = INTERVAL.finditer((named or tiers)[0])
+    return [
+        Timed(match["text"].replace('""', '"').strip(), float(match["start"]), float(match["end"]))
+        for match in found
+        if match["text"].strip().lower() not in SILENT
+    ]
+
+
+def _ctm(path: Path, faults: Faults) -> list[Timed]:
+    """`recording channel start duration word`, as NIST's tools write."""
+    found: list[Timed] = []
+    with open_lines(path) as lines:
+        for number, line in enumerate(lines, 1):
+            parts = line.split()
+            if not parts or parts[0].startswith(";;"):
+                continue
+            try:
+                start, duration, word = float(parts[2]), float(parts[3]), parts[4]
+            except (ValueError, IndexError):
+                message = "a line is: recording channel start duration word"
+                faults.note("malformed line", f"{path.name}:{number}", message)
+                continue
+            if word.lower() not in SILENT:
+                found.append(Timed(word, start, start + duration))
+    return found
+
+
+def _whisper(text: str, path: Path, faults: Faults) -> list[Timed]:
+    """`segments` with `words`, as Whisper and its kin write with word timestamps."""
+    try:
+        whole: Any = json.loads(text)
+        words = [word for part in whole["segments"] for word in part["words"]]
+        return [
+            Timed(str(word.get("word", word.get("text"))).strip(), float(word["start"]),
+                  float(word["end"]))
+            for word in cast(list[dict[str, Any]], words)
+        ]  # fmt: skip
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"this is not Whisper's JSON with word timestamps ({error!r})"
+        faults.note("malformed line", path.name, message)
+        return []

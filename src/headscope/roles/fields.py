@@ -1,0 +1,66 @@
+"""What a role is scored by: each field's measure, its correction and its directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from headscope.roles.maps import DIRECTIONS, UnitBatch, product_corrected
+from headscope.roles.scores import (
+    Tally,
+    alignment_error,
+    auc,
+    picks,
+    precision,
+    precision_at_fifth,
+)
+
+Metric = Literal["precision", "auc", "precision at L/5", "alignment error rate", "time error"]
+LOWER = ("alignment error rate", "time error")  # the smaller the better
+
+OF_MAPS: dict[str, Callable[[Tensor, UnitBatch], Tally]] = {
+    "precision": lambda maps, batch: precision(batch, picks(maps, batch)),
+    "auc": auc,
+    "precision at L/5": precision_at_fifth,
+    "alignment error rate": lambda maps, batch: alignment_error(batch, picks(maps, batch)),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """How one field scores heads."""
+
+    name: str = "links"
+    metric: Metric = "precision"
+    directions: tuple[str, ...] = DIRECTIONS
+    corrected: bool = False  # by the average product, as contacts are
+    apart: int = 0  # units nearer than this are no candidates
+    shift: int = 0  # -1: a query is asked at the token before it, which predicts it
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The field's own first; every field has precision at one and AUC."""
+        return tuple(dict.fromkeys((self.metric, "precision", "auc")))
+
+    @property
+    def lower(self) -> bool:
+        """Whether the smaller score is the better one."""
+        return self.metric in LOWER
+
+    def directed(self, there: Tensor, back: Tensor) -> dict[str, Tensor]:
+        """The maps of each direction, corrected where the field corrects them."""
+        made = {DIRECTIONS[0]: there, DIRECTIONS[1]: back, DIRECTIONS[2]: there + back}
+        chosen = {name: made[name] for name in self.directions}
+        if not self.corrected:
+            return chosen
+        return {name: product_corrected(maps) for name, maps in chosen.items()}
+
+
+LINKS = Field()
+ALIGNMENT = Field("alignment", "alignment error rate")
+ATOMS = Field("atoms")
+CONTACTS = Field("contacts", "precision at L/5", directions=DIRECTIONS[2:], corrected=True, apart=6)
+SPEECH = Field("speech", "time error", directions=DIRECTIONS[:1], shift=-1)

@@ -1,0 +1,125 @@
+"""Where the links of a document lie among the model's positions: units, right answers, candidates.
+
+A unit is a word, an atom, a residue or a token: to a unit of several tokens goes the sum of the
+attention to them, and from it the mean. Every link that finds no tokens is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.links.linked import Linked
+from headscope.text.tokens import Tokens
+
+Bools = NDArray[np.bool_]
+Positions = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One document as the engine scores it."""
+
+    number: int  # of the document
+    queries: tuple[Positions, ...]  # tokens of each unit that asks
+    keys: tuple[Positions, ...]  # tokens of each candidate
+    right: Bools  # q k, sure links
+    possible: Bools  # q k, sure links and possible ones
+    allowed: Bools  # q k, whom a query may choose from
+    at: NDArray[np.float64]  # q, where each query lies among the candidates
+    rows: tuple[int, ...]  # which of the document's queries have tokens
+    units: tuple[tuple[float, float], ...]  # of candidates: characters, or seconds
+    extra: Any = None  # what a field needs besides
+
+    @property
+    def cases(self) -> Bools:
+        """q, queries with a right answer and a wrong one to choose from."""
+        both = self.right & self.allowed, ~self.right & self.allowed
+        return np.logical_and(both[0].any(axis=1), both[1].any(axis=1))
+
+
+def plan(
+    number: int,
+    document: Linked,
+    of_queries: Tokens,
+    of_keys: Tokens,
+    faults: Faults,
+    *,
+    query_segment: int = 0,
+    same: bool = True,
+    shift: int = 0,
+    apart: int = 0,
+) -> Plan | None:
+    """Lay a document over its tokens; None where no link is left.
+
+    `same`: queries and keys are positions of one text. `shift` -1 asks the token before, whose
+    answer the query is. Units nearer than `apart` are no candidates.
+    """
+    spans = list(document.queries or dict.fromkeys(pair.query for pair in document.pairs))
+    asking = [tokens_of(span, of_queries, query_segment) + shift for span in spans]
+    if document.candidates:
+        units = list(document.candidates)
+        keys = [tokens_of(span, of_keys, 0) for span in units]
+    else:
+        inside = np.flatnonzero(of_keys.content & (of_keys.segments == 0))
+        units = [(int(a), int(b)) for a, b in of_keys.spans[inside]]
+        keys = [np.array([position]) for position in inside]
+    row_of = {span: row for row, span in enumerate(spans)}
+    starts, ends = np.array(units).reshape(-1, 2).T
+    there = np.array([len(one) > 0 for one in keys], bool)
+    right, possible = (np.zeros((len(spans), len(units)), bool) for _ in range(2))
+    for pair in document.pairs:
+        row = row_of.get(pair.query)  # pyright: ignore[reportArgumentType]
+        if row is None or not len(asking[row]) or (asking[row] < 0).any():
+            faults.note("unaligned", document.where, f"{pair.query} has no token of its own")
+            continue
+        found = (starts < pair.target[1]) & (ends > pair.target[0]) & there
+        if same and query_segment == 0:
+            found &= ~((starts < pair.query[1]) & (ends > pair.query[0]))
+        if not found.any():
+            message = f"{pair.target} has no token of its own, or is the query itself"
+            faults.note("unaligned", document.where, message)
+            continue
+        possible[row] |= found
+        right[row] |= found & pair.sure
+    kept = [row for row, tokens in enumerate(asking) if len(tokens) and (tokens >= 0).all()]
+    allowed = np.broadcast_to(there, right.shape).copy()
+    if same and query_segment == 0:
+        first, last = np.array(spans).reshape(-1, 2).T
+        allowed &= ~((starts < last[:, None]) & (ends > first[:, None]))
+        allowed &= np.abs(starts - first[:, None]) >= apart
+    if document.groups is not None:
+        of_query, of_key = (np.array(names) for names in document.groups)
+        allowed &= of_query[:, None] == of_key
+    found = Plan(
+        number, tuple(asking[row] for row in kept), tuple(keys), right[kept], possible[kept],
+        allowed[kept], _along(spans, units, same and query_segment == 0)[kept],
+        tuple(kept), tuple(units),
+    )  # fmt: skip
+    if not found.cases.any():
+        if right.any():
+            faults.note("unaligned", document.where, "no query has a wrong answer to choose from")
+        return None
+    return found
+
+
+def tokens_of(span: Sequence[float], tokens: Tokens, segment: int) -> Positions:
+    """The tokens of one text that lie in a span of its characters."""
+    start, end = tokens.spans[:, 0], tokens.spans[:, 1]
+    own = (start < span[1]) & (end > span[0]) & (start >= 0) & (tokens.segments == segment)
+    return np.flatnonzero(own)
+
+
+def _along(
+    queries: Sequence[tuple[int, int]], units: Sequence[tuple[int, int]], same: bool
+) -> NDArray[np.float64]:
+    """Where each query lies among the candidates: its own position, or in proportion."""
+    if same:
+        starts = np.array([start for start, _ in units])
+        return np.searchsorted(starts, [start for start, _ in queries]).astype(np.float64)
+    return np.round(np.arange(len(queries)) * (len(units) - 1) / max(1, len(queries) - 1))

@@ -1,0 +1,102 @@
+"""What a map of units scores: precision at one, AUC, and the measures of each field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headscope.roles.maps import LOW, UnitBatch
+
+CELLS = 20_000_000  # compared at a time: bounds the memory of an AUC
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sums and counts of each document: their ratio over all documents is the score."""
+
+    sums: Tensor  # b h
+    counts: Tensor  # b
+
+
+def picks(maps: Tensor, batch: UnitBatch) -> Tensor:
+    """b h q: the candidate that each query's score is largest at."""
+    return maps.masked_fill(~batch.allowed[:, None], LOW).argmax(-1)
+
+
+def _at(labels: Tensor, chosen: Tensor) -> Tensor:
+    """b h q: whether the chosen candidate is labelled (b q k)."""
+    return labels[:, None].expand(-1, chosen.shape[1], -1, -1).gather(3, chosen[..., None])[..., 0]
+
+
+def precision(batch: UnitBatch, chosen: Tensor) -> Tally:
+    """How often the first candidate is right."""
+    hits = _at(batch.right, chosen) & batch.cases[:, None]
+    return Tally(hits.sum(-1).float(), batch.cases.sum(-1).float())
+
+
+def shuffled(batch: UnitBatch, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    """b h each: precision with labels dealt out anew among a document's queries, and its variance.
+
+    Exact (Hoeffding 1951): the picks stay, the rows of right answers are permuted. A document with
+    a single query has nobody to exchange with; there any candidate may be the right one.
+    """
+    cases = batch.cases.float()
+    n = cases.sum(-1)[:, None].clamp_min(1)  # b 1
+    right = batch.right.float() * cases[..., None]
+    share = right.sum(1) / n  # b k, of queries for which a candidate is right
+    heads = chosen.shape[1]
+    at_pick = share[:, None].expand(-1, heads, -1).gather(2, chosen) * cases[:, None]  # b h q
+    mean = at_pick.sum(-1) / n  # also the grand mean of a[i, j] = right[j, pick(i)]
+    counts = torch.zeros(*chosen.shape[:2], right.shape[-1], device=chosen.device)
+    counts.scatter_add_(2, chosen, cases[:, None].expand_as(at_pick).contiguous())
+    columns = (counts @ right.mT) / n[..., None]  # b h j
+    rows = at_pick.square().sum(-1) * n
+    spread = n**2 * mean - rows - columns.square().sum(-1) * n + n**2 * mean.square()
+    variance = spread.clamp_min(0) / (n - 1).clamp_min(1) / n**2
+    single = (n == 1).expand_as(mean)
+    free = batch.allowed.sum(-1).clamp_min(1)
+    chance = ((batch.right.sum(-1) / free) * cases).sum(-1)[:, None].expand_as(mean)
+    return torch.where(single, chance, mean), torch.where(single, chance * (1 - chance), variance)
+
+
+def auc(maps: Tensor, batch: UnitBatch) -> Tally:
+    """The chance that a right candidate scores above a wrong one of the same query."""
+    row, query, key = (batch.right & batch.cases[..., None]).nonzero(as_tuple=True)
+    wrong = (batch.allowed & ~batch.possible)[row, query]  # p k
+    heads = maps.shape[1]
+    sums = torch.zeros(len(batch.plans), heads, device=maps.device)
+    size = max(1, CELLS // max(1, heads * maps.shape[-1]))
+    for start in range(0, len(row), size):
+        some = slice(start, start + size)
+        rows = maps[row[some], :, query[some]]  # p h k
+        own = rows.gather(2, key[some, None, None].expand(-1, heads, 1))
+        below = ((rows < own).float() + 0.5 * (rows == own)) * wrong[some, None]
+        share = below.sum(-1) / wrong[some].sum(-1, keepdim=True).clamp_min(1)
+        sums.index_add_(0, row[some], share)
+    return Tally(sums, torch.bincount(row, minlength=len(batch.plans)).float())
+
+
+def precision_at_fifth(maps: Tensor, batch: UnitBatch) -> Tally:
+    """Contacts: how many of the L/5 best pairs of a sequence of length L touch."""
+    upper = torch.ones(maps.shape[-2:], dtype=torch.bool, device=maps.device).triu(1)
+    open_pairs = (batch.allowed & upper)[:, None]
+    flat = maps.masked_fill(~open_pairs, LOW).flatten(2)
+    lengths = torch.tensor([len(one.keys) for one in batch.plans], device=maps.device)
+    fifth = (lengths // 5).clamp_min(1)
+    best = flat.topk(int(fifth.max()), dim=-1).indices  # b h r
+    labels = batch.right.flatten(1)[:, None].expand(-1, maps.shape[1], -1).gather(2, best)
+    counted = torch.arange(best.shape[-1], device=maps.device) < fifth[:, None]  # b r
+    hits = (labels & counted[:, None]).sum(-1) / fifth[:, None]
+    return Tally(hits.float(), torch.ones(len(batch.plans), device=maps.device))
+
+
+def alignment_error(batch: UnitBatch, chosen: Tensor) -> Tally:
+    """Och and Ney's error rate: 1 − (|A∩S| + |A∩P|) / (|A| + |S|), summed up to its last ratio."""
+    asked = batch.asked[:, None]
+    agreed = (_at(batch.right, chosen) & asked).sum(-1) + (_at(batch.possible, chosen) & asked).sum(
+        -1
+    )
+    counts = batch.asked.sum(-1) + batch.right.sum((-1, -2))
+    return Tally(counts[:, None].float() - agreed.float(), counts.float())

@@ -1,0 +1,190 @@
+"""Heads together: chosen on one half of the kept documents, scored on the other.
+
+Greedy forward selection adds the head that helps the mean map most; sparse logistic regression
+weighs all heads at once, as Rao et al. 2021 find contacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from headscope.roles.fields import OF_MAPS, Field
+from headscope.roles.kept import Kept, KeptDocument
+from headscope.roles.maps import unit_batch
+from headscope.roles.scores import Tally
+from headscope.statistics.significance import Replicates
+
+POOL = 24  # heads that greedy selection looks at: the best by themselves
+CELLS = 40_000  # pairs of units that the regression is fitted to
+PENALTY = 0.15  # C of the logistic regression, as in Rao et al.
+COLUMNS = ("method", "k", "heads", "chosen", "value", "low", "high", "documents")
+
+Head = tuple[int, int, int]  # direction, layer, head
+Array = NDArray[np.float64]
+Scorer = Callable[[KeptDocument, Array], tuple[float, float]]  # a map's sum and count
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Heads and how much each counts."""
+
+    heads: tuple[Head, ...]
+    weights: tuple[float, ...]
+
+    def map_of(self, kept: KeptDocument) -> Array:
+        """q k: the weighted mean of the heads' maps."""
+        maps = [
+            weight * kept.maps[head].astype(np.float64)
+            for head, weight in zip(self.heads, self.weights, strict=True)
+        ]
+        return np.sum(maps, axis=0) / len(maps)
+
+
+def equal(heads: Sequence[Head]) -> Chosen:
+    return Chosen(tuple(heads), (1.0,) * len(heads))
+
+
+def together(
+    kept: Kept,
+    field: Field,
+    alone: Array,  # direction layer head, the field's score of each head on the choosing half
+    k: int,
+    lists: Mapping[str, Sequence[tuple[int, int]]],
+    score: Scorer,
+    seed: int,
+) -> pd.DataFrame:
+    """A row a method: the heads, their score where they were chosen and on the other half."""
+    choosing, scoring = kept.half(0), kept.half(1)
+    if not choosing or not scoring:
+        return pd.DataFrame(columns=list(COLUMNS))
+    found = {"best head": equal(_ranked(alone, field.lower)[:1])}
+    for size, heads in enumerate(_greedy(choosing, alone, field.lower, k, score), 1):
+        if size > 1:
+            found[f"greedy, {size}"] = equal(heads)
+    regression = _regression(choosing, field, seed) if field.metric != "time error" else None
+    if regression is not None:
+        found["sparse logistic regression"] = regression
+    for name, heads in lists.items():
+        directions = range(len(field.directions))
+        found[name] = equal([(way, *one) for one in heads for way in directions])
+    rows = [
+        _row(name, chosen, choosing, scoring, field, score, seed) for name, chosen in found.items()
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def map_score(field: Field) -> Scorer:
+    """How a field scores one map of one document."""
+    measure = OF_MAPS[field.metric]
+
+    def score(kept: KeptDocument, maps: Array) -> tuple[float, float]:
+        one = kept.plan
+        width = max((int(at.max()) for at in (*one.queries, *one.keys) if len(at)), default=0) + 1
+        batch = unit_batch([one], width, width, torch.device("cpu"))
+        tally: Tally = measure(torch.from_numpy(maps)[None, None], batch)
+        return float(tally.sums[0, 0]), float(tally.counts[0])
+
+    return score
+
+
+def _ranked(alone: Array, lower: bool) -> list[Head]:
+    """Every head in its better direction, the best first."""
+    values = np.nan_to_num(-alone if lower else alone, nan=-np.inf)
+    best = values.argmax(0)  # layer head
+    heads = [(int(best[at]), int(at[0]), int(at[1])) for at in np.ndindex(best.shape)]
+    return sorted(heads, key=lambda head: -values[head])
+
+
+def _mean(documents: Sequence[KeptDocument], chosen: Chosen, score: Scorer) -> float:
+    sums = np.array([score(one, chosen.map_of(one)) for one in documents]).sum(0)
+    return float(sums[0] / sums[1]) if sums[1] else np.nan
+
+
+def _greedy(
+    documents: Sequence[KeptDocument], alone: Array, lower: bool, k: int, score: Scorer
+) -> list[tuple[Head, ...]]:
+    """The best one, two … k heads: each adds the head that helps most."""
+    pool = _ranked(alone, lower)[: max(POOL, k)]
+    sign = -1.0 if lower else 1.0
+    chosen: tuple[Head, ...] = ()
+    found: list[tuple[Head, ...]] = []
+    for _ in range(min(k, len(pool))):
+        open_heads = [head for head in pool if head not in chosen]
+        values = [
+            sign * np.nan_to_num(_mean(documents, equal((*chosen, head)), score), nan=-sign * 1e9)
+            for head in open_heads
+        ]
+        chosen = (*chosen, open_heads[int(np.argmax(values))])
+        found.append(chosen)
+    return found
+
+
+def _regression(documents: Sequence[KeptDocument], field: Field, seed: int) -> Chosen | None:
+    """Weights of all heads, most of them zero; None where nothing can be told apart."""
+    from sklearn.linear_model import LogisticRegression
+
+    generator = np.random.default_rng(seed)
+    shape = documents[0].maps.shape[:3]
+    each = max(20, CELLS // len(documents))
+    cells: list[Array] = []
+    labels: list[NDArray[np.bool_]] = []
+    for one in documents:
+        row, key = np.nonzero(one.plan.allowed & one.plan.cases[:, None])
+        if len(row) > each:
+            right = one.plan.right[row, key]
+            order = np.lexsort((generator.random(len(row)), ~right))[:each]  # right ones are few
+            row, key = row[order], key[order]
+        cells.append(one.maps[:, :, :, row, key].reshape(-1, len(row)).T.astype(np.float64))
+        labels.append(one.plan.right[row, key])
+    features, answers = np.concatenate(cells), np.concatenate(labels)
+    spread = features.std(0)
+    if answers.all() or not answers.any() or not spread.any():
+        return None
+    scaled = features / np.where(spread > 0, spread, 1.0)
+    # scikit-learn 1.8 renamed the option
+    renamed = LogisticRegression().penalty == "deprecated"
+    sparse: dict[str, Any] = {"l1_ratio": 1.0} if renamed else {"penalty": "l1"}
+    fitted = LogisticRegression(C=PENALTY, solver="liblinear", random_state=seed, **sparse)
+    fitted.fit(scaled, answers)
+    weights = fitted.coef_[0] / np.where(spread > 0, spread, 1.0)
+    order = np.argsort(-np.abs(fitted.coef_[0]))
+    used = [int(at) for at in order if fitted.coef_[0][at]]
+    if not used:
+        return None
+    heads = tuple(tuple(int(i) for i in np.unravel_index(at, shape)) for at in used)
+    return Chosen(heads, tuple(float(weights[at]) for at in used))  # pyright: ignore
+
+
+def _row(
+    name: str,
+    chosen: Chosen,
+    choosing: Sequence[KeptDocument],
+    scoring: Sequence[KeptDocument],
+    field: Field,
+    score: Scorer,
+    seed: int,
+) -> dict[str, object]:
+    parts = np.array([score(one, chosen.map_of(one)) for one in scoring])
+    replicates = Replicates(1, seed)
+    numbers = np.array([one.plan.number for one in scoring], np.int64)
+    replicates.add_units(numbers, parts[:, :1], parts[:, 1:])
+    share = field.metric in ("precision", "alignment error rate")
+    low, high = replicates.interval(share=share)[:, 0]
+    unique = list(dict.fromkeys((layer, head) for _, layer, head in chosen.heads))
+    return {
+        "method": name,
+        "k": len(unique),
+        "heads": " ".join(f"{layer}-{head}" for layer, head in unique),
+        "chosen": _mean(choosing, chosen, score),
+        "value": float(parts[:, 0].sum() / parts[:, 1].sum()) if parts[:, 1].sum() else np.nan,
+        "low": low,
+        "high": high,
+        "documents": len(scoring),
+    }

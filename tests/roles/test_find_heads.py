@@ -1,0 +1,226 @@
+"""Planted heads are found, nothing is found in noise, and every bad pair is counted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import headscope as hs
+from headscope.corpus.bad_data import Faults
+from headscope.corpus.links.linked import of_fields
+from headscope.errors import BadInput, FewUnits
+from tests.roles.conftest import documents, planted
+from tests.tiny import tiny_scope
+
+QUIET = {"progress": False}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return hs.find_heads(planted(1, 2), documents(40), lists={"named": [(0, 0)]}, **QUIET)
+
+
+def test_a_planted_head_is_found_with_its_direction_and_is_the_only_one(found):
+    best = found.top(n=1).iloc[0]
+    assert (best["layer"], best["head"]) == (1, 2)
+    assert best["measure"] == "precision query→target" and best["value"] > 0.99
+    assert best["p_holm"] < 0.01 and best["low"] > found.baseline
+    forward = found.found[found.found["measure"] == "precision query→target"]
+    assert list(zip(forward["layer"], forward["head"], strict=True)) == [(1, 2)]
+
+
+def test_a_head_planted_the_other_way_is_found_the_other_way():
+    found = hs.find_heads(planted(2, 0, back=True), documents(30, seed=1), **QUIET)
+    best = found.top(n=1).iloc[0]
+    assert (best["layer"], best["head"]) == (2, 0)
+    assert best["measure"] == "precision target→query"
+
+
+def test_on_random_labels_nothing_is_found_beyond_the_stated_error():
+    """20 labellings × 12 heads × 3 directions: at 5 % any-head error one or two may be wrong."""
+    scope = tiny_scope("BertModel", num_hidden_layers=3)
+    wrong = 0
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        made = documents(14, seed=seed, words=8)
+        for one in made:
+            starts = np.cumsum([0, *(len(word) + 1 for word in one["text"].split())])[:-1]
+            spans = [
+                [int(at), int(at) + len(word)]
+                for at, word in zip(starts, one["text"].split(), strict=True)
+            ]
+            order = generator.permutation(len(spans))
+            while (order == np.arange(len(spans))).any():
+                order = generator.permutation(len(spans))
+            one["pairs"] = [[spans[at], spans[to]] for at, to in enumerate(order)]
+        wrong += bool(len(hs.find_heads(scope, made, most_heads=1, **QUIET).found))
+    assert wrong <= 4  # P(more than 4 of 20 at 5 %) < 0.3 %
+
+
+def test_scores_are_what_a_loop_over_readings_finds():
+    scope = tiny_scope("BertModel")
+    made = documents(6, seed=3)
+    found = hs.find_heads(scope, made, **QUIET)
+    hits, chances, cases = np.zeros((2, 4)), [[[] for _ in range(4)] for _ in range(2)], 0
+    for one in made:
+        reading = scope.read(one["text"])
+        spans = reading.part("encoder").query.spans
+        for (start, _), (to, _) in one["pairs"]:
+            query = int(np.flatnonzero(spans[:, 0] == start)[0])
+            target = int(np.flatnonzero(spans[:, 0] == to)[0])
+            others = [at for at in np.flatnonzero(spans[:, 0] >= 0) if at != query]
+            cases += 1
+            for layer in range(2):
+                for head in range(4):
+                    row = np.asarray(reading.part("encoder").head_weights(layer, head))[query]
+                    hits[layer, head] += others[int(np.argmax(row[others]))] == target
+                    labels = [at == target for at in others]
+                    chances[layer][head].append(roc_auc_score(labels, row[others]))
+    assert found.cases == cases
+    np.testing.assert_allclose(found.map("precision query→target"), hits / cases, atol=1e-6)
+    np.testing.assert_allclose(found.map("auc query→target"), np.mean(chances, -1), atol=1e-5)
+
+
+def test_the_shuffled_null_is_the_mean_over_all_permutations():
+    import itertools
+
+    import torch
+
+    from headscope.roles.maps import unit_batch
+    from headscope.roles.plans import Plan
+    from headscope.roles.scores import picks, shuffled
+
+    generator = np.random.default_rng(0)
+    right = np.zeros((4, 6), bool)
+    right[np.arange(4), [0, 1, 1, 5]] = True
+    right[2, 3] = True
+    units = tuple(np.array([at]) for at in range(6))
+    one = Plan(0, units[:4], units, right, right, np.ones((4, 6), bool), np.zeros(4), (), ())
+    batch = unit_batch([one], 6, 6, torch.device("cpu"))
+    chosen = picks(torch.from_numpy(generator.random((1, 3, 4, 6))), batch)
+    values = np.array(
+        [
+            [right[list(order), chosen[0, head].numpy()].mean() for head in range(3)]
+            for order in itertools.permutations(range(4))
+        ]
+    )
+    mean, variance = shuffled(batch, chosen)
+    np.testing.assert_allclose(mean[0], values.mean(0), atol=1e-6)
+    np.testing.assert_allclose(variance[0], values.var(0), atol=1e-6)
+
+
+def test_heads_are_chosen_on_one_half_and_scored_on_the_other(found):
+    rows = found.together.set_index("method")
+    assert found.heads("best head") == [(1, 2)] and rows.loc["best head", "value"] > 0.99
+    assert (1, 2) in found.heads("sparse logistic regression")
+    assert rows.loc["named", "value"] < 0.6
+    assert rows["documents"].max() < found.documents
+
+
+def test_bad_pairs_are_counted_one_by_one():
+    good = {"text": "the cat sat on the mat", "pairs": [[[4, 7], [8, 11]], [[8, 11], [19, 22]]]}
+    bad = {
+        "text": "the cat sat on the mat",
+        "pairs": [
+            [[4, 7], [19, 22]],
+            [[4, 7], [40, 44]],
+            [[7, 4], [8, 11]],
+            [[3, 4], [8, 11]],
+            "4-7",
+            [[4, 7], [4, 7]],
+        ],
+    }
+    found = hs.find_heads(
+        tiny_scope("BertModel"), [*[good] * 6, bad, {"text": 3}, {"text": "a"}], **QUIET
+    )
+    counts = dict(found.faults.counts)
+    assert counts == {
+        "span outside": 1, "end before start": 1, "empty span": 1, "malformed pair": 1,
+        "unaligned": 1, "malformed line": 2,
+    }  # fmt: skip
+    assert found.cases == 13
+    with pytest.raises(BadInput, match="lies outside"):
+        hs.find_heads(tiny_scope("BertModel"), [bad], bad_data="refuse", **QUIET)
+
+
+def test_documents_that_are_too_long_are_counted():
+    made = documents(8)
+    long = {"text": "cat " * 200, "pairs": [[[0, 3], [4, 7]]]}
+    found = hs.find_heads(tiny_scope("BertModel"), [*made, long], **QUIET)
+    assert found.faults.counts["too long"] == 1 and found.documents == len(made)
+
+
+def test_few_documents_have_neither_interval_nor_p():
+    with pytest.warns(FewUnits):
+        found = hs.find_heads(tiny_scope("BertModel"), documents(3), **QUIET)
+    assert found.table["p"].isna().all() and found.table["low"].isna().all()
+
+
+def test_cross_heads_of_a_translator_are_scored_by_both_texts(tiny_t5):
+    made = [
+        {"text": "the cat sat", "other": "red dog ran", "pairs": [[[0, 3], [0, 3]]]},
+        {"text": "a mat", "other": "the tree", "pairs": [[[4, 8], [2, 5]]]},
+    ] * 4
+    found = hs.find_heads(tiny_t5, made, **QUIET)
+    assert found.kind == "cross" and found.cases == 8
+    reading = tiny_t5.read("the cat sat", target="red dog ran")
+    part = reading.part("cross")
+    query = int(np.flatnonzero(part.query.spans[:, 0] == 0)[0])
+    keys = np.flatnonzero(part.key.content)
+    expected = [
+        float(np.argmax(np.asarray(part.head_weights(0, head))[query][keys]) == 0)
+        for head in range(4)
+    ]
+    only = hs.find_heads(tiny_t5, made[:1] * 6, **QUIET)
+    np.testing.assert_allclose(only.map("precision query→target")[0], expected)
+
+
+def test_a_stopped_run_resumes_to_the_same_numbers(tmp_path, monkeypatch):
+    from headscope.errors import Stopped
+    from headscope.roles import encoded
+
+    monkeypatch.setattr(encoded, "BATCH_CHARACTERS", 200)
+    scope, made = tiny_scope("BertModel"), documents(30)
+    whole = hs.find_heads(scope, made, **QUIET)
+    seen = 0
+
+    def stop(progress):
+        nonlocal seen
+        seen += 1
+        if seen == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped):
+        hs.find_heads(scope, made, output=tmp_path / "f.parquet", progress=stop)
+    again = hs.find_heads(scope, made, output=tmp_path / "f.parquet", **QUIET)
+    np.testing.assert_allclose(again.table["value"], whole.table["value"], atol=1e-6)
+    assert again.together.equals(whole.together)
+
+
+def test_heads_are_written_for_other_software(found, tmp_path):
+    found.to_json(tmp_path / "heads.json", "best head")
+    told = json.loads((tmp_path / "heads.json").read_text())
+    assert told["heads"][0]["layer"] == 1 and told["heads"][0]["head"] == 2
+    assert "alignment_heads" not in told
+    found.save(tmp_path / "found.parquet")
+    again = hs.open(tmp_path / "found.parquet")
+    assert again.table.equals(found.table) and again.together.equals(found.together)
+    np.testing.assert_array_equal(again.maps[0].right, found.maps[0].right)
+    assert r"\toprule" in found.to_latex()
+
+
+def test_examples_open_in_a_view(found):
+    scope = planted(1, 2)
+    row = found.examples.iloc[0]
+    assert row["right"] and row["target"] == row["chosen"]
+    reading = found.read_example(scope, 0)
+    assert row["query"] in reading.part("encoder").query.labels
+
+
+def test_what_is_not_a_document_is_refused():
+    with pytest.raises(BadInput):
+        hs.find_heads(tiny_scope("BertModel"), ["a text"], **QUIET)
+    assert of_fields({"text": "a b", "pairs": []}, "here", Faults()) is None
