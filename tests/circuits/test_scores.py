@@ -161,6 +161,17 @@ def _call(scope, cut):
     return next(one for one in calls if one.layer == 1)
 
 
+@pytest.mark.parametrize("family", ["GPT2LMHeadModel", "LlamaForCausalLM", "Qwen3ForCausalLM"])
+def test_a_prediction_with_norms_rescaled_is_what_is_measured(family):
+    """Every norm of these families is before a layer; those after one would stay frozen."""
+    scope = tiny_scope(family, **FAMILIES[family])
+    spread(scope.model)
+    verified = hs.circuits.score(scope, TEXT, 3, 1, 8, 4, verify=4).verified
+    assert max(abs(one.predicted - one.measured) for one in verified) > 1e-3
+    for one in verified:
+        assert one.rescaled == pytest.approx(one.measured, abs=1e-5)
+
+
 @pytest.mark.parametrize("cut", [1, 4])
 def test_without_norms_what_is_predicted_is_what_is_measured(cut):
     scope = built_scope(induction_model(), "induction", bare=True)
@@ -276,12 +287,16 @@ def test_a_text_of_eight_thousand_tokens_is_decomposed():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_predicted_changes_of_weight_are_measured_where_norms_hardly_change(smollm2):
-    """60 drawn texts, heads, queries and keys; the first key, a sink, is left out."""
+def test_predicted_changes_of_weight_are_those_measured(smollm2):
+    """200 drawn texts, heads, queries and keys; the first key, a sink, is left out.
+
+    With norms held the prediction is worse where a writer makes up much of its vector: that
+    figure is printed, and held to nothing but what remains where norms hardly change.
+    """
     chance = np.random.default_rng(0)
     documents = [one.text for one in Reader().documents("sample", Faults())][:60]
     found = []
-    for _ in range(60):
+    for _ in range(200):
         text = " ".join(documents[chance.integers(len(documents))].split()[:24])
         count = len(smollm2.encode([text]).tokens[0])
         layer, head = int(chance.integers(1, 30)), int(chance.integers(9))
@@ -292,7 +307,20 @@ def test_predicted_changes_of_weight_are_measured_where_norms_hardly_change(smol
         found += hs.circuits.score(
             smollm2, text, layer, head, query, key, relative_to="mean", verify=1
         ).verified
-    near = [one for one in found if abs(np.log(one.rescaled)) < np.log(1.25)]
-    assert len(near) > 0.6 * len(found)
-    agree = spearmanr([one.predicted for one in near], [one.measured for one in near])
-    assert agree.statistic >= 0.8
+    assert len(found) == 400
+    measured = np.array([one.measured for one in found])
+    held = np.array([one.predicted for one in found])
+    rescaled = np.array([one.rescaled for one in found])
+    near = np.abs(np.log([one.scale for one in found])) < np.log(1.25)
+    for what, predicted, some in (
+        ("norms held", held, near | True),
+        ("norms held, scale within 1.25", held, near),
+        ("norms rescaled", rescaled, near | True),
+    ):
+        agree = spearmanr(predicted[some], measured[some]).statistic
+        apart = np.abs(predicted - measured)[some]
+        print(f"{what}: {some.sum()} removals, Spearman {agree:.3f}, "
+              f"median miss {np.median(apart):.4f}, largest {apart.max():.4f}")  # fmt: skip
+    assert spearmanr(rescaled, measured).statistic >= 0.8
+    assert near.mean() > 0.6
+    assert spearmanr(held[near], measured[near]).statistic >= 0.8

@@ -9,6 +9,7 @@ family's spelling of them (Gemma's 1 + γ, T5's missing β) has to be known.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -41,16 +42,31 @@ def tried(forward: Callable[..., Any], like: Tensor) -> tuple[Tensor, Tensor, bo
     return gain, zero, centred
 
 
+@dataclass(frozen=True)
+class NormCall:
+    """What entered a frozen norm and what left it, in the pass's graph, and the norm itself."""
+
+    entered: Tensor
+    left: Tensor
+    norm: Callable[[Tensor], Tensor]
+
+
 class FrozenNorm:
     """Stands in for a norm: the same numbers, with the gradient of the frozen map."""
 
     def __init__(
-        self, module: nn.Module, note_bias: Callable[[Tensor], None], *, each: bool = False
+        self,
+        module: nn.Module,
+        note_bias: Callable[[Tensor], None],
+        *,
+        each: bool = False,
+        note_call: Callable[[NormCall], None] | None = None,
     ) -> None:
         self._module = module
         self._each = each  # a bias for every example of a batch, so that each has its own slope
         self._forward: Callable[..., Any] = forward_of(module)
         self._note_bias = note_bias
+        self._note_call = note_call
 
     def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
         with torch.no_grad():
@@ -73,7 +89,10 @@ class FrozenNorm:
             bias = (shift.expand(len(x), 1, -1) if several else shift).clone().requires_grad_()
             self._note_bias(bias)
             linear = linear + bias
-        return y + (linear - linear.detach()).to(y.dtype)
+        made = y + (linear - linear.detach()).to(y.dtype)
+        if self._note_call is not None:
+            self._note_call(NormCall(x, made, lambda other: self._forward(other, *args, **kwargs)))
+        return made
 
     def _check(self, wanted: Tensor, made: Tensor, dtype: torch.dtype) -> None:
         least = 1e-3 if dtype == torch.float32 else 5e-2

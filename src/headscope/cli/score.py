@@ -99,6 +99,7 @@ def _say(found: Score | QueryScores) -> None:
     for one in getattr(found, "verified", ()):
         out.print(
             f"{one.writer.name} removed from the {one.side}: weight {one.measured:+.3f}, "
-            f"predicted {one.predicted:+.3f}",
+            f"predicted {one.predicted:+.3f} with norms held, {one.rescaled:+.3f} with them "
+            "rescaled",
             highlight=False,
         )

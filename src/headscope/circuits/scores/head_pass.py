@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headscope.capture import Call, Kind
 from headscope.capture.output_projection import weight_of
 from headscope.capture.stack import StoppedPass, replace_hidden
-from headscope.circuits.frozen_norm import FrozenNorm
+from headscope.circuits.frozen_norm import FrozenNorm, NormCall
 from headscope.circuits.scores.writers import Part, Writer
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
@@ -49,6 +49,7 @@ class HeadPass:
     start: Tensor | None = None  # 1 t hidden: what enters the first layer
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     rows: Tensor | None = None
+    last_norms: list[NormCall] = field(default_factory=list[NormCall])  # after the last writer
 
 
 def head_pass(
@@ -91,7 +92,8 @@ def head_pass(
                     cut = _Cut(found, wiring, number, module, forward_of(module))
                     undo.enter_context(standing_in(module, cut))
         for norm in wiring.norms:
-            undo.enter_context(standing_in(norm, FrozenNorm(norm, _note(found))))
+            frozen = FrozenNorm(norm, _note(found), note_call=found.last_norms.append)
+            undo.enter_context(standing_in(norm, frozen))
         for name, bias in attention.named_parameters():
             if name.endswith("bias") and bias.dim() == 1:
                 undo.callback(bias.requires_grad_, bias.requires_grad)
@@ -203,6 +205,7 @@ class _Cut:
             weight = weight_of(self.module)
             leaf = Leaf(value, writer, given, projection, weight, module=self.module)
         self.found.leaves.append(leaf)
+        self.found.last_norms.clear()
         return whole
 
 

@@ -74,11 +74,52 @@ def removals(
         else:
             measured = plain.clone()
             measured[key] = row.products(k=made[None])[0]
-        expected = float(row.weights(predicted)[key]) - before
-        change = float(row.weights(measured)[key]) - before
-        rescaled = float(made.double().norm() / left.norm())
-        found.append(Removal(side, writer, expected, change, rescaled))
+        own = row.q if side == "query" else row.k[key]
+        vector = _rescaled(passed, own, writer, row.query if side == "query" else key)
+        again = row.products(q=vector) if side == "query" else plain.clone()
+        if side == "key":
+            again[key] = row.products(k=vector[None])[0]
+        frozen, rescaled, change = (
+            float(row.weights(one)[key]) - before for one in (predicted, again, measured)
+        )
+        scale = float(made.double().norm() / left.norm())
+        found.append(Removal(side, writer, frozen, rescaled, change, scale))
     return tuple(found)
+
+
+def _rescaled(passed: HeadPass, vector: Tensor, writer: Writer, position: int) -> Tensor:
+    """d: the vector without a writer, norms after the last writer at the scale they then have.
+
+    Norms before it, such as those on a layer's output, stay frozen.
+    """
+    rows = None if passed.rows is None else passed.rows.tolist()
+    at = position if rows is None else rows.index(position)
+    changes: list[tuple[Tensor, Tensor]] = []  # of what the writer gave, then of norms' outputs
+    for leaf in passed.leaves:
+        if leaf.module is not None:
+            change = torch.zeros_like(leaf.value).flatten(0, -2)
+            change[at] = -_part(leaf, writer, at)
+            changes.append((leaf.value, change.view_as(leaf.value)))
+    for call in passed.last_norms:
+        before = call.entered.detach()
+        change = call.norm(before + _pushed(call.entered, changes)) - call.norm(before)
+        change = change.detach() - _pushed(call.left, changes)  # what it does while frozen
+        changes.append((call.left, change))
+    return vector.detach() + _pushed(vector, changes)
+
+
+def _pushed(of: Tensor, changes: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+    """By how much a tensor of the pass changes with tensors before it: their linear maps."""
+    direction = torch.zeros_like(of, requires_grad=True)
+    slopes = torch.autograd.grad(
+        of, [one for one, _ in changes], direction, create_graph=True, allow_unused=True
+    )
+    moved = torch.zeros_like(of)
+    for slope, (_, change) in zip(slopes, changes, strict=True):
+        if slope is not None and slope.requires_grad:
+            (along,) = torch.autograd.grad(slope, direction, change, retain_graph=True)
+            moved = moved + along
+    return moved
 
 
 def _largest(parts: Tensor, writers: Sequence[Writer], own: set[Writer]) -> list[int]:

@@ -55,14 +55,15 @@ class WrittenRows:
 
 @dataclass(frozen=True)
 class Removal:
-    """A writer removed from the query or the key alone: the change of weight, twice.
+    """A writer removed from the query or the key alone: the change of weight, three times.
 
-    `rescaled` says how far the two may differ: without the writer, norms multiply what is left of
-    the vector by that factor, which parts with frozen norms leave out.
+    Without the writer, norms multiply what is left of the vector by `scale`. Parts of a score
+    leave that out; `rescaled` takes in the norms between the last writer and the head.
     """
 
     side: Side
     writer: Writer
     predicted: float  # from its part of the scores, norms held
+    rescaled: float  # the same, with the head's own norms at their new scale
     measured: float  # by the model, norms as they come out
-    rescaled: float  # length of the vector that is left, over its length with norms held
+    scale: float  # length of the vector that is left, over its length with norms held
