@@ -7,6 +7,7 @@ from headscope import probe as probe
 from headscope import results as results
 from headscope import studies as studies
 from headscope.atlas.atlas import Atlas as Atlas
+from headscope.atlas.behaviours.make import behaviours as behaviours
 from headscope.atlas.make import atlas as atlas
 from headscope.budgets.exports import press_of as press_of
 from headscope.budgets.result import Budget as Budget

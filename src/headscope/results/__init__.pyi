@@ -1,4 +1,5 @@
 from headscope.atlas.atlas import Atlas as Atlas
+from headscope.atlas.behaviours.result import Behaviours as Behaviours
 from headscope.atlas.compare import AtlasComparison as AtlasComparison
 from headscope.budgets.result import Budget as Budget
 from headscope.circuits.logits.attribution import Attribution as Attribution

@@ -111,7 +111,7 @@ def _rescaled(passed: HeadPass, vector: Tensor, writer: Writer, position: int) -
 def _pushed(of: Tensor, changes: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """By how much a tensor of the pass changes with tensors before it: their linear maps."""
     direction = torch.zeros_like(of, requires_grad=True)
-    slopes = torch.autograd.grad(
+    slopes: Any = torch.autograd.grad(
         of, [one for one, _ in changes], direction, create_graph=True, allow_unused=True
     )
     moved = torch.zeros_like(of)

@@ -1,0 +1,1 @@
+"""One head, several behaviours: its positions clustered by what its queries and keys match."""
