@@ -2,6 +2,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from headscope import circuits as circuits
+from headscope import emphasis as emphasis
 from headscope import monitor as monitor
 from headscope import probe as probe
 from headscope import results as results

@@ -118,8 +118,8 @@ def test_every_mode_leaves_the_model_bit_identical_afterwards(name, mode, reques
     state = {key: value.clone() for key, value in scope.model.state_dict().items()}
     settings = scope.model.config._attn_implementation
     before = final_hidden(scope, batch)
-    narrow = (1, 2) if mode == "streaming" else None  # these texts are short
-    during = final_hidden(scope.without(heads=[(0, 1)], mode=mode, weights=narrow), batch)
+    needed = {"streaming": (1, 2), "emphasis": ((1, 2), 4.0)}.get(mode)  # these texts are short
+    during = final_hidden(scope.without(heads=[(0, 1)], mode=mode, weights=needed), batch)
     after = final_hidden(scope, batch)
     assert not torch.equal(before, during)
     assert torch.equal(before, after)

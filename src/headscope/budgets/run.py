@@ -156,7 +156,7 @@ def budget(
         ]
         found = budget_of(
             scope.name, heads, open_heads, sizes, tolerance, tokens, asked[0], alone,
-            sum(estimates),
+            estimates[0] + estimates[1],
             shares_outside(scope, chosen, heads, sink, window, run),
             lengths(sum(sizes), tokens),
             retrieval_scores(scope, chosen, heads, run),

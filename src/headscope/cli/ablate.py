@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headscope.edits.importance import Importance
 
 
-# the weights of the mode "given" cannot be typed
-MODES = tuple(name for name in names("headscope.edits.modes") if name != "given")
+# what these modes need cannot be typed
+MODES = tuple(name for name in names("headscope.edits.modes") if name not in ("given", "emphasis"))
 
 
 def register(app: typer.Typer) -> None:

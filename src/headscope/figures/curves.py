@@ -65,7 +65,7 @@ def curves(
         every[-1].set_xlabel(drawable(across))
         if 1 < len(names) <= 12:
             every[-1].legend(
-                *_legend(every), loc="upper left", bbox_to_anchor=(0, -0.32), ncols=3,
+                *_legend(list(every)), loc="upper left", bbox_to_anchor=(0, -0.32), ncols=3,
                 borderaxespad=0, handlelength=1.4,
             )  # fmt: skip
     return figure

@@ -24,6 +24,7 @@ from headscope.models.limits import max_tokens as most_tokens
 from headscope.models.placement import check_gradients, device_of
 from headscope.reading.describe import Description, describe, image_token, trials
 from headscope.reading.reading import Reading
+from headscope.text.chat import Span
 from headscope.text.tokenise import Batch, Text, need_one_text, split_pairs, tokenise
 from headscope.text.tokens import Tokens
 
@@ -537,6 +538,48 @@ class Scope:
             off = disable(scope, heads, layers, "zero", kind)
             return scope.edited(mean_outputs(scope, off.heads, weights))
         return self.edited(disable(self, heads, layers, mode, kind, weights))
+
+    def emphasise(
+        self,
+        span: str | Span | tuple[int, int],
+        *,
+        text: str | None = None,
+        heads: Iterable[tuple[int, int]] | None = None,
+        factor: float = 4.0,
+        kind: Kind | None = None,
+    ) -> Scope:
+        """A scope whose chosen heads look at a span more (or less) than they would.
+
+        Parameters
+        ----------
+        span
+            Words of the text, a span of a reading, or tokens as (start, stop).
+        text
+            The text that words or a named span are found in.
+        heads
+            Heads as (layer, head); all of them if left out.
+        factor
+            What their weights on the span are multiplied with, before rows are scaled back to
+            their sum. 1 changes nothing.
+        kind
+            The attention that is meant; the model's own if it has one kind.
+
+        Returns
+        -------
+        Scope
+            It reads and generates texts that begin as `text` does.
+
+        Examples
+        --------
+        >>> import headscope as hs
+        >>> text = "I went to the store."
+        >>> hs.load().emphasise("store", text=text, heads=[(2, 0)], factor=5).read(text).model
+        'bundled'
+        """
+        from headscope.edits.emphasise import emphasis_edit
+
+        edit = emphasis_edit(self, span, text, heads, factor, kind)
+        return self if edit is None else self.edited(edit)
 
 
 def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:

@@ -14,6 +14,7 @@ from headscope.circuits.weights.composition import Composition as Composition
 from headscope.circuits.weights.top_tokens import Copying as Copying
 from headscope.edits.ablate import Ablation as Ablation
 from headscope.edits.importance import Importance as Importance
+from headscope.emphasis import EmphasisHeads as EmphasisHeads
 from headscope.finetuning.compare import Comparison as Comparison
 from headscope.grounding.result import Grounding as Grounding
 from headscope.patterns.result import Patterns as Patterns

@@ -1,0 +1,66 @@
+"""Emphasise a span: chosen heads look at it more, or less, while the model reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from headscope.capture import Kind
+from headscope.edits.disable import Disabled, chosen_kind, disable
+from headscope.edits.modes import mode as find_mode
+from headscope.errors import BadInput
+from headscope.text.chat import Span
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+Stretch = str | Span | tuple[int, int]  # a part of the text, a named span, or tokens
+
+
+def emphasis_edit(
+    scope: Scope,
+    span: Stretch,
+    text: str | None,
+    heads: Iterable[tuple[int, int]] | None,
+    factor: float,
+    kind: Kind | None,
+) -> Disabled | None:
+    """The edit; None where it changes nothing."""
+    weights = (positions_of(scope, span, text), factor)
+    find_mode("emphasis", weights)
+    kind = chosen_kind(scope, kind)
+    if factor == 1:
+        return None
+    layers = scope.layer_numbers[kind] if heads is None else None
+    return disable(scope, heads, layers, "emphasis", kind, weights)
+
+
+def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ...]:
+    """The tokens of a span: (start, stop) as they are, characters found in the text."""
+    if isinstance(span, tuple):
+        start, stop = span
+        if not (type(start) is int and type(stop) is int and 0 <= start < stop):
+            raise BadInput(f"A span of tokens is (start, stop), such as (3, 6), not {span!r}.")
+        return tuple(range(start, stop))
+    if not isinstance(text, str):
+        raise BadInput(
+            "A span of characters is found in a text; pass text=… too, or (start, stop)."
+        )
+    if isinstance(span, Span):
+        start, stop = span.start, span.stop
+    else:
+        start = text.find(span) if span else -1
+        if start < 0:
+            raise BadInput(f"{span!r} does not stand in the text; copy the words from it.")
+        if text.find(span, start + 1) >= 0:
+            raise BadInput(f"{span!r} stands in the text more than once; give more of its words.")
+        stop = start + len(span)
+    spans = scope.encode([text]).tokens[0].spans
+    found = tuple(
+        at
+        for at, (one, two) in enumerate(spans.tolist())
+        if one < stop and two > start and two > one
+    )
+    if not found:
+        raise BadInput("The span holds no token of the text; choose a longer one.")
+    return found
