@@ -327,3 +327,31 @@ def test_a_given_file_that_is_no_atlas_is_told_without_a_path_of_the_server():
     with pytest.raises(BadInput) as told:
         opened_bytes(b"nothing of the kind", Models([]))
     assert str(told.value) == "The file is no atlas: it is neither a zip nor a folder of tables."
+
+
+def test_a_question_is_read_with_its_documents_and_summed_by_them(client, tiny_llama):
+    documents = [{"title": "a.md", "text": "the cat sat ."}, {"text": "<b>one</b> two"}]
+    reply = read(client, "writer", "who ?", "a cat", documents=documents)
+    assert reply.status_code == 200, reply.text
+    name = Container(reply.content).header["id"]
+    found = client.get(f"/api/reading/{name}/head/decoder/1/2").json()["spans"]
+    reading = tiny_llama.read(messages="who ?", documents=documents, answer="a cat")
+    names = ["a.md", "document 2", "user 1"]
+    expected = reading.by_span(names).sel(layer=1, head=2).mean("query")
+    assert [one["name"] for one in found] == names
+    assert [one["share"] for one in found] == pytest.approx(expected.to_numpy().tolist(), abs=1e-4)
+    said = client.post("/api/predict", json={"id": name}).json()
+    assert "plain texts" in said["note"]
+
+
+def test_documents_that_cannot_be_read_are_answered_in_a_sentence(client):
+    empty = read(client, "writer", "who ?", None, documents=[{"text": " "}])
+    assert empty.status_code == 400 and "Document 1 is empty" in empty.json()["error"]
+    encoder = read(client, "tiny", "who ?", None, documents=[{"text": "a cat"}])
+    assert encoder.status_code == 400 and "load a decoder" in encoder.json()["error"]
+    many = read(client, "writer", "who ?", None, documents=[{"text": "a"}] * 201)
+    assert many.status_code == 400
+    nothing = read(client, "writer", " ", None, documents=[{"text": "a"}])
+    assert "Type a question" in nothing.json()["error"]
+    wrong = read(client, "writer", "who ?", None, documents=[{"title": "a"}])
+    assert "malformed" in wrong.json()["error"]

@@ -1,7 +1,7 @@
 /** The app's routes: what is asked and answered. Errors are {error: "one sentence"} with status 4xx or 5xx. */
 import type { Header, Kind, MediaReadRequest, ViewName } from "./types";
 
-export type { OffHead, ReadRequest } from "./types";
+export type { GivenDocument, OffHead, ReadRequest } from "./types";
 
 
 /** GET /api/start: what the server is busy with until it can answer; null: nothing. */
@@ -161,6 +161,8 @@ export interface HeadFacts {
   /** The pairs of words it attends to most here, strongest first; `left_out` says which were not looked at. */
   looks?: { query: number; key: number; weight: number }[];
   left_out?: string | null;
+  /** Of a conversation: the share of attention on each document and message, from the answer or the last token. */
+  spans?: { name: string; share: number }[];
   why: {
     /** All the numbers, in words. */
     text: string;

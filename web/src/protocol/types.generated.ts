@@ -483,6 +483,12 @@ export interface Header {
   buffers: Record<string, BufferEntry>;
 }
 
+/** What a question is answered from. */
+export interface GivenDocument {
+  text: string;
+  title?: string;
+}
+
 /** POST /api/read and /api/tokens. The answer is a container; too long a text: status 413. */
 export interface ReadRequest {
   model: string;
@@ -497,6 +503,8 @@ export interface ReadRequest {
   writing?: string | null;
   /** By which the page asks for its rank in the queue, or cancels the request. */
   ticket?: string | null;
+  /** With these the text is a question, and the second text its answer, if any. */
+  documents?: GivenDocument[];
 }
 
 /** POST /api/media: an example by its name, or a file as base64; the text may be empty. */

@@ -15,7 +15,8 @@ from headscope.errors import HeadscopeError
 from headscope.measures import Measure, every
 from headscope.patterns.labels import why_not_scored
 from headscope.patterns.pattern import patterns
-from headscope.reading import Part
+from headscope.reading import Part, Reading
+from headscope.reading.by_span import tokens_in
 from headscope.statistics.of_reading import blocks_of_head
 from headscope.surfaces.app.kept import KeptReading
 from headscope.views.labels import as_labels, evidence
@@ -48,6 +49,7 @@ def head_facts(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str
         "why_no_patterns": unmeasured,
         "corpus": over_corpus(kept, kind, layer, head),
         **strongest_pairs(part, layer, head),
+        **({"spans": by_span_of(kept.reading, kind, layer, head)} if kept.reading.spans else {}),
         "statistics": [
             _fact(measure, float(numbers[measure.name][at, head]))
             for measure in _in_order(every().values())
@@ -56,6 +58,25 @@ def head_facts(kept: KeptReading, kind: Kind, layer: int, head: int) -> dict[str
         "why": reason,
         "why_not": why_not,
     }
+
+
+def by_span_of(reading: Reading, kind: Kind, layer: int, head: int) -> list[dict[str, Any]]:
+    """Of a conversation: how much a head attends to each document and message.
+
+    The mean over the answer's tokens; where there is no answer, from the last token.
+    """
+    spans = [one for one in reading.spans if one.of in ("document", "message")]
+    if kind != "decoder" or not spans:
+        return []
+    part = reading.part(kind)
+    answer = next((one for one in reading.spans if one.of == "answer"), None)
+    rows = [len(part.query) - 1]
+    if answer is not None:
+        rows = np.flatnonzero(tokens_in(part.query, answer)).tolist() or rows
+    weights = part.layer(layer).head_weights(slice(head, head + 1), np.array(rows))[0].mean(0)
+    return [
+        {"name": one.name, "share": float(weights[tokens_in(part.key, one)].sum())} for one in spans
+    ]
 
 
 def _in_order(measures: Any) -> list[Measure]:

@@ -47,6 +47,17 @@ class KeptReading:
         return bool(self.reading.pictures) or self.reading.sound is not None
 
     @property
+    def why_no_predictions(self) -> str | None:
+        """Predictions read the text again as it is typed, which a conversation is not."""
+        if self.has_media:
+            return "Predictions are shown for texts, not for pictures and sounds."
+        if self.reading.spans:
+            return (
+                "Predictions are shown for plain texts; hs.ground explains an answer to documents."
+            )
+        return None
+
+    @property
     def size(self) -> int:
         seen = sum(picture.pixels.nbytes for picture in self.reading.pictures)
         return seen + sum(part.nbytes for part in self.reading.parts.values())

@@ -23,6 +23,16 @@ Target = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
 Asked = TypeVar("Asked", bound=msgspec.Struct)
 
 
+class GivenDocument(msgspec.Struct, kw_only=True, frozen=True):
+    """What a question is answered from."""
+
+    text: str
+    title: str = ""
+
+
+Given = Annotated[tuple[GivenDocument, ...], msgspec.Meta(max_length=200)]
+
+
 class ReadRequest(msgspec.Struct, kw_only=True, frozen=True):
     """POST /api/read and /api/tokens. The answer is a container; too long a text: status 413."""
 
@@ -38,9 +48,12 @@ class ReadRequest(msgspec.Struct, kw_only=True, frozen=True):
     """A text the model wrote, by its id, in place of the text."""
     ticket: Ticket | None = None
     """By which the page asks for its rank in the queue, or cancels the request."""
+    documents: Given = ()
+    """With these the text is a question, and the second text its answer, if any."""
 
     def __post_init__(self) -> None:
-        check_length(self.text, self.text_pair or "")
+        whole = "".join(one.text for one in self.documents)
+        check_length(self.text, self.text_pair or "", whole)
 
 
 class MediaReadRequest(ReadRequest, kw_only=True, frozen=True):

@@ -53,8 +53,6 @@ from headscope.views.wire.frame import layer_data, weightings_data
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_PREDICTIONS = "Predictions are shown for texts, not for pictures and sounds."
-
 
 @dataclass
 class TooLongError(BadInput):
@@ -97,6 +95,8 @@ class Session:
             scope = switched_off(self.models.scope(request.model), request.off)
             if isinstance(request, MediaReadRequest):
                 reading = read_media(scope, request)  # decoded here: one at a time
+            elif request.documents:
+                reading = _conversation(scope, request)
             elif written is None:
                 reading = _read(scope, request.text, request.text_pair or None, request.truncate)
             else:
@@ -107,7 +107,8 @@ class Session:
             # a turn of its own kind: of a long text it is as much work as the pass, and as memory
             scores = scores_for(reading)
             pair = request.text_pair or None
-            text, pair = (request.text, pair) if written is None else _texts(reading)
+            own = written is None and not request.documents
+            text, pair = (request.text, pair) if own else _texts(reading)
             corpus = self._corpus_labels(request.model, reading)
             kept = KeptReading(
                 request.model, scope, text, pair, reading, request.off, scores, corpus
@@ -173,22 +174,22 @@ class Session:
 
     def predict(self, request: HeadsOffRequest) -> dict[str, Any]:
         kept = self.readings.get(request.id)
-        if kept.has_media:
-            return {"places": [], "note": NO_PREDICTIONS}
+        if kept.why_no_predictions:
+            return {"places": [], "note": kept.why_no_predictions}
         with self.models.lock(kept.model):
             return predictions(self.models.scope(kept.model), request.off, kept)
 
     def importance(self, request: HeadsOffRequest) -> dict[str, Any]:
         kept = self.readings.get(request.id)
-        if kept.has_media:
-            return {"heads": [], "note": NO_PREDICTIONS}
+        if kept.why_no_predictions:
+            return {"heads": [], "note": kept.why_no_predictions}
         with self.models.lock(kept.model):
             return importance(switched_off(self.models.scope(kept.model), request.off), kept)
 
     def attribute(self, request: AttributeRequest) -> ViewData:
         kept = self.readings.get(request.id)
-        if kept.has_media:
-            raise BadInput(NO_PREDICTIONS)
+        if kept.why_no_predictions:
+            raise BadInput(kept.why_no_predictions)
         with self.models.lock(kept.model):
             return attributed(kept, request.target, request.rather, request.token)
 
@@ -200,8 +201,8 @@ class Session:
         with self.models.lock(model):
             # looked up now: another weighting of it may have been made while this one waited
             kept = self.readings.get(request.id)
-            if kept.has_media:
-                raise BadInput(NO_PREDICTIONS)
+            if kept.why_no_predictions:
+                raise BadInput(kept.why_no_predictions)
             kept = weighed(kept, request.by, request.target)
             self.readings.keep(kept, request.id)
         return weightings_data(kept.reading)
@@ -228,6 +229,15 @@ def _read(scope: Scope, text: str, text_pair: str | None, truncate: bool) -> Rea
             limit,
         )
     return scope.read(text, text_pair, truncate=truncate)
+
+
+def _conversation(scope: Scope, request: ReadRequest) -> Reading:
+    """A question over documents, with its answer where one was typed."""
+    if not request.text.strip():
+        raise BadInput("Type a question about the documents.")
+    given = [{"title": one.title, "text": one.text} for one in request.documents]
+    answer = (request.text_pair or "").strip() or None
+    return scope.read(messages=request.text, documents=given, answer=answer)
 
 
 def _texts(reading: Reading) -> tuple[str, str | None]:

@@ -9,10 +9,12 @@ import { AgainstText } from "./against";
 import { later } from "./later";
 import type { Session } from "./session";
 
+const Documents = later<{ session: Session }>(async () => (await import("./later/documents")).Documents);
 const DropZone = later<{ session: Session }>(async () => (await import("./later/media")).DropZone);
 
 export function Boxes({ session, onRead }: { session: Session; onRead: () => void }): JSX.Element {
-  const second = session.entry?.encoder_decoder ? "Decoder text" : "Sentence B";
+  const asks = session.converses && session.documents.length > 0;
+  const [first, second] = asks ? ["Question", "Answer (optional)"] : ["Sentence A", session.entry?.encoder_decoder ? "Decoder text" : "Sentence B"];
   if (session.senses) {
     return (
       <div class="texts">
@@ -24,9 +26,10 @@ export function Boxes({ session, onRead }: { session: Session; onRead: () => voi
   return (
     // Room for a text while it is typed: not while the box has the focus, or a click elsewhere would move what it is on.
     <div class={session.changed ? "texts typing" : "texts"}>
-      <TextBox session={session} which="text" label="Sentence A" onRead={onRead} />
+      <TextBox session={session} which="text" label={first} onRead={onRead} />
       <TextBox session={session} which="pair" label={second} onRead={onRead} />
       <AgainstText session={session} />
+      {session.converses && <Documents session={session} />}
       <Count session={session} />
     </div>
   );

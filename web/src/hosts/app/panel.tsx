@@ -45,6 +45,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
         <h3>What it looks at most here</h3>
         {reply ? <Looks facts={reply} tokens={reply.tokens} instrument={instrument} /> : waiting}
       </section>
+      {reply?.spans?.length ? <Spans spans={reply.spans} stale={stale} /> : null}
       <Written instrument={instrument} />
       <section data-panel="numbers" class={stale ? "stale" : ""}>
         <h3>Numbers <small>on this text</small></h3>
@@ -105,6 +106,24 @@ function Looks({ facts, tokens, instrument }: { facts: HeadFacts; tokens: { quer
       </ol>
       {facts.left_out && <p class="quiet">{facts.left_out}</p>}
     </>
+  );
+}
+
+/** Of a conversation: attention summed over each document and message. */
+function Spans({ spans, stale }: { spans: NonNullable<HeadFacts["spans"]>; stale: boolean }): JSX.Element {
+  return (
+    <section data-panel="spans" class={stale ? "stale" : ""}>
+      <h3>By document <small>mean over the answer, or from the last token</small></h3>
+      <ul class="meters">
+        {spans.map(({ name, share }) => (
+          <li key={name}>
+            <span>{name}</span>
+            <meter min={0} max={1} value={share} aria-label={`${name} ${share.toFixed(3)}`} />
+            <b>{share.toFixed(2)}</b>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

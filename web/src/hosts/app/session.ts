@@ -195,8 +195,8 @@ export class Session extends Placed {
     }
   }
 
-  private mayBeTooLong({ wasRead: { text, pair }, truncated, writing }: Wanted): boolean {
-    return !truncated && !writing && !this.senses && 3 * (text.length + pair.length) > (this.entry?.max_length ?? Infinity);
+  private mayBeTooLong({ wasRead: { text, pair }, documents, truncated, writing }: Wanted): boolean {
+    return !documents.length && !truncated && !writing && !this.senses && 3 * (text.length + pair.length) > (this.entry?.max_length ?? Infinity);
   }
 
   /** A text that may be too long is counted before it is read. */
@@ -216,7 +216,7 @@ export class Session extends Placed {
     source.header.state = { ...own, ...this.state, theme: this.theme };
     if (other) other.source.header.state = source.header.state;
     this.set({ ...of, reading, lessonClosed: false, predictions: null });
-    this.keep(reading);
+    if (!of.documents.length) this.keep(reading); // no address names documents
     this.settle("ready");
     void this.predict(reading);
   }
@@ -230,7 +230,7 @@ export class Session extends Placed {
 
   private wanted(): Wanted {
     const { model, wasRead, media, off, writing, wrote, against, againstText, truncated } = this;
-    return { model, wasRead, media, off, writing, wrote, against, againstText, truncated };
+    return { model, wasRead, documents: this.asked, media, off, writing, wrote, against, againstText, truncated };
   }
 
   /** What was on screen before is still there, and everything goes on from it; what was typed is left as it is. */
@@ -314,7 +314,7 @@ export class Session extends Placed {
       ...(wanted.writing ? { writing: wanted.writing.id } : {}),
       off: wanted.off,
       layer: this.state.layer ?? null,
-      ...(wanted.truncated ? { truncate: true } : {}),
+      ...(wanted.truncated ? { truncate: true } : {}), ...(wanted.documents.length ? { documents: wanted.documents } : {}),
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
     };
     const media = this.senses ? wanted.media : null;

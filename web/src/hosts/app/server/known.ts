@@ -1,6 +1,6 @@
 /** What the app knows and shows: every entry tells whoever follows it when it changes. */
 import type { Instrument } from "../../../instrument/instrument";
-import type { Comparison, Example, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Step, Writing } from "../../../protocol/app";
+import type { Comparison, Example, GivenDocument, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Step, Writing } from "../../../protocol/app";
 import type { Source, State, Theme } from "../../../protocol/types";
 import { signals } from "../../../state/signal";
 import type { Pairing, Wrote } from "../place";
@@ -10,7 +10,7 @@ import { getJson } from "./api";
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
 /** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
-export type Wanted = Pick<Known, "model" | "wasRead" | "media" | "off" | "writing" | "wrote" | "against" | "againstText" | "truncated">;
+export type Wanted = Pick<Known, "model" | "wasRead" | "documents" | "media" | "off" | "writing" | "wrote" | "against" | "againstText" | "truncated">;
 
 export interface Reading {
   id: string;
@@ -38,6 +38,8 @@ interface Entries {
   text: string;
   pair: string;
   wasRead: { text: string; pair: string };
+  /** What the text asks about; the second box then holds the answer. */
+  documents: GivenDocument[];
   /** A picture or a sound for models that take one. */
   media: MediaRequest | null;
   off: OffHead[];
@@ -82,7 +84,7 @@ interface Entries {
 
 const initial = (): Entries => ({
   models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
-  text: "", pair: "", wasRead: { text: "", pair: "" }, media: null, off: [], against: "", againstText: "", pairing: "",
+  text: "", pair: "", wasRead: { text: "", pair: "" }, documents: [], media: null, off: [], against: "", againstText: "", pairing: "",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
   truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
 });
@@ -100,6 +102,16 @@ export class Known extends signals(initial) {
   /** What the model takes beside or instead of a text. */
   get senses(): "image" | "audio" | null {
     return this.entry?.sees ? "image" : this.entry?.hears ? "audio" : null;
+  }
+
+  /** Whether the model answers questions over documents. */
+  get converses(): boolean {
+    return !!this.entry?.writes && !this.entry.encoder_decoder && !this.senses;
+  }
+
+  /** The documents that are sent along: those with a text, where the model takes any. */
+  get asked(): GivenDocument[] {
+    return this.converses ? this.documents.filter(({ text }) => text.trim()) : [];
   }
 
   /** What a text beside a picture or a sound is; null where the model takes none. */
