@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headscope.atlas.behaviours.vectors import Drawn, Matched
 from headscope.capture import Kind
 from headscope.patterns.attention_mass import MassPattern
-from headscope.patterns.known import patterns
+from headscope.patterns.pattern import patterns
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.statistics.features.grid import grid_of
 

@@ -17,7 +17,7 @@ from headscope.capture import Call, Kind
 from headscope.capture.stack import StoppedPass
 from headscope.errors import BadInput
 from headscope.reading.rotary import neuron_groups, rotary_of
-from headscope.text.token_class import TokenClass
+from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 
 if TYPE_CHECKING:
