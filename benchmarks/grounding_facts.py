@@ -32,8 +32,8 @@ from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import prompt_of
 from headscope.grounding.sources import sources_of, without
 from headscope.grounding.support import shuffled, verdict
-from headscope.reading.conversation import encoded, rendered_for
-from headscope.reading.generation import written_ids
+from headscope.reading.inputs.conversation import encoded, rendered_for
+from headscope.reading.inputs.generation import written_ids
 
 SEED = 1000  # of the questions asked; head weights are fitted on those of seed 0
 DOCUMENTS = 5  # at most

@@ -6,8 +6,8 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
+from headscope.front_door import view_functions
 from headscope.surfaces.functions import public_signature
-from headscope.view_names import view_functions
 from headscope.views import discover
 
 STUB = Path(__file__).parents[1] / "src" / "headscope" / "__init__.pyi"

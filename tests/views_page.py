@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from headscope.view_names import view_functions
+from headscope.front_door import view_functions
 from headscope.views import discover
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "views.md"

@@ -16,7 +16,7 @@ import msgspec
 
 from headscope.capture import Kind
 from headscope.surfaces.app import request
-from headscope.views import state
+from headscope.views.shared import state
 from headscope.views.wire import schema
 
 TARGET = Path(__file__).parent / "src" / "protocol" / "types.generated.ts"

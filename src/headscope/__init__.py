@@ -9,8 +9,7 @@ in `__init__.pyi`, which editors and type checkers read.
 """
 
 from headscope._version import __version__
-from headscope.front_door import attach
-from headscope.view_names import view_functions
+from headscope.front_door import attach, view_functions
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "__version__",

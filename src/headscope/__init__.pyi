@@ -49,8 +49,8 @@ from headscope.statistics.pointing import pointing_game as pointing_game
 from headscope.surfaces.view import View as View
 from headscope.surveys.run import survey as survey
 from headscope.surveys.table import Survey as Survey
-from headscope.views.labels import Labels
 from headscope.views.of_heads.ablations import Ablations
+from headscope.views.shared.labels import Labels
 from headscope.views.text import Words
 
 __version__: str
@@ -187,6 +187,41 @@ def head_map(
     reading: Literal["this", "other", "difference"] | None = None,
 ) -> View:
     """Layers × heads coloured by a number: of a survey's statistics, or of one reading."""
+
+def head_scatter(
+    source: Any,
+    x: str | None = None,
+    y: str | None = None,
+    colour: str | None = None,
+    size: str | None = None,
+    *,
+    kind: str | None = None,
+    heads: Sequence[tuple[int, int]] = (),
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    minimum: float | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    orientation: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    find: str | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+    reading: Literal["this", "other", "difference"] | None = None,
+    panels: Literal["heads", "clusters", "layers"] | None = None,
+) -> View:
+    """Every head as a point: any measure on x, y, colour and size; brush to choose heads."""
 
 def image_view(
     reading: Reading,
@@ -354,41 +389,6 @@ def prediction_view(
     token: str | None = None,
 ) -> View:
     """The heads that pushed a predicted token up and down, and from which words they did."""
-
-def head_scatter(
-    source: Any,
-    x: str | None = None,
-    y: str | None = None,
-    colour: str | None = None,
-    size: str | None = None,
-    *,
-    kind: str | None = None,
-    heads: Sequence[tuple[int, int]] = (),
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
-    column: str | None = None,
-    reading: Literal["this", "other", "difference"] | None = None,
-    panels: Literal["heads", "clusters", "layers"] | None = None,
-) -> View:
-    """Every head as a point: any measure on x, y, colour and size; brush to choose heads."""
 
 def sound_view(
     reading: Reading,

@@ -11,7 +11,6 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Iterable
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -22,9 +21,18 @@ _ROOT = Path(__file__).parent
 
 def names(package: str) -> tuple[str, ...]:
     """What lies in one of our packages, by name and in order; nothing is imported."""
+    return tuple(entry.name for entry in _entries(package))
+
+
+def files(package: str) -> tuple[str, ...]:
+    """The same without the folders."""
+    return tuple(entry.name for entry in _entries(package) if not entry.ispkg)
+
+
+def _entries(package: str) -> list[pkgutil.ModuleInfo]:
     folder = str(_ROOT.joinpath(*package.split(".")[1:]))
     folders = getattr(sys.modules.get(package), "__path__", [folder])
-    return tuple(sorted(entry.name for entry in pkgutil.iter_modules(folders)))
+    return sorted(pkgutil.iter_modules(folders), key=lambda entry: entry.name)
 
 
 def modules(package: str, group: str | None = None) -> list[ModuleType]:
@@ -35,6 +43,8 @@ def modules(package: str, group: str | None = None) -> list[ModuleType]:
 
 def plugins(group: str) -> list[Any]:
     """What other packages add to an entry point group."""
+    from importlib.metadata import entry_points  # a third of what `import headscope` may take
+
     return [entry.load() for entry in entry_points(group=group)]
 
 

@@ -2,7 +2,7 @@
 
 A package's `__init__.pyi` is the one list of its public names: editors and type checkers read it,
 and `attach` reads it too. `from headscope.reading import load as load` says where `load` lives.
-Views are found by their files, so that a new one needs no line in a list.
+Views are found by the names of their files, so that a new one needs no line in a list.
 
 A folder and a function may share a name: `hs.atlas(…)` is a function and `headscope.atlas` holds
 its code. Python binds an imported folder as an attribute of its parent, so `hs.atlas` would turn
@@ -15,10 +15,13 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
+
+from headscope.discovery import files
 
 VIEWS = "headscope.surfaces"
 
@@ -86,3 +89,17 @@ def stub_names(stub: Path) -> dict[str, tuple[str, str]]:
                 if alias.asname is not None:  # how a stub says that a name is public
                     found[alias.asname] = str(node.module), alias.name
     return found
+
+
+@lru_cache
+def view_functions() -> Mapping[str, str]:
+    """The public function of every view by the view's name: {"head": "head_view", …}.
+
+    Each file of `views/` is a view of that name, so that naming them imports nothing.
+    """
+    return {name: function_of(name) for name in files("headscope.views")}
+
+
+def function_of(view: str) -> str:
+    """The public function of a view."""
+    return view if view.startswith("head_") else f"{view}_view"

@@ -8,7 +8,7 @@ from typing import Any
 
 from headscope.reading import Part, Reading
 from headscope.views import discover
-from headscope.views.numbers import table_of
+from headscope.views.shared.numbers import table_of
 
 SHARED: dict[str, list[Any]] = {
     "filter": ["all", "all", "aa", "ab", "ba"],

@@ -145,7 +145,7 @@ def test_pictures_and_sounds_are_exported_as_they_are_shaded(
     assert view in compared(page, scope.read(**given), 6, 3, [view, "head"])
 
 
-@pytest.mark.parametrize("name", ["atlas", "scatter"])
+@pytest.mark.parametrize("name", ["atlas", "head_scatter"])
 def test_heads_as_points_lie_on_paper_as_on_screen(show, tiny_bert, name):
     atlas = hs.atlas(tiny_bert, texts_of_corpus(12), top=4, progress=False)
     seen = show(hs.atlas_view(atlas) if name == "atlas" else hs.head_scatter(atlas))

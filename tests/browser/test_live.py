@@ -14,7 +14,7 @@ from PIL import Image
 import headscope as hs
 from headscope.edits.live import effect
 from headscope.surfaces.app.writing import begin, described, go_on
-from headscope.views.numbers import summary
+from headscope.views.shared.numbers import summary
 from headscope.views.wire.part import tokens_header
 from tests.browser.live import Answered, ask, asked_json, generated
 

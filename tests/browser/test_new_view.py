@@ -19,7 +19,7 @@ PYTHON = '''"""A view for this test alone."""
 from __future__ import annotations
 
 from headscope.figures.style import describe, drawing, new_figure
-from headscope.views.state import checked
+from headscope.views.shared.state import checked
 from headscope.views.wire.frame import Sending, frame
 
 NAME = "throwaway"

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 import headscope as hs
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
-from headscope.views.shading import shade
+from headscope.views.shared.shading import shade
 from tests.browser.looking import until
 
 pytestmark = pytest.mark.browser

@@ -49,7 +49,7 @@ def text_for(name: str) -> str:
 
 
 def inputs_of(scope: hs.Scope, text: str) -> Any:
-    from headscope.reading.decoder_text import encode_both
+    from headscope.reading.inputs.decoder_text import encode_both
 
     both = encode_both(scope, [text], [None])[0] if scope.encoder_decoder else scope.encode([text])
     return scope.accepted(both.inputs)

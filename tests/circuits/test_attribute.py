@@ -40,7 +40,7 @@ def scope_of(name: str) -> hs.Scope:
 
 
 def own_logits(scope: hs.Scope, text: str) -> torch.Tensor:
-    from headscope.reading.decoder_text import encode_both
+    from headscope.reading.inputs.decoder_text import encode_both
 
     batch = encode_both(scope, [text], [None])[0] if scope.encoder_decoder else scope.encode([text])
     with torch.no_grad():

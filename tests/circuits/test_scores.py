@@ -60,7 +60,7 @@ def test_a_relative_bias_is_a_part_of_its_own():
     spread(scope.model)
     found = hs.circuits.score(scope, TEXT, 2, 1, -1, 2, text_pair=TEXT)
     calls = []
-    from headscope.reading.decoder_text import encode_both
+    from headscope.reading.inputs.decoder_text import encode_both
 
     batch, _ = encode_both(scope, [TEXT], [TEXT])
     scope.forward(batch.inputs, calls.append)

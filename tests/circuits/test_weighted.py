@@ -64,7 +64,7 @@ def test_an_unknown_weighting_is_refused(tiny_llama) -> None:
 
 
 def test_views_draw_the_norm_in_place_of_the_weight_and_say_so(tiny_llama, tmp_path) -> None:
-    from headscope.views.selection import select
+    from headscope.views.shared.selection import select
 
     reading = hs.circuits.with_weightings(tiny_llama, TEXT, target="house")
     lengths = hs.circuits.head_outputs(tiny_llama, TEXT)["decoder", 1].norm_weighted.numpy()

@@ -39,7 +39,7 @@ def test_a_number_of_21_digits_is_refused(name, tmp_path, monkeypatch, capsys) -
 def test_too_few_units_are_one_plain_line(tmp_path, monkeypatch, capsys) -> None:
     import warnings
 
-    from headscope.cli.console import plain_warnings
+    from headscope.cli.shared.console import plain_warnings
 
     with plain_warnings():
         for _ in range(2):
@@ -49,7 +49,7 @@ def test_too_few_units_are_one_plain_line(tmp_path, monkeypatch, capsys) -> None
 
 
 def test_without_an_interval_a_command_prints_no_nan(tmp_path, monkeypatch, capsys) -> None:
-    from headscope.cli.console import tested
+    from headscope.cli.shared.console import tested
 
     assert tested("nan", "nan", float("nan")) == "(too few for an interval or a p-value)"
     assert tested("-1", "+1", 0.5) == "[-1, +1], corrected p 0.500"

@@ -20,7 +20,7 @@ import pytest
 
 import headscope as hs
 from headscope import cli
-from headscope.cli import console
+from headscope.cli.shared import console
 from tests.contracts import bad_calls, fuzz
 from tests.contracts.made_results import made_results
 from tests.tiny import tiny_scope

@@ -14,7 +14,7 @@ from headscope.reading import LayerAttention
 from headscope.reading.collecting.collector import Interrupted, interruptible
 from headscope.statistics.of_reading import reading_values
 from headscope.text.tokens import Tokens
-from headscope.views.numbers import table_of
+from headscope.views.shared.numbers import table_of
 
 PAIR = ("I went to the store. It was red.", "At the store, I bought the fresh strawberries.")
 

@@ -15,7 +15,7 @@ from headscope.measures.page import page
 from headscope.patterns.pattern import patterns
 from headscope.statistics import discover
 from headscope.statistics.discovery import choose
-from headscope.views.numbers import table_of
+from headscope.views.shared.numbers import table_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "measures.md"
 PACKAGE = '''

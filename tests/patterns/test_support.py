@@ -14,7 +14,7 @@ from headscope.patterns.labels import in_order, quick_table, with_corpus
 from headscope.patterns.support import LEAST, tails
 from headscope.reading import LayerAttention, Part, Reading
 from headscope.statistics.features.grid import grid_of
-from headscope.views.labels import as_labels, labels_for
+from headscope.views.shared.labels import as_labels, labels_for
 
 HEADS = 12
 TEXTS = (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from headscope.reading.decoder_text import decoder_batch
+from headscope.reading.inputs.decoder_text import decoder_batch
 from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 

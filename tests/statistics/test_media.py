@@ -15,11 +15,11 @@ from PIL import Image
 import headscope as hs
 from headscope.errors import BadInput
 from headscope.media.positions import PositionKind, Positions
-from headscope.reading.processors import positioned_tokens
+from headscope.reading.inputs.processors import positioned_tokens
 from headscope.statistics.of_media import media_values
 from headscope.statistics.pointing import chance_of_overlap
-from headscope.views.numbers import table_of
-from headscope.views.on_media import drawing
+from headscope.views.shared.numbers import table_of
+from headscope.views.shared.on_media import drawing
 from training.vision.digits import draw
 
 SIDE, PATCH = 4, 10  # four by four patches of ten pixels, after a class token and a register

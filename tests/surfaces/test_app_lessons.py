@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.examples import CLEAR, EXAMPLES, induction, lesson_for
 from headscope.text.of_ids import tokens_of_ids
-from headscope.views.numbers import summary
+from headscope.views.shared.numbers import summary
 from tests.views.decoding import Container
 
 TEXT = "I went to the store and the cat sat"

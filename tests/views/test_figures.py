@@ -96,13 +96,13 @@ def test_a_very_long_text_is_drawn_coarser_rather_than_not_at_all():
 
 
 def test_the_caption_holds_both_texts_of_an_encoder_and_a_decoder(tiny_t5):
-    from headscope.views.caption import caption
+    from headscope.views.shared.caption import caption
 
     assert caption(tiny_t5.read("the cat sat", "a dog ran")).endswith("“the cat sat” · “a dog ran”")
 
 
 def test_words_specials_and_filters_change_what_is_drawn(tiny_bert):
-    from headscope.views.selection import select
+    from headscope.views.shared.selection import select
 
     part = tiny_bert.read("I went to the store.", "Fresh strawberries.").part()
     tokens = select(part, 0, {})

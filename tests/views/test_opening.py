@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import headscope as hs
-from headscope.views.labels import Label
-from headscope.views.opening import opening_head
+from headscope.views.shared.labels import Label
+from headscope.views.shared.opening import opening_head
 
 TOKENS = ["<s>", "the", "cat", "sat", "on", "it"]
 

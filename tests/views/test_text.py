@@ -9,7 +9,7 @@ import headscope as hs
 from headscope.errors import BadInput
 from headscope.text.tokens import Tokens
 from headscope.text.written import written
-from headscope.views.shading import shade, spread, units_of
+from headscope.views.shared.shading import shade, spread, units_of
 from headscope.views.text import sentence
 
 PAIR = ("I went to the store.", "At the store, I bought  fresh strawberries.")

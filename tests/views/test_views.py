@@ -20,8 +20,8 @@ from headscope.atlas.bundled import bundled_atlas
 from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.views import Sending, discover, draw, of_text
-from headscope.views.labels import Label, as_labels, labels_for
-from headscope.views.state import State, options_of, state_of
+from headscope.views.shared.labels import Label, as_labels, labels_for
+from headscope.views.shared.state import State, options_of, state_of
 from headscope.views.wire import schema
 from headscope.views.wire.part import thumbnail
 
@@ -276,7 +276,7 @@ def test_a_head_map_shows_numbers_of_ones_own(form: str) -> None:
     import pandas as pd
     import torch
 
-    from headscope.views.numbers import table_of
+    from headscope.views.shared.numbers import table_of
 
     numbers = np.arange(6.0).reshape(2, 3)
     heads = [(layer, head) for layer in range(2) for head in range(3)]

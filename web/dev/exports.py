@@ -21,7 +21,7 @@ from headscope.errors import BadInput
 from headscope.figures import save
 from headscope.surfaces.app.media import FOLDER
 from headscope.views import draw
-from headscope.views.labels import as_labels, labels_for
+from headscope.views.shared.labels import as_labels, labels_for
 from tests.browser.states import states
 
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")

@@ -29,8 +29,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from web.dev.gallery_app import SCENES, app_pictures
 from web.dev.gallery_sources import LENGTHS, SOURCES, views_by_source
 
+from headscope.front_door import view_functions
 from headscope.surfaces.functions import functions
-from headscope.view_names import view_functions
 from headscope.views import discover
 
 SIZES = {"desk": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}

@@ -19,7 +19,7 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
-from headscope.reading.decoder_text import decoder_batch, encode_both
+from headscope.reading.inputs.decoder_text import decoder_batch, encode_both
 from headscope.text.spelling import TokenClass
 
 if TYPE_CHECKING:

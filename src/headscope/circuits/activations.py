@@ -25,7 +25,7 @@ from headscope.circuits.frozen_norm import tried
 from headscope.circuits.wiring import Wiring, wiring
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.own_thread import forward_of, standing_in
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 
 if TYPE_CHECKING:
     import xarray as xr

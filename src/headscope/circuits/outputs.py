@@ -20,7 +20,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import stopped_safely
 from headscope.models.own_thread import only_here
 from headscope.reading.ability import Ability
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.text.tokenise import need_one_text
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from headscope.arguments import MOST_SEED
-from headscope.cli.console import plain_warnings, say_error
+from headscope.cli.shared.console import plain_warnings, say_error
 from headscope.discovery import modules
 from headscope.errors import BadInput, HeadscopeError
 from headscope.interrupts import remembered, was_asked

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.console import err
+from headscope.cli.shared import options
+from headscope.cli.shared.console import err
 from headscope.errors import BadInput, HeadscopeError
 from headscope.surfaces.app.tour import read_tour
 

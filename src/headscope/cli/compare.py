@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_data, check_figure, check_numbers, check_output
-from headscope.cli.console import draw, err, open_scope, out, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_data, check_figure, check_numbers, check_output
+from headscope.cli.shared.console import draw, err, open_scope, out, say_written
 from headscope.errors import BadInput
 
 SHOWN = 5  # changes of two atlases that are told

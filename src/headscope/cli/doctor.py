@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from headscope.cli.console import out
+from headscope.cli.shared.console import out
 
 _NEEDED = ("torch", "transformers", "safetensors", "numpy", "pandas", "xarray", "scikit-learn")
 _EXTRAS = {

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_data, check_numbers, check_output
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_data, check_numbers, check_output
+from headscope.cli.shared.console import open_scope, out, say_written
 from headscope.errors import BadInput
 
 

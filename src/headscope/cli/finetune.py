@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_folder, check_name, check_numbers
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_folder, check_name, check_numbers
+from headscope.cli.shared.console import open_scope, out, say_written
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

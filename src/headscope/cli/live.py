@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.console import open_scope, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.console import open_scope, say_written
 from headscope.errors import BadInput
 
 

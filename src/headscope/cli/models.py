@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.console import open_scope, out
+from headscope.cli.shared import options
+from headscope.cli.shared.console import open_scope, out
 
 _WAYS = {
     "interface": "the registered attention function: weights, q, k and v",

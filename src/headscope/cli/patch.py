@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_figure, check_output
-from headscope.cli.console import draw, open_scope, out, say_written, tested
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_figure, check_output
+from headscope.cli.shared.console import draw, open_scope, out, say_written, tested
 
 if TYPE_CHECKING:
     from headscope.circuits.patching.result import Patching

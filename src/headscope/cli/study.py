@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_data, check_numbers, check_output
-from headscope.cli.console import command_line, open_scope, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_data, check_numbers, check_output
+from headscope.cli.shared.console import command_line, open_scope, say_written
 from headscope.errors import BadInput
 
 

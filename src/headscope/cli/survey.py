@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import (
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import (
     check_data,
     check_numbers,
     check_output,
 )
-from headscope.cli.console import err, open_scope, out, say_written
+from headscope.cli.shared.console import err, open_scope, out, say_written
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_numbers, check_output
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_numbers, check_output
+from headscope.cli.shared.console import open_scope, out, say_written
 
 
 def register(app: typer.Typer) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.cli import narrowing, options
-from headscope.cli.checks import check_output
-from headscope.cli.console import open_scope, out, say_written
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_output
+from headscope.cli.shared.console import open_scope, out, say_written
 from headscope.errors import BadInput
-from headscope.view_names import view_functions
+from headscope.front_door import view_functions
 
 if TYPE_CHECKING:
     from headscope.reading import Reading
+
 
 VIEWS = tuple(view_functions())
 
@@ -84,10 +87,10 @@ def view(
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Cut a text that is too long.")
     ] = False,
-    layers: narrowing.Layers = None,
-    queries: narrowing.Queries = None,
-    budget: narrowing.Budget = None,
-    memory: narrowing.Memory = None,
+    layers: Layers = None,
+    queries: Queries = None,
+    budget: Budget = None,
+    memory: Memory = None,
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
@@ -119,7 +122,7 @@ def view(
     media = _media(text, text_pair, image, audio, generate)
     name = name or ("image" if image else "sound" if audio else "head")
     _check(name, output)
-    from headscope.views.state import checked
+    from headscope.views.shared.state import checked
 
     screen: dict[str, Any] = {"specials": specials, "filter": sentences, "orientation": orientation}
     screen |= {"minimum": minimum, "unit": "words" if words else "tokens"}
@@ -127,7 +130,7 @@ def view(
     checked({**screen, "theme": theme})
     if generate < 0:
         raise BadInput(f"--generate is a number of tokens, not {generate}.")
-    narrowed = narrowing.Narrowing.of(layers, queries, budget, memory)
+    narrowed = Narrowing.of(layers, queries, budget, memory)
     chosen = _selection(name, layer=layer, heads=head, query=query, column=column, kind=kind)
     scope = open_scope(model, device, dtype, trust_remote_code)
     if media:
@@ -221,3 +224,67 @@ def _selection(name: str, **asked: Any) -> dict[str, Any]:
     for key in given.keys() - takes.keys():
         raise BadInput(f"The {name} view takes no --{'head' if key == 'heads' else key}.")
     return given
+
+
+Layers = Annotated[
+    str | None, typer.Option("--layers", help="Only these layers, such as 0,4-7; all if left out.")
+]
+Queries = Annotated[
+    str | None,
+    typer.Option("--queries", help="Only these queries, such as 100:200, the last not included."),
+]
+Budget = Annotated[
+    str | None, typer.Option("--budget", help="The most bytes of a page, such as 5MB. [25MB]")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory", help="The most memory for a reading, such as 2GB. [half of what is free]"
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What was asked for, checked before a model is opened."""
+
+    layers: tuple[int, ...] | None
+    queries: tuple[int, int] | None
+
+    @staticmethod
+    def of(
+        layers: str | None, queries: str | None, budget: str | None, memory: str | None
+    ) -> Narrowing:
+        from headscope.reading.memory import bytes_of
+
+        for size in (budget, memory):
+            if size is not None:
+                bytes_of(size)
+        return Narrowing(
+            None if layers is None else _layers(layers),
+            None if queries is None else _queries(queries),
+        )
+
+    def __call__(self, reading: Reading) -> Reading:
+        if self.layers is None and self.queries is None:
+            return reading
+        return reading.narrowed(self.layers, self.queries)
+
+
+def _layers(text: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part)
+        if ends is None:
+            raise BadInput(f"--layers are numbers such as 0,4-7, not {text!r}.")
+        found.extend(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    if not found:
+        raise BadInput(f"--layers are numbers such as 0,4-7, not {text!r}.")
+    return tuple(dict.fromkeys(found))
+
+
+def _queries(text: str) -> tuple[int, int]:
+    ends = re.fullmatch(r"\s*(\d+):(\d+)\s*", text)
+    if ends is None:
+        raise BadInput(f"--queries is a range such as 100:200, not {text!r}.")
+    return int(ends[1]), int(ends[2])

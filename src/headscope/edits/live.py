@@ -14,7 +14,7 @@ from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
 from headscope.errors import BadInput
 from headscope.models.loading_report import check_output_layer
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.reading.predict import Prediction, last_word_alone, likeliest, word_logits
 from headscope.statistics.kernels.jensen_shannon import row_divergence
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.arguments import need_count
 from headscope.errors import BadInput
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.tasks.files import table_texts
 from headscope.tasks.glue import is_glue, read_glue
 from headscope.tasks.task import Task

@@ -23,8 +23,8 @@ from headscope.grounding.result import WHOLE, Grounding
 from headscope.grounding.sources import By, Source, Titled, sources_of, without
 from headscope.grounding.subsets import subset_scores
 from headscope.grounding.support import shuffled, supported
-from headscope.reading.conversation import Documents, Messages, encoded, rendered_for
-from headscope.reading.generation import written_ids
+from headscope.reading.inputs.conversation import Documents, Messages, encoded, rendered_for
+from headscope.reading.inputs.generation import written_ids
 from headscope.results import tidy
 from headscope.text.chat import checked_messages, titled
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.errors import BadInput
 from headscope.grounding.sources import Titled
 from headscope.reading.by_span import tokens_in
-from headscope.reading.conversation import Messages, encoded, rendered_for
+from headscope.reading.inputs.conversation import Messages, encoded, rendered_for
 from headscope.text.chat import Span
 from headscope.text.tokens import Tokens
 

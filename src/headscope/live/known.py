@@ -18,7 +18,7 @@ from headscope.models.open import NAME
 from headscope.patterns.bundled_labels import bundled_labels
 from headscope.patterns.pattern import patterns
 from headscope.reading import Scope
-from headscope.reading.generation import end_tokens
+from headscope.reading.inputs.generation import end_tokens
 from headscope.reading.rotary import stored
 from headscope.surfaces.app.examples import EXAMPLES, for_page
 from headscope.surfaces.app.first import ID
@@ -28,7 +28,7 @@ from headscope.surfaces.app.session import Session
 from headscope.surfaces.app.tour import read_tour
 from headscope.text.spelling import labels_of, spelling_of, spells_bytes, stored_classes
 from headscope.text.tokens import STOPS
-from headscope.views.labels import as_labels
+from headscope.views.shared.labels import as_labels
 
 VERSION = 1
 

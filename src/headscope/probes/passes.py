@@ -20,7 +20,7 @@ from headscope.capture import Call, Kind
 from headscope.corpus.bad_data import Faults
 from headscope.errors import BadInput, HeadscopeError
 from headscope.probes.word_level import Mode, WordIndex, word_index
-from headscope.reading.decoder_text import decoder_batch
+from headscope.reading.inputs.decoder_text import decoder_batch
 from headscope.runs import Run, State
 from headscope.text.batching import length_batches
 from headscope.text.spelling import TokenClass

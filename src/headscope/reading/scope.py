@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.reading.collecting.keeping import WhatToKeep
-    from headscope.reading.conversation import Documents, Messages
+    from headscope.reading.inputs.conversation import Documents, Messages
     from headscope.reading.predict import Prediction
 
 Edit = Callable[[Call], "Tensor | Queries | Again | Call | None"]
@@ -88,7 +88,7 @@ class Scope:
         """A text with a picture in it, for models that read both together."""
         if self.tokenizer is None or image_token(self.model.config) is None:
             return None
-        from headscope.reading.picture_text import trial_with_picture
+        from headscope.reading.inputs.picture_text import trial_with_picture
 
         return trial_with_picture(self)
 
@@ -314,7 +314,7 @@ class Scope:
         """
         if messages is not None:
             from headscope.reading.arguments import check_no_text
-            from headscope.reading.conversation import conversation_reading
+            from headscope.reading.inputs.conversation import conversation_reading
 
             check_no_text(text=text, text_pair=text_pair, target=target, image=image, audio=audio)
             if truncate:
@@ -324,16 +324,16 @@ class Scope:
             raise BadInput("Documents and an answer belong to messages; pass messages=… too.")
         if image is not None or audio is not None:
             from headscope.reading.arguments import check_alone, check_layers
-            from headscope.reading.processors import Asked
+            from headscope.reading.inputs.processors import Asked
 
             beside = check_alone(text, text_pair, target, image, audio)
             check_layers(self, layers)
             asked = Asked.of(keep, memory, layers)
             if audio is not None:
-                from headscope.reading.sounds import sound_reading
+                from headscope.reading.inputs.sounds import sound_reading
 
                 return sound_reading(self, audio, sampling_rate, beside, asked)
-            from headscope.reading.pictures import picture_reading
+            from headscope.reading.inputs.pictures import picture_reading
 
             return picture_reading(self, image, beside, asked)
         if text is None:
@@ -378,7 +378,7 @@ class Scope:
         memory: str | int | None = None,
     ) -> Reading:
         """Read any inputs of one example the model takes (pictures, sound, embeddings)."""
-        from headscope.reading.inputs import inputs_reading
+        from headscope.reading.inputs.texts import inputs_reading
 
         return inputs_reading(self, inputs, tokens, layers, keep, memory)
 
@@ -399,7 +399,7 @@ class Scope:
         """
         if messages is not None:
             from headscope.reading.arguments import check_no_text
-            from headscope.reading.conversation import generated_conversation
+            from headscope.reading.inputs.conversation import generated_conversation
 
             check_no_text(prompt=prompt)
             return generated_conversation(
@@ -407,7 +407,7 @@ class Scope:
             )
         if prompt is None or documents:
             raise BadInput("Give a prompt, or a conversation with messages=….")
-        from headscope.reading.generation import generated_reading
+        from headscope.reading.inputs.generation import generated_reading
 
         return generated_reading(self, prompt, max_new_tokens, keep, memory, options)
 

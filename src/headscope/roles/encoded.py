@@ -14,7 +14,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.linked import Linked
 from headscope.errors import BadInput
 from headscope.probes.passes import model_inputs
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.roles.fields import Field
 from headscope.roles.plans import Plan, plan
 from headscope.text.batching import length_batches, text_lengths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headscope.view_names import view_functions
+from headscope.front_door import view_functions
 
 if TYPE_CHECKING:
     from headscope.surfaces.view import View as View

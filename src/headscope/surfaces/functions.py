@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from headscope.arguments import need_reading
 from headscope.errors import BadInput
+from headscope.front_door import function_of
 from headscope.reading import Reading
 from headscope.reading.memory import bytes_of
 from headscope.surfaces.view import View
-from headscope.view_names import view_functions
 from headscope.views import Sending, ViewModule, discover
-from headscope.views.labels import labels_for
-from headscope.views.state import SELECTION, checked, options_of, several
+from headscope.views.shared.labels import labels_for
+from headscope.views.shared.state import SELECTION, checked, options_of, several
 
 if TYPE_CHECKING:
-    from headscope.views.labels import Labels
+    from headscope.views.shared.labels import Labels
 
 ViewFunction = Callable[..., View]
 NAMED = inspect.Parameter.KEYWORD_ONLY
@@ -35,12 +35,10 @@ HEAD = {"head": "int | None", "heads": "Sequence[int] | int | None"}  # every vi
 @lru_cache
 def functions() -> dict[str, ViewFunction]:
     """Every view's function by its public name."""
-    names = view_functions()  # of our own views; those of other packages say theirs themselves
-    found: dict[str, ViewFunction] = {}
-    for name, module in discover().items():
-        public = names.get(name) or getattr(module, "FUNCTION", f"{name}_view")
-        found[public] = _function(public, module)
-    return found
+    return {
+        function_of(name): _function(function_of(name), module)
+        for name, module in discover().items()
+    }
 
 
 def _function(public: str, module: ViewModule) -> ViewFunction:

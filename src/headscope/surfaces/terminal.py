@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headscope.views.caption import heading
-from headscope.views.selection import select
+from headscope.views.shared.caption import heading
+from headscope.views.shared.selection import select
 
 if TYPE_CHECKING:
     from rich.table import Table

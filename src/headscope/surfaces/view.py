@@ -14,7 +14,7 @@ from headscope.files import atomic_path
 from headscope.surfaces import notebook
 from headscope.surfaces.page import page
 from headscope.views import Sending, ViewData, discover, draw
-from headscope.views.labels import as_labels
+from headscope.views.shared.labels import as_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

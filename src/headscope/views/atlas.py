@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from headscope.atlas.atlas import Atlas
 from headscope.errors import BadInput
 from headscope.measures import find
-from headscope.views.labels import Label
-from headscope.views.numbers import Table
 from headscope.views.of_heads.ablations import (
     Ablations,
     described,
@@ -29,7 +27,9 @@ from headscope.views.of_heads.plane import (
     plane_state,
     plane_table,
 )
-from headscope.views.state import checked
+from headscope.views.shared.labels import Label
+from headscope.views.shared.numbers import Table
+from headscope.views.shared.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending
 

@@ -10,9 +10,9 @@ import numpy as np
 from headscope.errors import BadInput
 from headscope.grounding.result import TITLES, WHOLE, Grounding
 from headscope.reading import Reading
-from headscope.views.caption import shortened
-from headscope.views.labels import Label
-from headscope.views.state import checked
+from headscope.views.shared.caption import shortened
+from headscope.views.shared.labels import Label
+from headscope.views.shared.state import checked
 from headscope.views.wire.container import Buffers, ViewData, joined, view_data
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.packing import pack_numbers

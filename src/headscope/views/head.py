@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.reading import Reading
-from headscope.views.caption import heading
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import chosen_heads
-from headscope.views.selection import is_right_to_left, select
-from headscope.views.state import check_token, checked, open_heads
-from headscope.views.weighting import OPTION, drawn_caption, weighting_of
+from headscope.views.shared.caption import heading
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.opening import chosen_heads
+from headscope.views.shared.selection import is_right_to_left, select
+from headscope.views.shared.state import check_token, checked, open_heads
+from headscope.views.shared.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -58,7 +58,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     from headscope.figures.head_lines import head_lines
     from headscope.figures.lines import choose
     from headscope.figures.style import describe
-    from headscope.views.on_media import with_crops
+    from headscope.views.shared.on_media import with_crops
 
     part = reading.part(state["kind"])
     layer = state["layer"]

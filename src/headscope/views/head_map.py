@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from headscope.errors import BadInput
 from headscope.reading import Reading
-from headscope.views.caption import caption
-from headscope.views.labels import Label, as_labels
-from headscope.views.numbers import Table, describe_column, table_of
-from headscope.views.opening import opening_head
-from headscope.views.state import checked
+from headscope.views.shared.caption import caption
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.numbers import Table, describe_column, table_of
+from headscope.views.shared.opening import opening_head
+from headscope.views.shared.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending, frame
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "head_map"
-FUNCTION = "head_map"
 SHOWS = "layers × heads coloured by a number: of a survey's statistics, or of one reading"
 
 

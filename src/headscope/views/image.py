@@ -10,9 +10,9 @@ from headscope.errors import BadInput
 from headscope.media.positions import PositionKind, Positions
 from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
-from headscope.views.caption import caption
-from headscope.views.labels import Label
-from headscope.views.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
+from headscope.views.shared.caption import caption
+from headscope.views.shared.labels import Label
+from headscope.views.shared.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 

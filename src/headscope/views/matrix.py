@@ -12,12 +12,12 @@ from headscope.arguments import need_reading
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Reading
-from headscope.views.caption import caption, heading
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import chosen
-from headscope.views.selection import select
-from headscope.views.state import checked
-from headscope.views.weighting import OPTION, drawn_caption, weighting_of
+from headscope.views.shared.caption import caption, heading
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.opening import chosen
+from headscope.views.shared.selection import select
+from headscope.views.shared.state import checked
+from headscope.views.shared.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -68,7 +68,7 @@ def draw(
     """The same picture on paper."""
     from headscope.figures.matrix import matrix
     from headscope.figures.style import describe
-    from headscope.views.on_media import with_crops
+    from headscope.views.shared.on_media import with_crops
 
     chosen_reading = state.get("reading", "this")
     base = other if other is not None and chosen_reading == "other" else reading

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from headscope.capture import Kind
 from headscope.reading import Part, Reading
-from headscope.views.caption import caption
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import opening_head
-from headscope.views.state import check_heads, checked, several
+from headscope.views.shared.caption import caption
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.opening import opening_head
+from headscope.views.shared.state import check_heads, checked, several
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.part import part_thumbnail

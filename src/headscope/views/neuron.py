@@ -15,11 +15,11 @@ from headscope.reading import LayerAttention, Reading
 from headscope.reading.rotary import Rotary, neuron_groups
 from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
-from headscope.views.caption import caption, heading
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import chosen
-from headscope.views.selection import token_line
-from headscope.views.state import check_token, checked
+from headscope.views.shared.caption import caption, heading
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.opening import chosen
+from headscope.views.shared.selection import token_line
+from headscope.views.shared.state import check_token, checked
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 

@@ -10,9 +10,9 @@ import numpy as np
 from headscope.circuits.logits.attribution import Attribution, Flow, PartOfLogit, flow_of, head_name
 from headscope.errors import BadInput
 from headscope.reading import Reading
-from headscope.views.caption import caption, shortened
-from headscope.views.labels import Label
-from headscope.views.state import checked
+from headscope.views.shared.caption import caption, shortened
+from headscope.views.shared.labels import Label
+from headscope.views.shared.state import checked
 from headscope.views.wire.container import Buffers, ViewData, joined, view_data
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.packing import pack_numbers

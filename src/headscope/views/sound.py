@@ -11,9 +11,9 @@ from headscope.media.positions import PositionKind
 from headscope.media.sound import spectrogram
 from headscope.reading import Part, Reading
 from headscope.reading.word_times import spoken_tokens
-from headscope.views.caption import caption
-from headscope.views.labels import Label
-from headscope.views.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
+from headscope.views.shared.caption import caption
+from headscope.views.shared.labels import Label
+from headscope.views.shared.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.media import timed_words

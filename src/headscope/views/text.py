@@ -14,13 +14,13 @@ from headscope.reading import Part, Reading
 from headscope.text.spelling import TokenClass
 from headscope.text.tokens import Tokens
 from headscope.text.written import written
-from headscope.views.caption import heading
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import chosen_heads
-from headscope.views.selection import is_right_to_left
-from headscope.views.shading import Shading, Units, rows_of, shade, units_of
-from headscope.views.state import check_token, checked, open_heads
-from headscope.views.weighting import OPTION, drawn_caption, weighting_of
+from headscope.views.shared.caption import heading
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.opening import chosen_heads
+from headscope.views.shared.selection import is_right_to_left
+from headscope.views.shared.shading import Shading, Units, rows_of, shade, units_of
+from headscope.views.shared.state import check_token, checked, open_heads
+from headscope.views.shared.weighting import OPTION, drawn_caption, weighting_of
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.encoding import sample
 from headscope.views.wire.frame import Sending, frame

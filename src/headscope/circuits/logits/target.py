@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.loading_report import check_output_layer
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.text.spelling import labels_of, spelling_of
 from headscope.text.tokenise import need_one_text
 

@@ -14,8 +14,8 @@ from headscope.circuits.logits.target import check_answers, token_id, word_layer
 from headscope.circuits.prompts import END
 from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
-from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import trial_inputs
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.reading.predict import word_logits
 from headscope.tasks.answer_metrics import AnswerMetric, Answers, answer_metric
 from headscope.tasks.questions import Questions, marked_singly

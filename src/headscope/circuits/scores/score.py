@@ -19,7 +19,7 @@ from headscope.circuits.scores.writers import Removal, Writer, Written
 from headscope.circuits.unrolled import unrolled
 from headscope.circuits.wiring import wiring
 from headscope.errors import BadInput
-from headscope.reading.decoder_text import encode_both
+from headscope.reading.inputs.decoder_text import encode_both
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_data
-from headscope.cli.console import open_scope
 from headscope.cli.probe import found_heads, shared
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_data
+from headscope.cli.shared.console import open_scope
 
 
 def register(app: typer.Typer) -> None:

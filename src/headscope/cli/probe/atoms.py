@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.console import open_scope
 from headscope.cli.probe import found_heads, shared
+from headscope.cli.shared import options
+from headscope.cli.shared.console import open_scope
 
 
 def register(app: typer.Typer) -> None:

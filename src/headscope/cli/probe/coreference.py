@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.console import draw, err, open_scope, say_faults, show_table
 from headscope.cli.probe import shared
+from headscope.cli.shared import options
+from headscope.cli.shared.console import draw, err, open_scope, say_faults, show_table
 
 
 def register(app: typer.Typer) -> None:

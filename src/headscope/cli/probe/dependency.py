@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_numbers
-from headscope.cli.console import draw, err, open_scope, say_faults, show_table
 from headscope.cli.probe import shared
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_numbers
+from headscope.cli.shared.console import draw, err, open_scope, say_faults, show_table
 from headscope.files import beside
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.console import open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
+from headscope.cli.shared import options
+from headscope.cli.shared.console import open_scope, say_faults, say_written, show_table
 from headscope.files import beside, write_table
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.cli.checks import check_numbers, check_output
-from headscope.cli.console import draw, err, say_faults, say_written, show_table
 from headscope.cli.probe import shared
+from headscope.cli.shared.checks import check_numbers, check_output
+from headscope.cli.shared.console import draw, err, say_faults, say_written, show_table
 
 if TYPE_CHECKING:
     from headscope.roles.result import FoundHeads

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_numbers
-from headscope.cli.console import draw, open_scope, say_faults, say_written, show_table
 from headscope.cli.probe import shared
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_numbers
+from headscope.cli.shared.console import draw, open_scope, say_faults, say_written, show_table
 
 DRAWN = 6
 

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from headscope.cli.checks import check_data, check_figure, check_folder, check_numbers, check_output
-from headscope.cli.console import err, say_written
-from headscope.cli.options import output
+from headscope.cli.shared.checks import (
+    check_data,
+    check_figure,
+    check_folder,
+    check_numbers,
+    check_output,
+)
+from headscope.cli.shared.console import err, say_written
+from headscope.cli.shared.options import output
 from headscope.files import beside
 
 if TYPE_CHECKING:

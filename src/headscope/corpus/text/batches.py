@@ -223,7 +223,7 @@ class Encoder:
 
     def _decoder(self, segments: Sequence[Segment]) -> tuple[Arrays, list[Tokens]]:
         """What the decoder reads: the second sentence, or without one the text again."""
-        from headscope.reading.decoder_text import decoder_batch
+        from headscope.reading.inputs.decoder_text import decoder_batch
 
         spoken = [segment.pair or segment.text for segment in segments]
         made = decoder_batch(self.with_decoder, self.tokenizer, list(spoken))

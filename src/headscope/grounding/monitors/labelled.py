@@ -14,7 +14,7 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.grounding.requests import request_of
 from headscope.grounding.sources import Titled
-from headscope.reading.conversation import Documents
+from headscope.reading.inputs.conversation import Documents
 from headscope.text.chat import sentences, titled
 
 WORDS = range(4, 60)  # of a sentence that can stand for an answer

@@ -13,7 +13,7 @@ from headscope.arguments import need_path, need_scope
 from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.grounding.monitors.shares import Looks, Share, shares_of
-from headscope.reading.conversation import Documents, Messages
+from headscope.reading.inputs.conversation import Documents, Messages
 from headscope.runs.identity import model_fingerprint
 
 if TYPE_CHECKING:

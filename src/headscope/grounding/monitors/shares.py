@@ -14,7 +14,7 @@ from headscope.errors import BadInput
 from headscope.grounding.mass import HeadMass
 from headscope.grounding.prompts import prompt_of
 from headscope.reading.by_span import tokens_in
-from headscope.reading.conversation import Documents, Messages, encoded, rendered_for
+from headscope.reading.inputs.conversation import Documents, Messages, encoded, rendered_for
 from headscope.text.chat import Span, checked_messages, titled
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from headscope.reading.arguments import (
 from headscope.reading.checks import note_warnings, padding_shows, padding_warning
 from headscope.reading.collecting.collector import Collector, Way
 from headscope.reading.collecting.keeping import Keeping, Layer, WhatToKeep
-from headscope.reading.decoder_text import encode_both
 from headscope.reading.describe import Description
+from headscope.reading.inputs.decoder_text import encode_both
 from headscope.reading.predict import last_word_alone
 from headscope.reading.reading import Reading
 from headscope.text.tokenise import Text

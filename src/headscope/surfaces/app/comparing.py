@@ -13,7 +13,7 @@ from headscope.measures import every
 from headscope.reading import Part
 from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
 from headscope.surfaces.app.kept import KeptReading
-from headscope.views.numbers import summary
+from headscope.views.shared.numbers import summary
 
 BY_OVERLAP = (
     "Likeness is the overlap of two heads' attention to the same words: 1 where they attend alike, "

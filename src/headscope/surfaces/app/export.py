@@ -14,9 +14,9 @@ from headscope.surfaces.app.predictions import attribution, weighed
 from headscope.surfaces.page import page
 from headscope.surfaces.view import FIGURES
 from headscope.views import Sending, ViewData, discover, draw
-from headscope.views.labels import as_labels
 from headscope.views.matrix import check_comparable
-from headscope.views.state import options_of, state_of
+from headscope.views.shared.labels import as_labels
+from headscope.views.shared.state import options_of, state_of
 
 LONGEST = 40  # characters of a target
 TYPES = {

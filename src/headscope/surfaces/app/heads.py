@@ -19,9 +19,9 @@ from headscope.reading import Part, Reading
 from headscope.reading.by_span import tokens_in
 from headscope.statistics.of_reading import blocks_of_head
 from headscope.surfaces.app.kept import KeptReading
-from headscope.views.labels import as_labels, evidence
-from headscope.views.numbers import summary
-from headscope.views.state import check_heads
+from headscope.views.shared.labels import as_labels, evidence
+from headscope.views.shared.numbers import summary
+from headscope.views.shared.state import check_heads
 
 NOTHING = "No pattern stands out on this text, so there is nothing to explain."
 FIRST = ("entropy", "confidence", "distance", "special_tokens")

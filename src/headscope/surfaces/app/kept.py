@@ -14,7 +14,7 @@ from headscope.errors import HeadscopeError
 from headscope.reading import Reading, Scope
 from headscope.reading.memory import available
 from headscope.surfaces.app.request import OffHead
-from headscope.views.labels import shown_labels
+from headscope.views.shared.labels import shown_labels
 
 if TYPE_CHECKING:
     import pandas as pd

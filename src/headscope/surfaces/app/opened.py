@@ -11,10 +11,10 @@ from headscope.surfaces.app.examples import lesson_for
 from headscope.surfaces.app.kept import KeptReading
 from headscope.views import Sending, ViewData
 from headscope.views.image import kind_with_pictures
-from headscope.views.labels import as_labels
-from headscope.views.numbers import Table, table_of
-from headscope.views.on_media import opening_query
-from headscope.views.opening import opening_head
+from headscope.views.shared.labels import as_labels
+from headscope.views.shared.numbers import Table, table_of
+from headscope.views.shared.on_media import opening_query
+from headscope.views.shared.opening import opening_head
 from headscope.views.sound import kind_with_sound, opening
 from headscope.views.text import telling_query
 from headscope.views.wire.frame import frame

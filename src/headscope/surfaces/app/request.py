@@ -11,7 +11,7 @@ import msgspec
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.views.state import Whole, Words
+from headscope.views.shared.state import Whole, Words
 
 MOST_CHARACTERS = 200_000
 MOST_MEDIA = 12_000_000  # bytes of a picture or a sound

@@ -47,7 +47,7 @@ from headscope.surfaces.app.writing import (
     read_written,
 )
 from headscope.views import ViewData
-from headscope.views.labels import corpus_labels, scores_for
+from headscope.views.shared.labels import corpus_labels, scores_for
 from headscope.views.wire.frame import layer_data, weightings_data
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headscope.errors import BadInput
 from headscope.models.evaluation import evaluating
-from headscope.reading.generation import cache_fits, end_tokens, tokens_of_ids
+from headscope.reading.inputs.generation import cache_fits, end_tokens, tokens_of_ids
 from headscope.reading.predict import likeliest
 from headscope.surfaces.app.kept import Kept
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from headscope.edits.ablate import Ablation
 from headscope.errors import BadInput
-from headscope.views.numbers import Table
+from headscope.views.shared.numbers import Table
 
 Ablations = Ablation | Sequence[Ablation]
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headscope.views.labels import Label
-from headscope.views.numbers import Table, describe_column
 from headscope.views.of_heads.plane import (
     drawn_panels,
     drawn_state,
@@ -16,6 +14,8 @@ from headscope.views.of_heads.plane import (
     plane_table,
     points_of,
 )
+from headscope.views.shared.labels import Label
+from headscope.views.shared.numbers import Table, describe_column
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

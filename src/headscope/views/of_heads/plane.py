@@ -10,8 +10,8 @@ import numpy as np
 
 from headscope.errors import BadInput
 from headscope.reading import Reading
-from headscope.views.labels import Label, Labels, as_labels
-from headscope.views.numbers import Table, table_of
+from headscope.views.shared.labels import Label, Labels, as_labels
+from headscope.views.shared.numbers import Table, table_of
 
 Pairs = Sequence[tuple[int, int]]  # (layer, head)
 # the first of these that was measured; a reader changes them in the page

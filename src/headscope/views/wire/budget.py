@@ -16,7 +16,7 @@ from typing import Any
 
 from headscope.reading import LayerAttention, Part, Reading
 from headscope.reading.memory import spelled
-from headscope.views.labels import Label
+from headscope.views.shared.labels import Label
 from headscope.views.wire.layers import Piece, Plan, pack_heads, plan_of
 
 BUDGET = 25_000_000  # bytes of a page

@@ -12,11 +12,11 @@ import numpy as np
 from headscope.capture import Kind
 from headscope.reading import Part, Reading
 from headscope.reading.part import Weighting
-from headscope.views.caption import caption
-from headscope.views.labels import Label, Labels, as_labels
-from headscope.views.numbers import Table
-from headscope.views.opening import opening_head
-from headscope.views.state import check_heads
+from headscope.views.shared.caption import caption
+from headscope.views.shared.labels import Label, Labels, as_labels
+from headscope.views.shared.numbers import Table
+from headscope.views.shared.opening import opening_head
+from headscope.views.shared.state import check_heads
 from headscope.views.wire import budget
 from headscope.views.wire.budget import LIVE
 from headscope.views.wire.container import Buffers, ViewData, view_data

@@ -17,7 +17,7 @@ from headscope.reading import LayerAttention, Part
 from headscope.reading.rotary import stored
 from headscope.text.tokens import Tokens
 from headscope.text.written import written
-from headscope.views.labels import Label
+from headscope.views.shared.labels import Label
 from headscope.views.wire.container import Buffers
 from headscope.views.wire.layers import Piece, Plan, describe, pack, plan_of
 from headscope.views.wire.media import positions_header

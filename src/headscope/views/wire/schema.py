@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from headscope.capture import Kind
-from headscope.views.state import Theme
+from headscope.views.shared.state import Theme
 
 
 def typescript(text: str) -> msgspec.Meta:

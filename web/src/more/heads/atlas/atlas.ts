@@ -2,8 +2,8 @@
 import { AtlasData } from "../../../protocol/atlas";
 import type { State } from "../../../protocol/types";
 import { make } from "../../../render/dom";
-import { HeadPlane } from "../scatter/plane";
-import { ofPlane, placeOf } from "../scatter/state";
+import { HeadPlane } from "../head_scatter/plane";
+import { ofPlane, placeOf } from "../head_scatter/state";
 import type { Context, View } from "../../../views/view";
 import { offsetChart } from "./charts";
 import { headPage } from "./head_page";

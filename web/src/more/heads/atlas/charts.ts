@@ -1,7 +1,7 @@
 /** A head's profiles as small charts: bars for places, rows for tokens. */
 import type { HeadPage } from "../../../protocol/atlas";
 import { make, number, valueText } from "../../../render/dom";
-import { svg } from "../scatter/geometry";
+import { svg } from "../head_scatter/geometry";
 import { spelled } from "./spelled";
 
 const [width, height] = [260, 54];

@@ -2,7 +2,7 @@
 import type { AtlasData, AtlasExample, Token } from "../../../protocol/atlas";
 import type { Label, ViewName } from "../../../protocol/types";
 import { make, valueText, weightText } from "../../../render/dom";
-import { menu } from "../scatter/geometry";
+import { menu } from "../head_scatter/geometry";
 import { offsetChart, placeCharts, tokenLists } from "./charts";
 import { isSpaceOf, spelled } from "./spelled";
 import { switchedOff } from "./switched_off";

@@ -1,9 +1,9 @@
 /** The heads as a table: sorted by any number, filtered by label or by what is chosen, taken along as CSV. */
 import { make } from "../../../render/dom";
-import type { HeadPlane } from "../scatter/plane";
-import { asText, titleOf, unsaid } from "../scatter/plane";
-import { headOf, numberOf, placeOf } from "../scatter/state";
-import type { PlaneState } from "../scatter/state";
+import type { HeadPlane } from "../head_scatter/plane";
+import { asText, titleOf, unsaid } from "../head_scatter/plane";
+import { headOf, numberOf, placeOf } from "../head_scatter/state";
+import type { PlaneState } from "../head_scatter/state";
 
 export class HeadsTable {
   readonly element = make("div", { class: "at-table" });

@@ -1,4 +1,4 @@
-import { planeChoices, planeKeeps } from "../scatter/state";
+import { planeChoices, planeKeeps } from "../head_scatter/state";
 import type { ViewDefinition } from "../../../views/view";
 import { AtlasView } from "./atlas";
 import style from "./atlas.css";

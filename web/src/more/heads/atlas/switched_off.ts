@@ -1,7 +1,7 @@
 /** What disabling a head does to tasks: its difference among those of all heads, with its interval, and in words. */
 import type { AblatedTask, HeadPage } from "../../../protocol/atlas";
 import { make, number, valueText } from "../../../render/dom";
-import { svg } from "../scatter/geometry";
+import { svg } from "../head_scatter/geometry";
 
 const [width, height] = [260, 34];
 type Measured = NonNullable<HeadPage["off"][number]>;

@@ -17,7 +17,7 @@ from headscope.media.picture import Picture
 from headscope.media.positions import PositionKind, Positions
 from headscope.reading.collecting.collector import Collector
 from headscope.reading.describe import image_token
-from headscope.reading.processors import (
+from headscope.reading.inputs.processors import (
     Asked,
     Whole,
     collected,

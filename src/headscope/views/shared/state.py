@@ -16,7 +16,7 @@ from headscope.arguments import need_number
 from headscope.capture import Kind
 from headscope.errors import BadInput
 from headscope.reading import Part, Reading
-from headscope.views.discovery import ViewModule, discover
+from headscope.views.shared.discovery import ViewModule, discover
 
 Theme = Literal["auto", "light", "dark"]
 Filter = Literal["all", "aa", "ab", "ba", "bb"]

@@ -16,7 +16,7 @@ from headscope.errors import BadInput
 from headscope.media.positions import PositionKind, Positions
 from headscope.media.sound import open_sound
 from headscope.reading.collecting.collector import Collector
-from headscope.reading.processors import (
+from headscope.reading.inputs.processors import (
     Asked,
     Whole,
     collected,

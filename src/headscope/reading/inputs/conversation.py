@@ -14,7 +14,7 @@ from headscope.reading.arguments import check_layers
 from headscope.reading.checks import NOTED
 from headscope.reading.collecting.keeping import Keeping, WhatToKeep
 from headscope.reading.collecting.run import collect
-from headscope.reading.generation import written_ids
+from headscope.reading.inputs.generation import written_ids
 from headscope.reading.reading import Reading
 from headscope.text.chat import Document, Message, Rendered, Span, render
 from headscope.text.of_ids import tokens_of_ids

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
 from headscope.text.tokens import Tokens
-from headscope.views.weighting import factor
+from headscope.views.shared.weighting import factor
 
 MOST_WEIGHTS = 2**21  # averaged when no word is selected: rows of every head that make no more
 NEARBY = 16  # tokens: what lies so near to a sampled query is shared between the samples

@@ -14,16 +14,16 @@ from headscope.figures.tokens import crop
 from headscope.media.positions import PositionKind, Positions
 from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
-from headscope.views.caption import heading
-from headscope.views.labels import Label, as_labels
-from headscope.views.opening import chosen_heads
-from headscope.views.shading import by_head
-from headscope.views.state import check_token, checked, open_heads
+from headscope.views.shared.caption import heading
+from headscope.views.shared.labels import Label, as_labels
+from headscope.views.shared.opening import chosen_heads
+from headscope.views.shared.shading import by_head
+from headscope.views.shared.state import check_token, checked, open_heads
 from headscope.views.wire.frame import Sending
 
 if TYPE_CHECKING:
     from headscope.figures.tokens import TokenLine
-    from headscope.views.selection import Side
+    from headscope.views.shared.selection import Side
 
 
 # patches and moments are single tokens, all of them shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headscope.reading import Part, Reading
-from headscope.views.labels import Label
+from headscope.views.shared.labels import Label
 
 LONGEST = 110  # characters of each text
 

@@ -4,7 +4,7 @@ import { planeChoices, planeKeeps } from "./state";
 import style from "./scatter.css";
 
 const definition: ViewDefinition = {
-  name: "scatter",
+  name: "head_scatter",
   title: "scatter",
   place: 8,
   controls: [],
@@ -13,7 +13,7 @@ const definition: ViewDefinition = {
   style,
   chips: "none",
   // A reading is offered as points only where that was asked for: its own views say more.
-  missing: ({ table, header }) => (table?.columns.length && header.view === "scatter" ? null : "hs.head_scatter(survey) shows every head as a point."),
+  missing: ({ table, header }) => (table?.columns.length && header.view === "head_scatter" ? null : "hs.head_scatter(survey) shows every head as a point."),
   create: (context) => new ScatterView(context),
 };
 export default definition;

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from headscope.errors import BadInput
 from headscope.reading import Part, Reading
 from headscope.reading.part import Weighting
-from headscope.views.caption import caption
-from headscope.views.state import State
+from headscope.views.shared.caption import caption
+from headscope.views.shared.state import State
 
 OPTION = {"weighting": get_args(get_type_hints(State)["weighting"])}
 

@@ -18,7 +18,7 @@ from headscope.figures.tokens import TokenLine
 from headscope.reading import Part
 from headscope.reading.word_level import join_pieces, word_starts, words_of
 from headscope.text.tokens import Tokens
-from headscope.views.weighting import factor
+from headscope.views.shared.weighting import factor
 
 
 @dataclass(frozen=True)

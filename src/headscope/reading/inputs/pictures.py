@@ -16,8 +16,8 @@ from headscope.media.patches import grid_size, tower_positions
 from headscope.media.picture import Picture, open_picture
 from headscope.reading.collecting.collector import Collector
 from headscope.reading.describe import image_token
-from headscope.reading.picture_text import reading_with_text
-from headscope.reading.processors import (
+from headscope.reading.inputs.picture_text import reading_with_text
+from headscope.reading.inputs.processors import (
     Asked,
     Whole,
     collected,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headscope.reading import Reading
-from headscope.views.labels import Label
 from headscope.views.of_heads.on_paper import draw_plane
 from headscope.views.of_heads.plane import (
     PANELS,
@@ -16,16 +15,16 @@ from headscope.views.of_heads.plane import (
     plane_state,
     plane_table,
 )
-from headscope.views.opening import opening_head
-from headscope.views.state import checked
+from headscope.views.shared.labels import Label
+from headscope.views.shared.opening import opening_head
+from headscope.views.shared.state import checked
 from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.frame import Sending, frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME = "scatter"
-FUNCTION = "head_scatter"
+NAME = "head_scatter"
 BUNDLE = "heads"  # its script travels with pages that show it, not with all
 HEIGHT = 600  # of a notebook's frame
 SHOWS = "every head as a point: any measure on x, y, colour and size; brush to choose heads"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from headscope.reading import LayerAttention, Part
 from headscope.text.spelling import TokenClass
-from headscope.views.labels import Label, best
-from headscope.views.state import check_heads, check_layer, several
+from headscope.views.shared.labels import Label, best
+from headscope.views.shared.state import check_heads, check_layer, several
 from headscope.views.wire.encoding import sample
 from headscope.views.wire.part import check_seen
 

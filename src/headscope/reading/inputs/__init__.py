@@ -1,0 +1,1 @@
+"""How each kind of input is read: texts, conversations, written answers, pictures, sounds."""
