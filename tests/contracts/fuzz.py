@@ -95,6 +95,8 @@ def front_door() -> Known:
         "circuits.weighted": asked, "circuits.with_weightings": asked,
         "circuits.inputs": {**asked, "target": "mat"},
         "circuits.path_patch": {"scope": writer, **pair, "sender": (0, 1)},
+        "circuits.edges": {"scope": writer, **pair, "steps": 1, "draws": 1, "sizes": [4],
+                           **bad_python.quiet},
         "circuits.score": {**asked, "layer": 1, "head": 0, "query": 3, "key": 1},
         "circuits.score_parts": {**of_head, "corpus": bad_python.TEXTS, **bad_python.quiet},
         "circuits.singular": of_head, "circuits.ov_tokens": of_head, "circuits.qk_tokens": of_head,

@@ -50,6 +50,7 @@ def made_results(folder: Path) -> dict[str, HeadResult]:
         hs.attribute(writer, [CLEAN, CORRUPTED], target="mat", **quiet),
         hs.patch(writer, CLEAN, CORRUPTED, "mat", **quiet),
         hs.circuits.path_patch(writer, CLEAN, CORRUPTED, "mat", sender=(0, 1)),
+        hs.circuits.edges(writer, CLEAN, CORRUPTED, "mat", steps=1, draws=1, exact=3, **quiet),
         hs.circuits.copying(writer),
         hs.circuits.composition(writer),
         hs.circuits.named(writer, ["copy_suppression"]),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 MATRICES = {"copying", "composition", "ov_tokens", "qk_tokens"}
-HEADS = {"path_patch", "patch(what='heads')"}
+PATHS = {"path_patch", "edges"}
+HEADS = {*PATHS, "patch(what='heads')"}
 PATCHES = {"patch", *HEADS}
 PARTS = {"attribute", "mixing", "score", "with_weightings", *MATRICES, *PATCHES}
 SURVEYS = {"survey", "patterns", "atlas"}
@@ -16,14 +17,14 @@ REFUSED: dict[str, set[str]] = {
     "XLNet": OUTPUTS | PARTS,
     "XLM": MATRICES | PATCHES,
     "Funnel": SURVEYS | PARTS,
-    "Longformer": OUTPUTS | {"path_patch"},
+    "Longformer": OUTPUTS | PATHS,
     "BigBird, block-sparse": PARTS,
-    "BLOOM": MATRICES | {"path_patch"},
+    "BLOOM": MATRICES | PATHS,
     "MPT": PATCHES,
     "Falcon, ALiBi": MATRICES,
     "ProphetNet": PARTS,
     "LED": OUTPUTS | MATRICES,
-    "CLIP, text": INPUTS | {"path_patch"},
+    "CLIP, text": INPUTS | PATHS,
     "Jamba": PARTS,
     "Qwen3-Next": PARTS,
     "LFM2": PARTS,

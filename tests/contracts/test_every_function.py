@@ -74,6 +74,9 @@ FUNCTIONS: dict[str, Callable[[hs.Scope], Any]] = {
     "patch": lambda s: hs.patch(s, *pair(s), what="weights", progress=False),
     "patch(what='heads')": lambda s: hs.patch(s, *pair(s), progress=False),
     "path_patch": lambda s: circuits.path_patch(s, *pair(s), sender=(0, 1)),
+    "edges": lambda s: circuits.edges(
+        s, *pair(s)[:2], answers=ANSWERS, steps=1, draws=1, sizes=[4], progress=False
+    ),
     "inputs": lambda s: circuits.inputs(
         s, prompt(s), target="house", methods=("gradient_input",), orders=2
     ),
@@ -91,7 +94,7 @@ FUNCTIONS: dict[str, Callable[[hs.Scope], Any]] = {
 OTHERWISE = re.compile(
     "no output layer|answers one text with another|pools them|kept no q|hands over no|"
     "computes its attention outside|does not sum to its logit|does not show the queries and keys|"
-    "maps its embeddings to another width"
+    "maps its embeddings to another width|not a plain sum"
 )
 
 

@@ -1,4 +1,6 @@
 from headscope.circuits.capabilities import capabilities as capabilities
+from headscope.circuits.graph.edges import edges as edges
+from headscope.circuits.graph.result import Edges as Edges
 from headscope.circuits.followed import Traced as Traced
 from headscope.circuits.followed import trace as trace
 from headscope.circuits.logits.attribute import attribute as attribute

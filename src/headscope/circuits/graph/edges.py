@@ -1,0 +1,224 @@
+"""A circuit with its faithfulness: edges by score, and how few of them explain the answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headscope.arguments import need_count, need_number, need_scope
+from headscope.circuits.graph.gradients import edge_scores
+from headscope.circuits.graph.nodes import StreamGraph
+from headscope.circuits.graph.result import Edges
+from headscope.circuits.graph.stream import STREAMED, EdgeRun, Streamed, writes
+from headscope.circuits.patching.batch import PairBatch, batches
+from headscope.circuits.patching.donor import record
+from headscope.circuits.patching.pairs import Pairs, asked_of
+from headscope.circuits.patching.result import Floats, share_of
+from headscope.errors import BadInput
+from headscope.models.placement import check_gradients
+from headscope.runs import ProgressCallback, Run
+
+if TYPE_CHECKING:
+    from headscope.reading import Scope
+
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of all edges
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def edges(
+    scope: Scope,
+    clean: Any,
+    corrupted: str | Sequence[str] | None = None,
+    metric: object = None,
+    *,
+    answers: object = None,
+    steps: int = 4,
+    exact: int = 0,
+    share: float = 0.9,
+    sizes: Sequence[int] | None = None,
+    draws: int = 5,
+    limit: int | None = None,
+    seed: int = 0,
+    progress: bool | ProgressCallback = True,
+) -> Edges:
+    """The circuit behind an answer: which part of the model tells which other part what.
+
+    Every edge from the embedding, a head or an MLP to a later head's queries, keys or values, an
+    MLP or the logits gets a score from a few gradients. Circuits of growing size are then run
+    exactly: their edges carry the clean run, all others the corrupted one.
+
+    Parameters
+    ----------
+    scope
+        The model: a decoder whose stream is a plain sum (GPT-2, Llama, Qwen, GPT-NeoX and others).
+    clean, corrupted, metric, answers
+        Prompts, metric and answers, as `patch` takes them.
+    steps
+        Gradients taken between the corrupted and the clean embeddings.
+    exact
+        How many of the edges with the largest scores are also patched one by one.
+    share
+        The circuit is the smallest that brings back this share of the clean answer.
+    sizes
+        Numbers of edges that are tried; by default ten shares of all edges, from 0.1 % on.
+    draws
+        Random circuits of the same size that it is compared with.
+    limit
+        The first so many pairs alone.
+    seed
+        Of the random circuits and of the bootstrap.
+    progress
+        Whether to show progress, or a function that is called with it.
+
+    Returns
+    -------
+    Edges
+        Scores, the curve of faithfulness, and the circuit.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("gpt2")  # doctest: +SKIP
+    >>> found = hs.circuits.edges(scope, hs.circuits.task("names", 24))  # doctest: +SKIP
+    >>> found.edges.head()  # doctest: +SKIP
+    """
+    need_scope(scope)
+    need_count(steps, "steps")
+    need_count(limit, "limit")
+    for name, value in (("exact", exact), ("draws", draws), ("seed", seed)):
+        need_number(value, name)
+    if not 0 < share <= 1:
+        raise BadInput(f"share is between 0 and 1, not {share}.")
+    found = STREAMED.of(scope)
+    check_gradients(scope.model)
+    pairs, marks = asked_of(clean, corrupted, metric, answers)
+    if limit is not None:
+        pairs = Pairs(pairs.name, pairs.pairs[:limit])
+    members = batches(scope, pairs, marks)
+    graph = found.graph
+    chosen = _sizes(graph, sizes)
+    patched = min(exact, int(graph.possible.sum()))
+    work = len(members) * (1 + len(chosen) + 1 + draws + patched)
+    with Run(None, {}, title="Scoring and running edges", progress=progress) as run:
+        done = itertools.count(1)
+        runs = [
+            _Members(scope, found, batch, lambda: run.tell(next(done), work)) for batch in members
+        ]
+        summed = np.sum([one.scores(steps) for one in runs], axis=0)
+        scores: Floats = summed / len(pairs) * graph.possible
+        tried = [graph.connected(strongest(scores, graph, size)) for size in chosen]
+        whole = np.concatenate([one.whole for one in runs])
+        effects = _effects(runs, tried)
+        enough = np.flatnonzero(share_of(effects, whole) >= share)
+        at = int(enough[0]) if len(enough) else len(chosen) - 1
+        circuit = tried[at]
+        generator = np.random.default_rng(seed)
+        null = [_random(graph, int(circuit.sum()), generator) for _ in range(draws)]
+        single = _in_order(graph, scores)[:patched]
+        alone = _effects(runs, [graph.possible & ~_only(graph, *one) for one in single])
+        complement = _effects(runs, [graph.possible & ~circuit])[0]
+        random = _effects(runs, null)
+    return Edges(
+        model=scope.name,
+        task=pairs.name,
+        kind=found.wiring.stack.kind,
+        graph=graph,
+        scores=scores,
+        sizes=tuple(chosen),
+        kept=tuple(int(one.sum()) for one in tried),
+        effects=effects,
+        whole=whole,
+        chosen=at,
+        circuit=circuit,
+        complement=complement,
+        random=random,
+        patched=tuple(single),
+        exact=(whole - alone).mean(1),
+        seed=seed,
+    )
+
+
+class _Members:
+    """One batch of pairs: its scores, and runs of circuits on it."""
+
+    def __init__(
+        self, scope: Scope, found: Streamed, batch: PairBatch, advance: Callable[[], None]
+    ) -> None:
+        self.scope, self.found, self.batch, self.advance = scope, found, batch, advance
+        with torch.no_grad():
+            donor = record(scope, found.wiring, batch.clean, calls=True)
+            self.written = tuple(
+                writes(scope, found, one)[0] for one in (batch.clean, batch.corrupted)
+            )
+            other: Any = scope.forward(batch.corrupted)
+        self.base = batch.read(other)[:, 0]
+        self.whole: Floats = _numbers(batch.read(donor.output, clean=True)[:, 0] - self.base)
+        self._run = EdgeRun(scope, found, batch.clean, donor.calls, self.written[1])
+
+    def scores(self, steps: int) -> Floats:
+        """readers × writers, summed over pairs."""
+        first, second = self.written
+        found = edge_scores(self.scope, self.found, self.batch, (first, second), steps)
+        self.advance()
+        return _numbers(found.sum(-1))
+
+    def effect(self, kept: Mask) -> Floats:
+        """b: the metric's change from the corrupted prompts' with these edges clean."""
+        output = self._run(torch.from_numpy(kept))
+        self.advance()
+        return _numbers(self.batch.read(output, clean=True)[:, 0] - self.base)
+
+
+def _numbers(tensor: Tensor) -> Floats:
+    return tensor.detach().double().cpu().numpy()
+
+
+def _effects(runs: list[_Members], masks: list[Mask]) -> Floats:
+    """m n"""
+    rows = [np.concatenate([one.effect(mask) for one in runs]) for mask in masks]
+    count = sum(len(one.whole) for one in runs)
+    return np.stack(rows) if rows else np.zeros((0, count))
+
+
+def _sizes(graph: StreamGraph, given: Sequence[int] | None) -> list[int]:
+    every = int(graph.possible.sum())
+    if given is None:
+        return sorted({max(1, round(share * every)) for share in SHARES})
+    wrong = [one for one in given if not 1 <= one <= every]
+    if wrong or not given:
+        raise BadInput(f"sizes are numbers of edges from 1 to {every:,}, not {wrong or given!r}.")
+    return sorted(set(given))
+
+
+def strongest(scores: Floats, graph: StreamGraph, size: int) -> Mask:
+    """The `size` edges whose scores are the largest, whatever their sign."""
+    kept = np.zeros(scores.shape, bool)
+    for at in _in_order(graph, scores)[:size]:
+        kept[at] = True
+    return kept
+
+
+def _random(graph: StreamGraph, size: int, generator: np.random.Generator) -> Mask:
+    possible = np.flatnonzero(graph.possible)
+    kept = np.zeros(graph.possible.size, bool)
+    kept[generator.choice(possible, min(size, len(possible)), replace=False)] = True
+    return kept.reshape(graph.possible.shape)
+
+
+def _in_order(graph: StreamGraph, scores: Floats) -> list[tuple[int, int]]:
+    """Every edge as (reader, writer), the largest scores first."""
+    order = np.argsort(-np.where(graph.possible, np.abs(scores), -1.0), axis=None, kind="stable")
+    order = order[: int(graph.possible.sum())]
+    readers, writers = np.unravel_index(order, scores.shape)
+    return list(zip(readers.tolist(), writers.tolist(), strict=True))
+
+
+def _only(graph: StreamGraph, reader: int, writer: int) -> Mask:
+    one = np.zeros(graph.possible.shape, bool)
+    one[reader, writer] = True
+    return one

@@ -1,0 +1,147 @@
+"""Scores of all edges from a few gradients: integrated along the way from corrupted to clean.
+
+An edge's score is what its writer says otherwise on the clean prompt, times the slope of the metric
+in its reader's input, averaged over embeddings between the two prompts' (Hanna et al. 2024).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from headscope.capture import Call
+from headscope.capture.stack import hidden_of, replace_hidden
+from headscope.circuits.graph.stream import Streamed, constant, keeper
+from headscope.errors import HeadscopeError
+from headscope.models.own_thread import only_here
+
+if TYPE_CHECKING:
+    from headscope.circuits.patching.batch import PairBatch
+    from headscope.reading import Scope
+
+
+@dataclass
+class _Pass:
+    """Tensors of one pass, in its graph."""
+
+    streams: list[Tensor] = field(default_factory=list[Tensor])  # what layers are given
+    calls: dict[int, Call] = field(default_factory=dict[int, Call])
+    attended: list[Tensor] = field(default_factory=list[Tensor])  # what projections give
+    mlps: list[Tensor] = field(default_factory=list[Tensor])
+    end: Tensor | None = None
+
+
+def edge_scores(
+    scope: Scope,
+    found: Streamed,
+    batch: PairBatch,
+    written: tuple[Tensor, Tensor],
+    steps: int,
+) -> Tensor:
+    """r w b: every edge's estimated part of clean − corrupted.
+
+    written: w b t m each, what every writer adds on the clean and on the corrupted prompts.
+    """
+    clean, corrupted = written
+    slopes: list[Tensor] | None = None
+    for step in range(steps):
+        share = (step + 0.5) / steps
+        start = corrupted[0] + share * (clean[0] - corrupted[0]) - constant(found)
+        own = _slopes(scope, found, batch, start)
+        slopes = own if slopes is None else [a + b for a, b in zip(slopes, own, strict=True)]
+    assert slopes is not None
+    change = clean - corrupted
+    rows = [torch.einsum("rbtm,wbtm->rwb", each / steps, change) for each in slopes]
+    return torch.cat(rows)
+
+
+def _slopes(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> list[Tensor]:
+    """r b t m for every layer's readers, then for the output layer: ∂metric / ∂ its input."""
+    seen = _run(scope, found, batch, start)
+    graph = found.graph
+    answer = batch.read(seen.output, clean=True)[:, 0].sum()
+    ends: list[Tensor] = []
+    for number in range(graph.layers):
+        call = seen.passed.calls[number]
+        assert call.q is not None and call.k is not None and call.v is not None
+        ends += [call.q, call.k, call.v]
+        ends += [seen.passed.mlps[number]] if graph.mlps else []
+    assert seen.passed.end is not None
+    try:
+        given = list(torch.autograd.grad(answer, [*ends, seen.passed.end], retain_graph=True))
+    except RuntimeError as error:
+        raise HeadscopeError(
+            f"{scope.name} attends in a way that gradients do not reach; load it with "
+            'attn_implementation="eager".'
+        ) from error
+    each = len(ends) // graph.layers
+    rows: list[Tensor] = []
+    for number in range(graph.layers):
+        own, slopes = ends[each * number :][:each], given[each * number :][:each]
+        stream = seen.passed.streams[number]
+        rows.append(_of_attention(own[:3], slopes[:3], stream))
+        if graph.mlps:
+            at = stream if graph.parallel else seen.passed.attended[number]
+            one = torch.autograd.grad(own[3], at, slopes[3], retain_graph=True)[0]
+            rows.append(one[None].float())
+    return [*rows, given[-1][None].float()]
+
+
+def _of_attention(ends: list[Tensor], slopes: list[Tensor], stream: Tensor) -> Tensor:
+    """h+2g b t m: the slopes in the stream through one head's queries, one group's keys, …"""
+    found: list[Tensor] = []
+    for end, slope in zip(ends, slopes, strict=True):
+        heads = end.shape[1]
+        alone = torch.zeros(heads, *slope.shape, dtype=slope.dtype, device=slope.device)
+        for head in range(heads):
+            alone[head, :, head] = slope[:, head]
+        made = torch.autograd.grad(end, stream, alone, retain_graph=True, is_grads_batched=True)
+        found.append(made[0].float())
+    return torch.cat(found)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    passed: _Pass
+    output: Any
+
+
+def _run(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> _Seen:
+    """One pass from these embeddings (b t m) on."""
+    passed = _Pass()
+    layers = found.wiring.stack.layers
+
+    def begin(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return replace_hidden(args, kwargs, lambda own: start.to(own).requires_grad_())
+
+    def note_stream(module: nn.Module, args: Any, kwargs: Any) -> None:
+        passed.streams.append(args[0] if args else kwargs["hidden_states"])
+
+    def note_end(module: nn.Module, given: Any, output: Any) -> None:
+        passed.end = hidden_of(output)
+
+    def note_call(call: Call) -> None:
+        if call.kind == found.wiring.stack.kind:
+            passed.calls[call.layer] = call
+
+    with torch.enable_grad(), contextlib.ExitStack() as undo:
+        hooks = [layers[0].register_forward_pre_hook(only_here(begin), with_kwargs=True)]
+        hooks += [
+            layer.register_forward_pre_hook(only_here(note_stream), with_kwargs=True)
+            for layer in layers
+        ]
+        hooks.append(layers[-1].register_forward_hook(only_here(note_end)))
+        for layer in found.layers:
+            kept = passed.attended
+            hooks.append(layer.projection.register_forward_hook(only_here(keeper(kept))))
+            if layer.mlp is not None:
+                hooks.append(layer.mlp.register_forward_hook(only_here(keeper(passed.mlps))))
+        for hook in hooks:
+            undo.callback(hook.remove)
+        options = {"use_cache": False} if scope.accepts("use_cache") else {}
+        output = scope.forward(batch.clean, note_call, lazy=True, gradients=True, **options)
+    return _Seen(passed, output)

@@ -1,0 +1,81 @@
+"""`headscope edges`: the circuit behind an answer, with its faithfulness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headscope.cli import options
+from headscope.cli.checks import check_figure, check_output
+from headscope.cli.console import draw, open_scope, out, say_written
+from headscope.cli.patch import READY
+
+
+def register(app: typer.Typer) -> None:
+    app.command("edges")(edges)
+
+
+def edges(
+    pairs: Annotated[
+        str, typer.Argument(help=f"A .jsonl file of pairs, or a ready task: {', '.join(READY)}.")
+    ],
+    output: Annotated[Path, options.output(".parquet, or .json: the circuit alone")],
+    model: options.Model = None,
+    steps: Annotated[int, typer.Option(help="Gradients between the two prompts.")] = 4,
+    exact: Annotated[int, typer.Option(help="Edges that are also patched one by one.")] = 0,
+    share: Annotated[
+        float, typer.Option(help="Share of the clean answer that the circuit must bring back.")
+    ] = 0.9,
+    draws: Annotated[int, typer.Option(help="Random circuits to compare with.")] = 5,
+    limit: options.Limit = None,
+    seed: options.Seed = 0,
+    map_file: options.MapFile = None,
+    device: options.Device = None,
+    dtype: options.Dtype = None,
+    trust_remote_code: options.TrustRemoteCode = False,
+) -> None:
+    """Find the circuit behind an answer: which part of the model tells which other part what.
+
+    Every edge gets a score from a few gradients. Circuits of growing size are then run exactly,
+    with all other edges as on the corrupted prompt. The map is a drawing of the circuit.
+
+    Examples:
+
+      headscope edges names -m gpt2 --limit 24 -o names.json --map names.svg
+
+      headscope edges pairs.jsonl -m my-model --exact 200 -o edges.parquet
+    """
+    check_output(output, (".parquet", ".json"), "A circuit")
+    check_figure(map_file)
+    from headscope.circuits.graph.edges import edges as run
+    from headscope.circuits.patching.pairs import read_pairs
+    from headscope.circuits.patching.ready import task
+
+    given = task(pairs, limit or 50, seed) if pairs in READY else read_pairs(pairs)
+    scope = open_scope(model, device, dtype, trust_remote_code)
+    fitting = given.fitting(scope) if pairs in READY else given
+    found = run(
+        scope, fitting, steps=steps, exact=exact, share=share, draws=draws, limit=limit, seed=seed
+    )
+    if map_file is not None:
+        draw(found.draw(), map_file)
+    out.print(
+        f"{int(found.circuit.sum()):,} of {int(found.graph.possible.sum()):,} edges bring back "
+        f"{found.faithfulness:.2f} of the clean answer; without them {found.completeness:.2f} is "
+        f"left. CPR {found.cpr:.2f}, CMD {found.cmd:.2f}.",
+        highlight=False,
+    )
+    shown: Any = found.edges.head(8).itertuples()
+    for row in shown:
+        out.print(
+            f"{row.source} to {row.target} by {row.through}: {row.score:+.3f}", highlight=False
+        )
+    if exact:
+        out.print(f"scores and exact effects agree in rank: {found.agreement:.2f}", highlight=False)
+    if output.suffix.lower() == ".json":
+        found.to_json(output)
+    else:
+        found.save(output)
+    say_written(output)
