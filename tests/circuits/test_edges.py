@@ -124,6 +124,25 @@ def test_what_was_found_is_saved_drawn_and_handed_on(tmp_path, tiny_llama):
     assert found.curve["faithfulness"].iloc[-1] == pytest.approx(1.0, abs=1e-3)
 
 
+def test_a_stopped_run_resumes_to_the_same_result(tmp_path, tiny_llama):
+    class Stopped(Exception):
+        pass
+
+    def stop(progress) -> None:
+        if progress.done == 6:
+            raise Stopped
+
+    asked = {"answers": ANSWERS, "draws": 2, "steps": 1, "exact": 4}
+    path = tmp_path / "e.parquet"
+    with pytest.raises(Stopped):
+        hs.circuits.edges(tiny_llama, CLEAN, CORRUPTED, output=path, progress=stop, **asked)
+    assert not path.exists()
+    found = hs.circuits.edges(tiny_llama, CLEAN, CORRUPTED, output=path, progress=False, **asked)
+    whole = hs.circuits.edges(tiny_llama, CLEAN, CORRUPTED, progress=False, **asked)
+    np.testing.assert_allclose(found.effects, whole.effects, atol=1e-6)
+    assert hs.open(path).edges.equals(found.edges)
+
+
 def test_edges_that_lead_nowhere_are_dropped():
     graph = StreamGraph(layers=2, heads=2, groups=2, parallel=False)
     kept = np.zeros(graph.possible.shape, bool)

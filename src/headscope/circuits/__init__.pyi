@@ -1,8 +1,8 @@
 from headscope.circuits.capabilities import capabilities as capabilities
-from headscope.circuits.graph.edges import edges as edges
-from headscope.circuits.graph.result import Edges as Edges
 from headscope.circuits.followed import Traced as Traced
 from headscope.circuits.followed import trace as trace
+from headscope.circuits.graph.edges import edges as edges
+from headscope.circuits.graph.result import Edges as Edges
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution as Attribution
 from headscope.circuits.logits.attributions import Attributions as Attributions

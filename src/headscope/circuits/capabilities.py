@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headscope.arguments import need_scope
+from headscope.circuits.graph.stream import STREAMED
 from headscope.circuits.outputs import WRITTEN
 from headscope.circuits.patching.path import PATHS_PATCHED
 from headscope.circuits.patching.swept import HEADS_PATCHED, PATCHED
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 OF_MODELS: tuple[Ability[Any], ...] = (
     DISABLED, WEIGHED, WRITTEN, DECOMPOSED, AS_MATRICES, PATCHED, HEADS_PATCHED, PATHS_PATCHED,
-    EMBEDDED,
+    STREAMED, EMBEDDED,
 )  # fmt: skip
 
 

@@ -35,11 +35,13 @@ def edges(
     device: options.Device = None,
     dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
+    restart: options.Restart = False,
 ) -> None:
     """Find the circuit behind an answer: which part of the model tells which other part what.
 
     Every edge gets a score from a few gradients. Circuits of growing size are then run exactly,
-    with all other edges as on the corrupted prompt. The map is a drawing of the circuit.
+    with all other edges as on the corrupted prompt. The map is a drawing of the circuit. A stopped
+    run with a .parquet output resumes.
 
     Examples:
 
@@ -56,9 +58,11 @@ def edges(
     given = task(pairs, limit or 50, seed) if pairs in READY else read_pairs(pairs)
     scope = open_scope(model, device, dtype, trust_remote_code)
     fitting = given.fitting(scope) if pairs in READY else given
+    whole = output.suffix.lower() == ".parquet"
     found = run(
-        scope, fitting, steps=steps, exact=exact, share=share, draws=draws, limit=limit, seed=seed
-    )
+        scope, fitting, steps=steps, exact=exact, share=share, draws=draws, limit=limit, seed=seed,
+        output=output if whole else None, restart=restart,
+    )  # fmt: skip
     if map_file is not None:
         draw(found.draw(), map_file)
     out.print(
@@ -74,8 +78,6 @@ def edges(
         )
     if exact:
         out.print(f"scores and exact effects agree in rank: {found.agreement:.2f}", highlight=False)
-    if output.suffix.lower() == ".json":
+    if not whole:
         found.to_json(output)
-    else:
-        found.save(output)
     say_written(output)

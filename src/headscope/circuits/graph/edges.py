@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from headscope.circuits.patching.batch import PairBatch, batches
 from headscope.circuits.patching.donor import record
 from headscope.circuits.patching.pairs import Pairs, asked_of
 from headscope.circuits.patching.result import Floats, share_of
+from headscope.circuits.unrolled import unrolled
 from headscope.errors import BadInput
+from headscope.files import check_table
 from headscope.models.placement import check_gradients
-from headscope.runs import ProgressCallback, Run
+from headscope.runs import ProgressCallback, Run, State, fingerprint, scope_identity
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -43,8 +45,10 @@ def edges(
     sizes: Sequence[int] | None = None,
     draws: int = 5,
     limit: int | None = None,
-    seed: int = 0,
+    output: str | Path | None = None,
+    restart: bool = False,
     progress: bool | ProgressCallback = True,
+    seed: int = 0,
 ) -> Edges:
     """The circuit behind an answer: which part of the model tells which other part what.
 
@@ -70,10 +74,14 @@ def edges(
         Random circuits of the same size that it is compared with.
     limit
         The first so many pairs alone.
-    seed
-        Of the random circuits and of the bootstrap.
+    output
+        A .parquet file for the result; a stopped run resumes from what lies beside it.
+    restart
+        Forget what an earlier run left.
     progress
         Whether to show progress, or a function that is called with it.
+    seed
+        Of the random circuits and of the bootstrap.
 
     Returns
     -------
@@ -89,11 +97,14 @@ def edges(
     """
     need_scope(scope)
     need_count(steps, "steps")
+    if output is not None:
+        check_table(output, "A circuit")
     need_count(limit, "limit")
     for name, value in (("exact", exact), ("draws", draws), ("seed", seed)):
         need_number(value, name)
     if not 0 < share <= 1:
         raise BadInput(f"share is between 0 and 1, not {share}.")
+    scope = unrolled(scope)
     found = STREAMED.of(scope)
     check_gradients(scope.model)
     pairs, marks = asked_of(clean, corrupted, metric, answers)
@@ -103,53 +114,89 @@ def edges(
     graph = found.graph
     chosen = _sizes(graph, sizes)
     patched = min(exact, int(graph.possible.sum()))
-    work = len(members) * (1 + len(chosen) + 1 + draws + patched)
-    with Run(None, {}, title="Scoring and running edges", progress=progress) as run:
-        done = itertools.count(1)
-        runs = [
-            _Members(scope, found, batch, lambda: run.tell(next(done), work)) for batch in members
-        ]
-        summed = np.sum([one.scores(steps) for one in runs], axis=0)
-        scores: Floats = summed / len(pairs) * graph.possible
+    identity = {
+        **scope_identity(scope),
+        "pairs": fingerprint(pairs.pairs),
+        "settings": [marks.identity, steps, share, chosen, draws, patched, seed],
+    }
+    title = f"Edges of {scope.name}"
+    with Run(output, identity, title=title, restart=restart, progress=progress) as run:
+        work = _Work(scope, found, members, run, 1 + len(chosen) + 1 + draws + patched)
+        scores = work.scores(steps) / len(pairs) * graph.possible
         tried = [graph.connected(strongest(scores, graph, size)) for size in chosen]
-        whole = np.concatenate([one.whole for one in runs])
-        effects = _effects(runs, tried)
-        enough = np.flatnonzero(share_of(effects, whole) >= share)
+        effects = work.effects("sizes", tried)
+        enough = np.flatnonzero(share_of(effects, work.whole) >= share)
         at = int(enough[0]) if len(enough) else len(chosen) - 1
         circuit = tried[at]
-        generator = np.random.default_rng(seed)
-        null = [_random(graph, int(circuit.sum()), generator) for _ in range(draws)]
+        luck = np.random.default_rng(seed)
+        null = [_random(graph, int(circuit.sum()), luck) for _ in range(draws)]
         single = _in_order(graph, scores)[:patched]
-        alone = _effects(runs, [graph.possible & ~_only(graph, *one) for one in single])
-        complement = _effects(runs, [graph.possible & ~circuit])[0]
-        random = _effects(runs, null)
-    return Edges(
-        model=scope.name,
-        task=pairs.name,
-        kind=found.wiring.stack.kind,
-        graph=graph,
-        scores=scores,
-        sizes=tuple(chosen),
-        kept=tuple(int(one.sum()) for one in tried),
-        effects=effects,
-        whole=whole,
-        chosen=at,
-        circuit=circuit,
-        complement=complement,
-        random=random,
-        patched=tuple(single),
-        exact=(whole - alone).mean(1),
-        seed=seed,
-    )
+        alone = work.effects("single", [graph.possible & ~_only(graph, *one) for one in single])
+        made = Edges(
+            model=scope.name,
+            task=pairs.name,
+            kind=found.wiring.stack.kind,
+            graph=graph,
+            scores=scores,
+            sizes=tuple(chosen),
+            kept=tuple(int(one.sum()) for one in tried),
+            effects=effects,
+            whole=work.whole,
+            chosen=at,
+            circuit=circuit,
+            complement=work.effects("complement", [graph.possible & ~circuit])[0],
+            random=work.effects("random", null),
+            patched=tuple(single),
+            exact=(work.whole - alone).mean(1),
+            seed=seed,
+        )
+        if output is not None:
+            made.save(output)
+    return made
+
+
+class _Work:
+    """All batches of pairs: scores and runs of circuits, each kept as soon as it is there."""
+
+    def __init__(
+        self, scope: Scope, found: Streamed, members: list[PairBatch], run: Run, total: int
+    ) -> None:
+        self._run, self._total, self._done = run, total, 0
+        self._members = [_Members(scope, found, batch) for batch in members]
+        self.whole: Floats = np.concatenate([one.whole for one in self._members])
+
+    def scores(self, steps: int) -> Floats:
+        """readers × writers, summed over pairs."""
+        part = self._run.part("scores")
+        state = part.recall()
+        if state is None:
+            found = np.sum([one.scores(steps) for one in self._members], axis=0)
+            state = State({}, {"scores": found})
+            part.put(state)
+        self._tell()
+        return state.arrays["scores"]
+
+    def effects(self, name: str, masks: list[Mask]) -> Floats:
+        """masks × pairs: the metric's change from the corrupted prompts' with these edges clean."""
+        part = self._run.part(f"effects-{name}")
+        state = part.recall()
+        rows: list[Floats] = [] if state is None else list(state.arrays["rows"])
+        for mask in masks[len(rows) :]:
+            with part.step(lambda: State({}, {"rows": np.stack(rows)})):
+                rows.append(np.concatenate([one.effect(mask) for one in self._members]))
+            self._tell()
+        return np.stack(rows) if rows else np.zeros((0, len(self.whole)))
+
+    def _tell(self) -> None:
+        self._done += 1
+        self._run.tell(self._done, self._total)
 
 
 class _Members:
     """One batch of pairs: its scores, and runs of circuits on it."""
 
-    def __init__(
-        self, scope: Scope, found: Streamed, batch: PairBatch, advance: Callable[[], None]
-    ) -> None:
-        self.scope, self.found, self.batch, self.advance = scope, found, batch, advance
+    def __init__(self, scope: Scope, found: Streamed, batch: PairBatch) -> None:
+        self.scope, self.found, self.batch = scope, found, batch
         with torch.no_grad():
             donor = record(scope, found.wiring, batch.clean, calls=True)
             self.written = tuple(
@@ -164,25 +211,16 @@ class _Members:
         """readers × writers, summed over pairs."""
         first, second = self.written
         found = edge_scores(self.scope, self.found, self.batch, (first, second), steps)
-        self.advance()
         return _numbers(found.sum(-1))
 
     def effect(self, kept: Mask) -> Floats:
         """b: the metric's change from the corrupted prompts' with these edges clean."""
         output = self._run(torch.from_numpy(kept))
-        self.advance()
         return _numbers(self.batch.read(output, clean=True)[:, 0] - self.base)
 
 
 def _numbers(tensor: Tensor) -> Floats:
     return tensor.detach().double().cpu().numpy()
-
-
-def _effects(runs: list[_Members], masks: list[Mask]) -> Floats:
-    """m n"""
-    rows = [np.concatenate([one.effect(mask) for one in runs]) for mask in masks]
-    count = sum(len(one.whole) for one in runs)
-    return np.stack(rows) if rows else np.zeros((0, count))
 
 
 def _sizes(graph: StreamGraph, given: Sequence[int] | None) -> list[int]:

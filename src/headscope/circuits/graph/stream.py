@@ -79,7 +79,12 @@ def _find(scope: Scope) -> Streamed:
     calls: list[Call] = []
     inputs = trial_inputs(scope.model)
     scope.forward(inputs, calls.append, lazy=True)
-    groups = next(call.k.shape[1] for call in calls if call.k is not None)
+    groups = next((call.k.shape[1] for call in calls if call.k is not None), 0)
+    if not groups:
+        raise HeadscopeError(
+            f"{scope.name} does not show the queries and keys of its heads, so no edge leads to "
+            "them; use hs.patch."
+        )
     graph = StreamGraph(len(parts), heads, groups, _parallel(scope, found), with_mlps == {True})
     made = Streamed(found, graph, tuple(parts))
     written, end = writes(scope, made, inputs)
@@ -137,7 +142,7 @@ def stacked(found: Streamed, start: Tensor, donor: Donor) -> Tensor:
     for number, layer in enumerate(found.layers):
         each.append(_by_head(layer, donor.heads[number]))
         if layer.mlp is not None:
-            each.append(donor.mlps[number][None].float())
+            each.append(donor.mlps[number].reshape(start.shape)[None].float())  # OPT: one long row
     return torch.cat(each)
 
 
@@ -222,7 +227,7 @@ class EdgeRun:
                     undo.callback(hook.remove)
                 output = forward(*given[0], **given[1])
             if taken:
-                state.written[writer + heads] = taken[-1].float()
+                state.written[writer + heads] = taken[-1].reshape(own.shape).float()
             stream = heard(state.kept[-1][None], len(graph.writers))[0] if last else own
             return with_hidden(output, stream.to(hidden_of(output)))
 
