@@ -155,3 +155,31 @@ def test_the_app_draws_what_is_moved_towards_the_answer_chosen(new_page, address
     page.locator(f'.legend:has-text("along the logit of {answer}")').wait_for()
     page.locator('[data-control="weighting"]').select_option("weight")
     page.locator('.legend:has-text("opacity and width: weight")').wait_for()
+
+
+def test_documents_are_dropped_and_a_question_about_them_is_summed_by_document(new_page, address):
+    page = opened(new_page, address, "model=writer&text=who+sat")
+    page.locator('[data-control="documents"] summary').click()
+    files = [
+        {
+            "name": "a.md",
+            "mimeType": "text/markdown",
+            "buffer": b"a <script>alert(1)</script>",
+        },
+        {"name": "b.jsonl", "mimeType": "", "buffer": b'{"title": "second", "text": "a dog ran"}'},
+    ]
+    page.locator('[data-control="documents"] input').set_input_files(files)
+    page.locator('[data-control="documents"] summary:has-text("2 documents")').wait_for()
+    box = page.locator('[data-control="text"]')
+    expect(box).to_have_attribute("aria-label", "Question")
+    with page.expect_response(lambda reply: reply.url.endswith("/api/read")) as sent:
+        box.press("Enter")
+    asked = sent.value.request.post_data_json["documents"]
+    assert [one["title"] for one in asked] == ["a.md", "second"]
+    page.locator('[data-panel="spans"] li').nth(2).wait_for()
+    names = page.locator('[data-panel="spans"] li span').all_inner_texts()
+    assert names == ["a.md", "second", "user 1"]
+    page.locator('[data-control="documents"] input').set_input_files(
+        [{"name": "x.pdf", "mimeType": "", "buffer": b"x"}]
+    )
+    page.locator('[data-control="documents"] [role="alert"]').wait_for()
