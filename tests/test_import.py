@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 HEAVY = ("torch", "transformers", "xarray", "pandas", "matplotlib", "scipy", "sklearn")
 
@@ -32,6 +33,18 @@ def test_heavy_libraries_are_not_imported() -> None:
 def test_names_are_listed_without_loading_them() -> None:
     found = run("import sys, headscope as hs; print('load' in dir(hs), 'torch' in sys.modules)")
     assert found == "True False"
+
+
+MOST_MODULES = 130  # ours, after one survey: what a newcomer may have to read
+
+
+def test_a_survey_opens_few_modules_of_ours(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("The cat sat on the mat. It was warm there.\n" * 8)
+    survey = f"hs.survey(hs.load(), {str(corpus)!r}, progress=False)"
+    ours = "[name for name in sys.modules if name.partition('.')[0] == 'headscope']"
+    found = run(f"import sys, headscope as hs; {survey}; print(len({ours}))")
+    assert int(found.splitlines()[-1]) <= MOST_MODULES
 
 
 def test_import_takes_a_twentieth_of_a_second() -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -237,6 +238,14 @@ def test_a_gpu_is_helped_unless_a_statistic_reads_the_words(on_gpu, monkeypatch)
     assert feeds.feed_for(on_gpu, CORPUS, [], Options()).note == "6 processes prepare text"
     words = run.survey_reducers([Reading()], Options())
     assert isinstance(feeds.feed_for(on_gpu, CORPUS, words, Options()), Here)
+
+
+def test_where_no_helper_can_be_started_this_process_prepares_the_text(on_gpu, monkeypatch) -> None:
+    monkeypatch.setattr(feeds, "helpers", lambda: 2)
+    unsent = SimpleNamespace(**{**vars(CORPUS), "cutter": threading.Lock()})
+    with pytest.warns(RuntimeWarning, match="No process could be started to prepare text") as said:
+        assert isinstance(feeds.feed_for(on_gpu, unsent, [], Options()), Here)
+    assert len(said) == 1
 
 
 class _Ray:

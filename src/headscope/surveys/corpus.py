@@ -16,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.identity import reads_once
 from headscope.corpus.open_text import is_uri
@@ -28,6 +30,8 @@ from headscope.errors import BadInput
 from headscope.runs import fingerprint
 from headscope.surveys.options import Options
 
+PICTURES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"))
+SOUNDS = frozenset((".wav", ".flac", ".ogg"))
 ON_CPU, ON_GPU = 64, 2_048  # segments of a portion
 
 
@@ -222,3 +226,24 @@ class Corpus:
             return sum(1 for _ in reader.documents(corpus, Faults()))
         size = getattr(corpus, "__len__", None)
         return None if size is None else int(size())
+
+
+def media_files(corpus: Any) -> list[Any] | None:
+    """The pictures or sounds of a folder or a list; None for a corpus of anything else."""
+    if isinstance(corpus, (str, Path)) and Path(corpus).is_dir():
+        found = sorted(p for p in Path(corpus).rglob("*") if p.suffix.lower() in PICTURES | SOUNDS)
+        return found or None
+    if isinstance(corpus, (list, tuple)) and corpus and all(_is_media(one) for one in corpus):
+        return list(corpus)
+    return None
+
+
+def _is_media(one: object) -> bool:
+    if isinstance(one, (str, Path)):
+        return Path(one).suffix.lower() in PICTURES | SOUNDS and Path(one).is_file()
+    if isinstance(one, np.ndarray):
+        return one.ndim in (2, 3)  # rows × columns, and colours
+    from headscope.media.picture import Picture
+    from headscope.media.sound import Sound
+
+    return isinstance(one, (Picture, Sound)) or type(one).__module__.startswith("PIL.")

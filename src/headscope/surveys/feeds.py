@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 
 from headscope.corpus.text.batches import Amount
 from headscope.corpus.text.documents import Shard
-from headscope.errors import BadInput
+from headscope.errors import BadInput, first_line
 from headscope.reading import Scope
 from headscope.surveys.corpus import Corpus, Cutter, Portion, Prepared, Taken
 from headscope.surveys.measure import Measured, Measurer
@@ -56,8 +57,22 @@ def feed_for(scope: Scope, corpus: Corpus, reducers: Sequence[Reducer], options:
     count = min(helpers(), len(corpus.shards) // SHARDS_EACH) if on_gpu else 0
     needs_text = scope.encoder_decoder or any(reducer.texts for reducer in reducers)
     if count and not needs_text:
-        return Helped(measurer, corpus, count)
+        return _helped(measurer, corpus, count)
     return Here(measurer, corpus, ahead=on_gpu)
+
+
+def _helped(measurer: Measurer, corpus: Corpus, count: int) -> Feed:
+    """Helpers, or this process alone where none can be started."""
+    try:
+        return Helped(measurer, corpus, count)
+    except Exception as error:  # no more processes, or a tokenizer that cannot be sent to one
+        warnings.warn(
+            f"No process could be started to prepare text ({type(error).__name__}: "
+            f"{first_line(error)}); this one prepares it, and the GPU waits for it.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return Here(measurer, corpus, ahead=True)
 
 
 class Here:

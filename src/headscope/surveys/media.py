@@ -14,32 +14,13 @@ from headscope.media.picture import Picture, open_picture
 from headscope.media.sound import Sound
 from headscope.runs import ProgressCallback, Run, State, scope_identity
 from headscope.statistics.of_media import media_values
+from headscope.surveys.corpus import SOUNDS
 from headscope.surveys.table import COLUMNS, Survey
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
-PICTURES = frozenset((".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"))
-SOUNDS = frozenset((".wav", ".flac", ".ogg"))
 Sums = dict[str, NDArray[np.float64]]  # "kind measure" → 3 layers heads: sum, of squares, count
-
-
-def media_files(corpus: Any) -> list[Any] | None:
-    """The pictures or sounds of a folder or a list; None for a corpus of anything else."""
-    if isinstance(corpus, (str, Path)) and Path(corpus).is_dir():
-        found = sorted(p for p in Path(corpus).rglob("*") if p.suffix.lower() in PICTURES | SOUNDS)
-        return found or None
-    if isinstance(corpus, (list, tuple)) and corpus and all(_is_media(one) for one in corpus):
-        return list(corpus)
-    return None
-
-
-def _is_media(one: object) -> bool:
-    if isinstance(one, (str, Path)):
-        return Path(one).suffix.lower() in PICTURES | SOUNDS and Path(one).is_file()
-    if isinstance(one, np.ndarray):
-        return one.ndim in (2, 3)  # rows × columns, and colours
-    return isinstance(one, (Picture, Sound)) or type(one).__module__.startswith("PIL.")
 
 
 def survey_media(

@@ -85,8 +85,12 @@ class Processes:
         self.count = len(given)
         self._given = [(os.getpid(), make, *one) for one in given]
         self._executors = [self._started(worker) for worker in range(self.count)]
-        for executor in self._executors:  # they start side by side, before they are needed
-            executor.submit(_nothing)
+        try:
+            for executor in self._executors:  # they start side by side, before they are needed
+                executor.submit(_nothing)
+        except BaseException:
+            self.close()
+            raise
 
     def _started(self, worker: int) -> Any:
         from joblib.externals.loky import ProcessPoolExecutor  # pyright: ignore

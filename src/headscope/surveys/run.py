@@ -29,10 +29,9 @@ from headscope.runs import ProgressCallback, Run, scope_identity
 from headscope.statistics.discovery import Wanted, measurable
 from headscope.statistics.kernels.verified import SURVEYED
 from headscope.statistics.statistic import Source, Statistic
-from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus
+from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus, media_files
 from headscope.surveys.feeds import feed_for
 from headscope.surveys.measure import Measurer
-from headscope.surveys.media import media_files, survey_media
 from headscope.surveys.options import Options
 from headscope.surveys.reducer import Reducer
 from headscope.surveys.reducers import Distances, Statistics
@@ -145,6 +144,8 @@ def survey(
     if (files := media_files(corpus)) is not None:
         if (unused := options.changed()) is not None:
             raise BadInput(f"Pictures and sounds are read whole, without {unused}=.")
+        from headscope.surveys.media import survey_media
+
         return survey_media(
             scope, files, statistics,
             limit=limit, output=output, restart=restart, progress=progress,

@@ -1,4 +1,4 @@
-"""Whether position alone decides where a head looks, or what the text says."""
+"""How far a head looks, and whether position alone decides where."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.statistics.accumulator import Accumulator, Array
-from headscope.statistics.features.feature import RowFeature
+from headscope.statistics.features.feature import Feature, RowFeature
 from headscope.statistics.features.grid import Grid
 from headscope.statistics.features.rows import Rows
 from headscope.statistics.statistic import Statistic
@@ -132,3 +132,42 @@ def _has_copy(grid: Grid) -> Tensor:
     assert grid.period is not None
     position = torch.arange(grid.query.ids.shape[1], device=grid.query.ids.device)
     return (position > grid.period)[None].expand_as(grid.query.ids)
+
+
+class Distance(Statistic):
+    """Tokens between query and key, on average.
+
+    They study decoders, where |i − j| = i − j.
+    """
+
+    name = "distance"
+    title = "distance"
+    formula = "mean_i Σ_j α_ij |i − j|"
+    paper = "Vig & Belinkov 2019, section 5.5"
+    unit = "tokens"
+    bounds = (0.0, float("inf"))
+    feature = "distance"
+
+
+class DistanceSpread(Statistic):
+    """Standard deviation of the distance |i − j| within a row, mean over all queries.
+
+    0 for a head that always looks equally far, large for one that looks near and far at once.
+    """
+
+    name = "distance_spread"
+    title = "spread of the distance"
+    formula = "mean_i √(Σ_j α_ij |i − j|² − (Σ_j α_ij |i − j|)²)"
+    paper = "beside Vig & Belinkov 2019, section 5.5"
+    of_one_text = False
+    standard = False  # needs a second sum per pair, which a GPU feels
+    unit = "tokens"
+    bounds = (0.0, float("inf"))
+
+    def features(self) -> tuple[str | Feature, ...]:
+        return ("distance", "distance_squared")
+
+    def measure(self, rows: Rows, grid: Grid) -> Tensor:
+        # rounding may leave a row of no spread a little below zero
+        spread = (rows["distance_squared"] - rows["distance"].square()).clamp_min(0).sqrt()
+        return rows.mean_of(spread)
