@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
+from headscope.statistics.distances.alike import Alike, by_distance, overlap, same_words
 
 TEXT = "The cat sat on the mat and the dog ran to the house."
 
@@ -75,10 +75,23 @@ def test_words_are_the_same_however_they_are_cut(tiny_bert, tiny_gpt2):
     assert not same_words(one, tiny_bert.read("The dog ran.").part())
 
 
-def test_heads_of_different_texts_are_compared_by_their_numbers(tiny_bert):
-    part = tiny_bert.read(TEXT).part()
-    numbers = {"entropy": np.arange(8.0).reshape(2, 4), "flat": np.ones((2, 4))}
-    found = by_numbers(part, part, numbers, numbers)
-    assert np.diag(found.likeness) == pytest.approx(np.ones(8))
-    spread = np.std(np.concatenate([np.arange(8.0)] * 2))
-    assert found.likeness[0, 3] == pytest.approx(np.exp(-3 / spread))
+def looking(offset: int, words: int, mass: float) -> np.ndarray:
+    """A head that gives `mass` to the word `offset` away, the rest to the first special token."""
+    weights = np.zeros((words + 2, words + 2), np.float32)
+    for at in range(words + 2):
+        there = at + offset if 1 <= at + offset <= words else 0
+        weights[at, there] += mass
+        weights[at, 0] += 1 - mass
+    return weights
+
+
+def test_next_word_heads_are_alike_on_different_texts_and_unlike_previous_word_heads():
+    def read(words: list[str], mass: float) -> hs.Reading:
+        maps = np.stack([looking(offset, len(words), mass) for offset in (1, -1)])
+        return hs.Reading.from_attention([maps[None]], ["[CLS]", *words, "[SEP]"])
+
+    one = read("a red dog ran home".split(), 0.9).part()
+    two = read("nobody in that old house ever slept well".split(), 0.4).part()
+    found = by_distance(one, two).likeness
+    assert found[0, 0] > 0.95 and found[1, 1] > 0.95
+    assert found[0, 1] < 0.05 and found[1, 0] < 0.05

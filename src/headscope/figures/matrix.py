@@ -39,6 +39,7 @@ def matrix(
     caption: str,
     difference: bool = False,
     square_root: bool = False,  # how the colour follows the weight
+    largest: float = 0.0,  # that the colours reach at least, where two maps share a scale
     pinned: tuple[int | None, int | None] = (None, None),  # the query's row, the key's column
 ) -> Figure:
     queries, keys = weights.shape
@@ -50,7 +51,7 @@ def matrix(
     with style.drawing():
         figure = style.new_figure(width, height)
         axes = figure.add_axes((0, 0, 1, 1))
-        reach = float(np.abs(weights).max()) or 1.0
+        reach = max(largest, float(np.abs(weights).max())) or 1.0
         image = axes.imshow(
             cells,
             extent=(-0.5, cells.shape[1] * joined[1] - 0.5, cells.shape[0] * joined[0] - 0.5, -0.5),

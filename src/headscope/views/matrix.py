@@ -79,7 +79,9 @@ def draw(
     difference = other is not None and chosen_reading == "difference"
     text = drawn_caption(base, part, state)
     if other is not None and difference:
-        weights = weights - select(other.part(state["kind"]), layer, state, [head]).weights[0]
+        theirs = state.get("other_head", (layer, head))
+        against = select(other.part(state["kind"]), theirs[0], state, [theirs[1]])
+        weights = weights - against.weights[0]
         text = f"{caption(reading)}\nminus {caption(other)}"
     square_root = state.get("scale") == "sqrt"
     figure = matrix(
@@ -90,6 +92,7 @@ def draw(
         caption=text,
         difference=difference,
         square_root=square_root,
+        largest=0.0 if difference else state.get("largest", 0.0),
         pinned=(seen.query.pinned, seen.key.pinned),
     )
     order = _strongest(np.abs(weights).ravel())

@@ -124,7 +124,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         words(part, state, shading),
         title=f"{title}\n{sentence(part, state, shading)}",
         caption=drawn_caption(reading, part, state),
-        largest=float(shading.weights.max(initial=0.0)) or 1.0,
+        largest=max(state.get("largest", 0.0), float(shading.weights.max(initial=0.0))) or 1.0,
         square_root=state.get("scale") == "sqrt",
         of_heads=part.heads,
         by_head=shading.heads is not None,
@@ -143,6 +143,7 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
         hand=[int(near.start[at]) for at in shading.hand],
         filter=state.get("filter", "all"),
         scale=state.get("scale", "linear"),
+        largest=float(shading.weights.max(initial=0.0)),
         weights=[float(weight) for weight in shading.weights[:MOST_DESCRIBED]],
         starts=[int(start) for start in far.start[:MOST_DESCRIBED]],
     )

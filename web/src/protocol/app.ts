@@ -214,4 +214,4 @@ export interface ImportanceReply {
  * answers with Content-Disposition: attachment. State in the URL: see state/url.ts (view, kind,
  * layer, heads=0.3.5, head, query, key, …).
  */
-export type ExportFormat = "svg" | "png" | "pdf" | "html" | "safetensors";
+export type ExportFormat = "svg" | "pdf" | "png" | "html" | "csv" | "safetensors";

@@ -18,6 +18,7 @@ from headscope.reading.word_level import word_starts
 from headscope.text.tokens import Tokens
 
 MOST_QUERIES = 64
+FAR = 6  # words: farther is one distance
 MOST_WEIGHTS = 2**26  # held at once, of each reading
 Heads = tuple[tuple[int, int], ...]  # (layer, head)
 
@@ -65,41 +66,31 @@ def overlap(one: Part, two: Part) -> Alike:
     heads = max(len(heads_of(one)), len(heads_of(two)))
     most = min(MOST_QUERIES, max(8, MOST_WEIGHTS // max(1, key * heads)))
     chosen = np.unique(np.linspace(0, query - 1, min(query, most)).astype(np.intp))
-    likeness = _roots(one, chosen) @ _roots(two, chosen).T / chosen.size
+    mine, theirs = (np.sqrt(_rows(part, chosen)) for part in (one, two))
+    likeness = mine.reshape(len(mine), -1) @ theirs.reshape(len(theirs), -1).T / chosen.size
     return Alike(heads_of(one), heads_of(two), np.clip(likeness, 0.0, 1.0))
 
 
-def by_numbers(
-    one: Part,
-    two: Part,
-    first: dict[str, NDArray[np.floating]],  # measure: layers heads
-    second: dict[str, NDArray[np.floating]],
-) -> Alike:
-    """Of two parts that read different words: how near their heads' numbers lie.
+def by_distance(one: Part, two: Part) -> Alike:
+    """Of two parts that read different words: how far, and which way, their heads look.
 
-    exp(-d), d the root mean square difference over the measures both have, each in units of its
-    spread over the heads of both: 1 where all numbers agree, 0.37 where they are one spread apart.
+    A head's shares of attention by the distance in words, farther than `FAR` in one, are compared
+    by the same coefficient: two heads that look at the next word are alike, whatever the words.
     """
-    names = sorted(first.keys() & second.keys())
-    mine, theirs = (_profile(part, found, names) for part, found in ((one, first), (two, second)))
-    both = np.concatenate([mine, theirs])
-    spread = np.nanstd(both, axis=0)
-    told = np.isfinite(both).all(axis=0) & (spread > 0)
-    gap = (mine[:, None, told] - theirs[None, :, told]) / spread[told]
-    distance = np.sqrt(np.square(gap).mean(axis=-1)) if told.any() else np.zeros(gap.shape[:2])
-    return Alike(heads_of(one), heads_of(two), np.exp(-distance))
+    likeness = np.sqrt(_distances(one)) @ np.sqrt(_distances(two)).T
+    return Alike(heads_of(one), heads_of(two), np.clip(likeness, 0.0, 1.0))
 
 
-def _profile(
-    part: Part, found: dict[str, NDArray[np.floating]], names: list[str]
-) -> NDArray[np.float64]:  # heads measures
-    index = {number: at for at, number in enumerate(part.numbers)}
-    return np.array(
-        [
-            [float(found[name][index[layer], head]) for name in names]
-            for layer, head in heads_of(part)
-        ]
-    ).reshape(-1, len(names))
+def _distances(part: Part) -> NDArray[np.float64]:  # heads distances
+    """Mean over queries; from `FAR` and more words before to as many after."""
+    query, key = _words(part.query)[0].size, _words(part.key)[0].size
+    most = min(MOST_QUERIES, max(8, MOST_WEIGHTS // max(1, key * len(heads_of(part)))))
+    chosen = np.unique(np.linspace(0, query - 1, min(query, most)).astype(np.intp))
+    rows = _rows(part, chosen)
+    offset = np.clip(np.arange(key)[None, :] - chosen[:, None], -FAR, FAR) + FAR
+    shares = np.stack([(rows * (offset == at)).sum((1, 2)) for at in range(2 * FAR + 1)], axis=-1)
+    total = shares.sum(-1, keepdims=True)
+    return np.divide(shares, total, out=np.zeros_like(shares), where=total > 0)
 
 
 def _words(tokens: Tokens) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -123,8 +114,8 @@ def _spelled(tokens: Tokens) -> list[str]:
     return ["".join(tokens.labels[a:b]) for a, b in zip(starts, ends, strict=True)]
 
 
-def _roots(part: Part, chosen: NDArray[np.intp]) -> NDArray[np.float64]:  # heads (queries keys)
-    """√ of the words' weights of some queries, rows made to sum to one again."""
+def _rows(part: Part, chosen: NDArray[np.intp]) -> NDArray[np.float64]:  # heads queries keys
+    """The words' weights of some queries, rows made to sum to one again."""
     starts, ends = _words(part.query)
     columns, stops = _words(part.key)
     tokens = np.concatenate([np.arange(starts[int(at)], ends[int(at)]) for at in chosen])
@@ -138,5 +129,5 @@ def _roots(part: Part, chosen: NDArray[np.intp]) -> NDArray[np.float64]:  # head
         rows = np.add.reduceat(words, first, axis=1) / sizes[:, None]
         total = rows.sum(axis=-1, keepdims=True)
         whole = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
-        found.append(np.sqrt(np.maximum(whole, 0.0)).reshape(weights.shape[0], -1))
+        found.append(np.maximum(whole, 0.0))
     return np.concatenate(found)

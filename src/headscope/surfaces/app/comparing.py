@@ -9,19 +9,17 @@ from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.measures import every
 from headscope.reading import Part
-from headscope.statistics.distances.alike import Alike, by_numbers, overlap, same_words
+from headscope.statistics.distances.alike import Alike, by_distance, overlap, same_words
 from headscope.surfaces.app.kept import KeptReading
-from headscope.views.shared.numbers import summary
 
 BY_OVERLAP = (
     "Likeness is the overlap of two heads' attention to the same words: 1 where they attend alike, "
     "0 where they look at nothing in common."
 )
-BY_NUMBERS = (
-    "The two texts differ, so heads are compared by their shares of attention (to the next token, "
-    "to special tokens, …): 1 where all agree, 0.37 where they lie one spread of all heads apart."
+BY_DISTANCE = (
+    "The two texts differ, so heads are compared by how many words before or after they look: "
+    "likeness is 1 where they look equally far the same way, 0 where they never do."
 )
 
 
@@ -32,7 +30,7 @@ def comparison(one: KeptReading, two: KeptReading, kind: Kind | None = None) -> 
         raise BadInput(f"The other reading has no {part.kind} attention; it has {kinds}.")
     other = two.reading.part(part.kind)
     words = same_words(part, other)
-    found = overlap(part, other) if words else by_numbers(part, other, *map(_shares, (part, other)))
+    found = overlap(part, other) if words else by_distance(part, other)
     return {
         "kind": part.kind,
         "layers": list(part.numbers),
@@ -42,14 +40,8 @@ def comparison(one: KeptReading, two: KeptReading, kind: Kind | None = None) -> 
             {"layer": mine[0], "head": mine[1], "to": list(theirs), "likeness": round(likeness, 4)}
             for mine, (theirs, likeness) in found.matched().items()
         ],
-        "note": BY_OVERLAP if words else BY_NUMBERS,
+        "note": BY_OVERLAP if words else BY_DISTANCE,
     }
-
-
-def _shares(part: Part) -> dict[str, NDArray[np.floating]]:
-    """Measures that are shares of attention: others grow with the length of the text."""
-    known = every()
-    return {name: found for name, found in summary(part).items() if known[name].unit == "share"}
 
 
 def _change(part: Part, found: Alike) -> NDArray[np.float64]:

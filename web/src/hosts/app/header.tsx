@@ -19,6 +19,7 @@ const formats: [ExportFormat, string][] = [
   ["pdf", "PDF figure"],
   ["png", "PNG figure"],
   ["html", "HTML page, complete in itself"],
+  ["csv", "numbers shown (CSV)"],
   ["safetensors", "the reading (safetensors)"],
 ];
 
@@ -84,7 +85,8 @@ function MediaExamples({ session }: { session: Session }): JSX.Element | null {
 
 function Export({ session }: { session: Session }): JSX.Element {
   const { reading } = session;
-  const compared = reading?.other ? `&other=${encodeURIComponent((reading.other.source.header as AppReadingHeader).id)}` : "";
+  const { layer = 0, head = 0 } = session.following.shown.value;
+  const compared = reading?.other ? `&other=${encodeURIComponent((reading.other.source.header as AppReadingHeader).id)}&other_head=${session.partner(layer, head).join("-")}` : "";
   // Keys change the picture while the menu is open, too.
   useSignals(session.following.shown);
   return (
