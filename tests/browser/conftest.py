@@ -76,7 +76,7 @@ def chromium() -> Iterator[Browser]:
 def models(tiny_bert, tiny_llama) -> Models:
     """Tiny models in the place of those the app's server would load."""
     return Models(
-        ["writer", "tiny"], scopes={"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
+        ["tiny", "writer"], scopes={"bundled": tiny_bert, "tiny": tiny_bert, "writer": tiny_llama}
     )
 
 

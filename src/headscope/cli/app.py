@@ -12,7 +12,7 @@ import typer
 from headscope.cli.shared import options
 from headscope.cli.shared.console import err
 from headscope.errors import BadInput, HeadscopeError
-from headscope.surfaces.app.tour import read_tour
+from headscope.surfaces.tour import read_tour
 
 if TYPE_CHECKING:
     import socket
@@ -30,7 +30,11 @@ def register(app: typer.Typer) -> None:
 def open_app(
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="A model the app may open; may be given several times."),
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model the app may open; given several times, the first is opened.",
+        ),
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; loopback unless told.")

@@ -25,7 +25,7 @@ from headscope.surfaces.app.first import ID
 from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.request import MOST_CHARACTERS, ReadRequest
 from headscope.surfaces.app.session import Session
-from headscope.surfaces.app.tour import read_tour
+from headscope.surfaces.tour import read_tour
 from headscope.text.spelling import labels_of, spelling_of, spells_bytes, stored_classes
 from headscope.text.tokens import STOPS
 from headscope.views.shared.labels import as_labels

@@ -9,8 +9,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from headscope.surfaces.bundle import bundle
 from headscope.surfaces.html import digest, render
+from headscope.surfaces.tour import Step
 from headscope.views import ViewData, discover
 
 _STYLE = """:root{color-scheme:light dark}
@@ -23,8 +26,10 @@ h1{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:ins
 noscript{display:block;padding:16px}"""
 
 
-def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
-    """The page as text."""
+def page(
+    views: ViewData | Sequence[ViewData], title: str | None = None, tour: Sequence[Step] = ()
+) -> str:
+    """The page as text; a tour walks the states of its views."""
     shown = [views] if isinstance(views, ViewData) else list(views)
     name = title or str(shown[0].header.get("caption") or "headscope")
     script = bundle(*needed(shown))
@@ -44,6 +49,7 @@ def page(views: ViewData | Sequence[ViewData], title: str | None = None) -> str:
         style=_STYLE,
         script=script,
         title=name,
+        tour=msgspec.json.encode(list(tour)).decode().replace("<", "\\u003c") if tour else "",
         views=[element(view) for view in shown],
     )
 

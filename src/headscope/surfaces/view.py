@@ -13,6 +13,7 @@ from headscope.errors import BadInput
 from headscope.files import atomic_path
 from headscope.surfaces import notebook
 from headscope.surfaces.page import page
+from headscope.surfaces.tour import read_tour
 from headscope.views import Sending, ViewData, discover, draw
 from headscope.views.shared.labels import as_labels
 
@@ -49,9 +50,9 @@ class View:
         """What the view opens on: kind, layer, heads, tokens, filters."""
         return dict(self.data.header["state"])
 
-    def html(self) -> str:
-        """A complete page: no network, opens from disk."""
-        return page(self.data)
+    def html(self, tour: str | os.PathLike[str] | None = None) -> str:
+        """A complete page: no network, opens from disk; with the states that a tour file saved."""
+        return page(self.data, tour=() if tour is None else read_tour(tour))
 
     def figure(self) -> Figure:
         """The same picture as a matplotlib figure, made without a browser."""
@@ -63,19 +64,23 @@ class View:
             other=self._selection.get("other"),
         )
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write .html, .svg, .png or .pdf, by the ending of the path."""
+    def save(
+        self, path: str | os.PathLike[str], tour: str | os.PathLike[str] | None = None
+    ) -> Path:
+        """Write .html, .svg, .png or .pdf, by the ending of the path; a page may hold a tour."""
         target = Path(path)
         kind = target.suffix.lstrip(".").lower()
         if kind not in ("html", "htm", *FIGURES):
             raise BadInput(f"{target.name} should end in .html, .svg, .png or .pdf.")
+        if tour is not None and kind in FIGURES:
+            raise BadInput(f"A {kind} figure shows one state; save a page (.html) for a tour.")
         with atomic_path(target) as temporary:
             if kind in FIGURES:
                 from headscope.figures import save
 
                 save(self.figure(), temporary, kind)
             else:
-                temporary.write_text(self.html(), "utf-8")
+                temporary.write_text(self.html(tour), "utf-8")
         return target
 
     def widget(self) -> Widget:

@@ -3,6 +3,8 @@ import { openElement } from "../protocol/container";
 import type { Mounted } from "../protocol/types";
 import { fromQuery, toQuery } from "../state/url";
 import { mount, showError } from "./mount";
+import { tourIn } from "./page_tour";
+import type { Told } from "./page_tour";
 
 /** Beside these a page of ours has nothing in its body, so its ground may follow the view's theme. */
 const own = "[data-headscope], h1, script, noscript, style";
@@ -10,6 +12,7 @@ const own = "[data-headscope], h1, script, noscript, style";
 export function mountPage(document: Document): void {
   const wholly = [...document.querySelectorAll("body > :not(main), main > *")].every((child) => child.matches(own));
   const elements = document.querySelectorAll<HTMLElement>("[data-headscope]");
+  const shown: Told[] = [];
   for (const element of elements) {
     if (element.shadowRoot) continue;
     try {
@@ -22,11 +25,13 @@ export function mountPage(document: Document): void {
         if (linked) write(mounted);
       };
       const mounted = mount(element, source, { height, onState });
+      shown.push({ view: mounted, caption: source.header.caption ?? "" });
       if (wholly) follow(document, mounted);
     } catch (error) {
       showError(element, error);
     }
   }
+  if (shown.length) tourIn(document, shown);
 }
 
 let timer: ReturnType<typeof setTimeout> | undefined;

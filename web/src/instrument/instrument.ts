@@ -28,6 +28,8 @@ export type Options = MountOptions & {
   together?: (largest: number) => number;
   /** Another head, layer or view is about to take the place of what is drawn. */
   leaving?: () => void;
+  /** The map of a head that is off as it was before. */
+  was?: (kind: Kind, layer: number, head: number) => Promise<Float32Array> | null;
   /** The head of the other reading that is compared with one of this. */
   partner?: (layer: number, head: number) => [number, number];
 };
@@ -93,6 +95,7 @@ export class Instrument implements Mounted {
       status: (text, legend) => this.notice.set({ status: text, legend: legend === undefined ? this.notice.legend : this.named(legend) }),
       announce: (text) => (this.live.textContent = text),
       together: (largest) => this.options.together?.(largest) ?? largest,
+      was: (kind, layer, head) => this.options.was?.(kind, layer, head) ?? null,
       partner: (layer, head) => this.options.partner?.(layer, head) ?? [layer, head],
       openText: options.openText ?? null,
     };

@@ -20,13 +20,6 @@ export interface TokensReply {
   unknown: number;
 }
 
-/** A saved state of the app: `address` is the part after "?" of its address. */
-export interface Step {
-  title: string;
-  text: string;
-  address: string;
-}
-
 /** GET /api/models */
 export interface ModelsReply {
   models: ModelEntry[];
@@ -41,7 +34,7 @@ export interface ModelsReply {
   /** Id of the model that an atlas is open of. */
   atlas?: string | null;
   /** Saved states to show one by one; `address`: the part after "?" of the app's address. */
-  tour?: Step[];
+  tour?: { title: string; text: string; address: string }[];
 }
 /** Places of an atlas's corpus, the most alike first; text: before the token, the token, after it. */
 export interface NearestReply {

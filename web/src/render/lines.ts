@@ -1,5 +1,6 @@
 /** Attention lines on a canvas that covers only what is in sight, and the line under the pointer. */
 import { fit, pixelRatio } from "./dom";
+import { css } from "./oklch";
 import type { Rgb } from "./oklch";
 import { Raster } from "./raster";
 import type { Lines } from "./strongest";
@@ -62,6 +63,26 @@ export function drawLines(
   raster.copyTo(image.data);
   context.putImageData(image, 0, 0);
   return leaving;
+}
+
+/** Dashed over what is drawn: what the heads showed before they were switched off. */
+export function drawGhosts(canvas: HTMLCanvasElement, lines: Lines, place: LinePlace, colours: Rgb[], scale: WeightScale): void {
+  const context = canvas.getContext("2d")!;
+  context.save();
+  context.setLineDash([5, 4]);
+  for (let i = 0; i < lines.count; i++) {
+    const s = strength(lines.weight[i], scale);
+    const [a, b] = [place.query[lines.query[i]] - place.scroll, place.key[lines.key[i]] - place.scroll];
+    context.globalAlpha = 0.6 * s;
+    context.lineWidth = thickness(s);
+    context.strokeStyle = css(colours[lines.head[i]]);
+    context.beginPath();
+    const [start, stop] = place.vertical ? [[place.from, a], [place.to, b]] : [[a, place.from], [b, place.to]];
+    context.moveTo(start[0], start[1]);
+    context.lineTo(stop[0], stop[1]);
+    context.stroke();
+  }
+  context.restore();
 }
 
 /** The strongest line within 4 pixels of a point, or -1. */

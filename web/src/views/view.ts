@@ -1,6 +1,6 @@
 /** What every view is made of, and what it is given. */
 import type { Reading } from "../protocol/reading";
-import type { State, TextPlace, ViewName } from "../protocol/types";
+import type { Kind, State, TextPlace, ViewName } from "../protocol/types";
 import type { Shade } from "../render/palette";
 import type { Rgb } from "../render/oklch";
 import type { Store } from "../state/store";
@@ -43,6 +43,8 @@ export interface Context {
   announce(text: string): void;
   /** The largest value that the colour scale must hold: this picture's, or that of the one beside it. */
   together(largest: number): number;
+  /** The map of a head that is off as it was before; null: the head is on, or nobody knows. */
+  was(kind: Kind, layer: number, head: number): Promise<Float32Array> | null;
   /** The head of `other` that is compared with one of this reading. */
   partner(layer: number, head: number): [number, number];
   /** Reads a text of the atlas's corpus and opens a head on it; null in a file, which has no model. */

@@ -37,13 +37,18 @@ class Models:
             "trust_remote_code": trust_remote_code,
         }
         self._sources: dict[str, str | None] = {BUNDLED: None}
-        for name in names:
-            self._sources.setdefault(_identifier(name, self._sources), name)
-        self.default = next(reversed(self._sources)) if names else BUNDLED
+        given = [BUNDLED if name == BUNDLED else self._named(name) for name in names]
+        self.default = given[0] if given else BUNDLED
         self._scopes = dict(scopes or {})
         self._turns = {name: Turns() for name in self._sources}
         # transformers changes torch for all threads while it makes a model
         self._opening = threading.Lock()
+
+    def _named(self, name: str) -> str:
+        """The id that a model is asked for by."""
+        found = _identifier(name, self._sources)
+        self._sources[found] = name
+        return found
 
     def __iter__(self) -> Any:
         return iter(self._sources)

@@ -24,8 +24,8 @@ from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
 from headscope.surfaces.app.kept import GoneError
 from headscope.surfaces.app.models import Models
 from headscope.surfaces.app.session import Session, TooLongError, session_over
-from headscope.surfaces.app.tour import Step
 from headscope.surfaces.app.turns import ABANDONED
+from headscope.surfaces.tour import Step
 from headscope.views import ViewData
 
 NO_MEMORY = "The GPU has not enough memory for this; give a shorter text."

@@ -37,7 +37,6 @@ from headscope.surfaces.app.request import (
     WeighRequest,
     WriteRequest,
 )
-from headscope.surfaces.app.tour import Step
 from headscope.surfaces.app.writing import (
     Writing,
     begin,
@@ -46,6 +45,7 @@ from headscope.surfaces.app.writing import (
     kept_writings,
     read_written,
 )
+from headscope.surfaces.tour import Step
 from headscope.views import ViewData
 from headscope.views.shared.labels import corpus_labels, scores_for
 from headscope.views.wire.frame import layer_data, weightings_data

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headscope.reading import Reading
-from headscope.views.numbers import table_of
-from headscope.views.selection import select
-from headscope.views.shading import shade
+from headscope.views.shared.numbers import table_of
+from headscope.views.shared.selection import select
+from headscope.views.shared.shading import shade
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,6 +19,7 @@ import { OffStrip } from "./off_strip";
 import { later } from "./later";
 import { HeadPanel } from "./panel";
 import { written } from "./placed";
+import { engine } from "./server/api";
 import { Session } from "./session";
 import { Tips } from "./terms";
 import { Queue } from "./waiting";
@@ -68,6 +69,10 @@ function App({ session, frame, onReady }: { session: Session; frame: HTMLElement
     const switches = { isOff: session.isOff.bind(session), flip: (kind: Kind, layer: number, head: number) => void session.switchHead(kind, layer, head) };
     current.notice.switches = session.model === reading?.of.model ? switches : null;
   }, [current, session.off, session.model]);
+  useLayoutEffect(() => {
+    // Not what is compared or in a live page: there the other picture stands beside, or every pass is slow.
+    if (current && reading?.of.off.length && !reading.other && !session.senses && !engine) void import("./later/ghosts").then(({ haunt }) => haunt(session, current)).catch(() => undefined);
+  }, [current]);
   return (
     <>
       <AppHeader session={session} fold={() => setUnfolded(!unfolded)} />

@@ -32,6 +32,7 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
   const range = values ? rangeOf(values, scale, column?.range ?? (column ? undefined : [0, 1])) : ([0, 1] as [number, number]);
   const layers = table?.layers ?? part.layers;
   const heads = table?.heads ?? part.heads;
+  const ranked = session.importance?.id === id ? session.importance.heads : [];
   useLayoutEffect(() => {
     if (!values || !holder.current) return;
     const room = (holder.current.clientWidth || 228) - 24;
@@ -44,6 +45,7 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
       size: Math.max(9, Math.min(layers.length > 16 ? 14 : 26, Math.floor(room / heads) - 2)),
       label: (layer, head) => reading.label(kind, layer, head),
       off: (layer, head) => session.isOff(kind, layer, head),
+      ring: (layer, head) => (ranked.find((each) => each.kind === kind && each.layer === layer && each.head === head)?.importance ?? 0) / (ranked[0]?.importance || 1),
     });
     if (state.kind === kind) markOpen(grid, state.layer, state.head);
     holder.current.replaceChildren(grid);
@@ -77,7 +79,7 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
         onMouseLeave={() => setHovered(null)}
       />
       <LegendMark shade={shade} legend={{ kind: "ramp", ramp, title: "", low: valueText(range[0]), high: valueText(range[1]) }} />
-      <div class="read-out" title={`${column?.note ?? ""} A dot marks a labelled head, a stroke one that is off.`}>
+      <div class="read-out" title={`${column?.note ?? ""} A dot marks a labelled head, a stroke one that is off, a ring one that matters to the answer.`}>
         <Thumbnail thumbnails={pooled?.for === `${id} ${kind}` ? pooled.reply : null} at={part.layers.indexOf(layer) * part.heads + head} shade={shade} />
         <p aria-live="polite">
           <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}

@@ -1,6 +1,6 @@
 /** The right column: this head. What it does, what it looks at, numbers, why, and what switching it off changes. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Instrument } from "../../instrument/instrument";
 import type { HeadFacts, ImportanceReply, Prediction } from "../../protocol/app";
 import type { Tokens } from "../../protocol/types";
@@ -212,6 +212,7 @@ function Importance({ session, instrument }: { session: Session; instrument: Ins
   const { id, of: { off } } = session.reading!;
   const question = session.ranked ? id : null;
   const answer = useAnswer(question, (signal) => postJson<ImportanceReply>("api/importance", { id, off }, signal), 200);
+  useEffect(() => void (answer?.reply && (session.importance = { id: answer.for, heads: answer.reply.heads })), [answer]);
   const waiting = question !== null && !answer;
   const most = answer?.reply?.heads[0]?.importance || 1;
   return (

@@ -55,7 +55,7 @@ export class Placed extends Known {
     this.written = address;
   }
 
-  protected place(): Place {
+  place(): Place {
     const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas, step } = this;
     const example = media?.media === "example" && this.senses ? media.name : "";
     return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, step, state: { ...this.state, theme: this.theme }, opened: this.opened };

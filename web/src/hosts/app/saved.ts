@@ -1,20 +1,8 @@
 /** A tour: saved states of the app, as a file, as a link, and kept in this tab over a reload. */
-import type { Step } from "../../protocol/app";
+import { tourOf } from "../../state/tour";
+import type { Step } from "../../state/tour";
 
 const name = "headscope tour";
-
-/** Says what is wrong with a file or a link that holds no tour. */
-export function tourOf(text: string): Step[] {
-  let found: unknown = null;
-  try {
-    found = JSON.parse(text);
-  } catch {
-    // Said below.
-  }
-  const isStep = (each: Partial<Step> | null) => [each?.title, each?.text, each?.address].every((entry) => typeof entry === "string");
-  if (!Array.isArray(found) || !found.length || !found.every(isStep)) throw new Error("This is no tour: a tour is a JSON list of steps, each with title, text and address.");
-  return (found as Step[]).map(({ title, text, address }) => ({ title, text, address }));
-}
 
 export const tourText = (tour: Step[]): string => `${JSON.stringify(tour, null, 2)}\n`;
 

@@ -27,7 +27,7 @@ export class Session extends Placed {
   tips: Tooltip | null = null;
   /** What was asked for last; everything that waits for something older is aborted. */
   readonly work = new Newest();
-  private readonly kept = new Map<string, Reading>();
+  readonly kept = new Map<string, Reading>();
 
   async start(): Promise<void> {
     this.settle("starting");
@@ -306,7 +306,7 @@ export class Session extends Placed {
     await this.read(false, true);
   }
 
-  private ask(wanted: Wanted, signal: AbortSignal): Promise<Source> {
+  ask(wanted: Wanted, signal: AbortSignal): Promise<Source> {
     const asked = {
       model: wanted.model,
       text: wanted.wasRead.text,

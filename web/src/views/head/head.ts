@@ -5,7 +5,7 @@ import { isRightToLeft, passes, project, unitOf, unitsOf } from "../../protocol/
 import type { Unit } from "../../protocol/units";
 import { Crops } from "../../render/crops";
 import { make, number, visible } from "../../render/dom";
-import { drawLines, lineAt } from "../../render/lines";
+import { drawGhosts, drawLines, lineAt } from "../../render/lines";
 import { sequential, surfaces } from "../../render/scales";
 import { StrongList, listRoom, topOf } from "../../render/strong_list";
 import { ofToken, strongest } from "../../render/strongest";
@@ -22,6 +22,9 @@ import type { Side } from "./tokens";
 /** Enough to carry the mass of most heads, few enough to be drawn within a frame. */
 const lineLimit = 2500;
 
+/** Lines that heads switched off showed: the strongest say what it was. */
+const ghostLimit = 400;
+
 export class HeadView implements View {
   readonly element = make("div", { class: "hv" });
   private readonly sides: Sides;
@@ -30,6 +33,9 @@ export class HeadView implements View {
   private matrices: HeadMatrix[] = [];
   private base: Lines | null = null;
   private drawn: Lines | null = null;
+  /** What heads that are off showed before, and for which picture that was asked. */
+  private ghosts: HeadMatrix[] = [];
+  private ghostsFor = "";
   private hover: Looked | null = null;
   private placedFor = "";
   private basedOn = "";
@@ -216,6 +222,11 @@ export class HeadView implements View {
     } else this.drawn = base;
     const place = this.sides.linePlace(geometry);
     const leaving = drawLines(this.sides.canvas, this.drawn, place, scene.colours, surfaces[this.context.shade()], state.scale, !hand);
+    if (this.summon().length) {
+      const least = Math.max(state.minimum, 0.05);
+      const lines = hand ? ofToken(this.ghosts, columns, hand.side, hand.unit, least, this.allowed()) : strongest(this.ghosts, columns, ghostLimit, least, this.allowed());
+      drawGhosts(this.sides.canvas, lines, place, scene.colours, state.scale);
+    }
     this.sides.mark(hand, { query: unitOf(this.units.query, state.query), key: unitOf(this.units.key, state.key) }, (side) =>
       hand && side === otherSide(hand.side)
         ? {
@@ -230,6 +241,27 @@ export class HeadView implements View {
     );
     this.report(this.drawn, hand, leaving > 0 && !hand);
     if (this.long) this.showWhole(hand);
+  }
+
+  /** Asks once for each picture; draws again when they are here. */
+  private summon(): HeadMatrix[] {
+    const { kind, layer, specials } = this.context.store.state;
+    const mine = this.basedOn;
+    if (this.ghostsFor === mine) return this.ghosts;
+    this.ghosts = [];
+    const found = this.matrices.flatMap(({ head }) => {
+      const map = this.context.was(kind, layer, head);
+      return map ? [map.then((weights) => ({ head, weights }))] : [];
+    });
+    if (!found.length) return [];
+    this.ghostsFor = mine;
+    const s = this.context.reading.tokens(kind).key.text.length;
+    void Promise.all(found).then((maps) => {
+      if (this.basedOn !== mine) return;
+      this.ghosts = maps.map(({ head, weights }) => ({ head, matrix: project(weights, s, this.units.query, this.units.key, specials === "renormalised") }));
+      this.draw();
+    });
+    return this.ghosts;
   }
 
   /** What the heads that are on give each token, all together: of the token in hand, or of the lines drawn. */

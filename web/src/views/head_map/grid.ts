@@ -15,6 +15,8 @@ export interface GridOptions {
   size: number;
   label(layer: number, head: number): Label | null;
   off?(layer: number, head: number): boolean;
+  /** Share of the most important head, ringed from 0 up. */
+  ring?(layer: number, head: number): number;
 }
 
 export function headGrid(options: GridOptions): HTMLElement {
@@ -38,6 +40,11 @@ export function headGrid(options: GridOptions): HTMLElement {
         tabindex: -1,
         "aria-label": `Layer ${layer}, head ${head}: ${Number.isNaN(value) ? "not measured" : short(value)}${label ? `, ${label.text}` : ""}`,
       });
+      const ring = options.ring?.(layer, head) ?? 0;
+      if (ring > 0) {
+        cell.classList.add("ringed");
+        cell.style.setProperty("--ring", `${(1 + 2 * ring).toFixed(1)}px`);
+      }
       if (colour) cell.style.background = css(colour);
       if (size >= 34 && !Number.isNaN(value)) cell.textContent = short(value);
       grid.append(cell);

@@ -72,6 +72,7 @@ export function mountBeside(element: HTMLElement, source: Source, first: Instrum
     session.changes.subscribe(() => follow(() => instrument.set(asFirst(first.state)))),
   ];
   follow(() => instrument.set(asFirst(first.state)));
+  requestAnimationFrame(() => first.redraw()); // the line of titles took of its height
   return () => {
     watched.disconnect();
     listening.abort();

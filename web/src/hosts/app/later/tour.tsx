@@ -1,7 +1,7 @@
 /** The list of saved states: save the one on screen, put them in order, show them, share them. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Step } from "../../../protocol/app";
+import type { Step } from "../../../state/tour";
 import { copyText, engine, keepTour, linkOf, sentenceOf, tourOf, tourText } from "../parts";
 import type { Session } from "../session";
 

@@ -1,8 +1,9 @@
 /** What the app knows and shows: every entry tells whoever follows it when it changes. */
 import type { Instrument } from "../../../instrument/instrument";
-import type { Comparison, Example, GivenDocument, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Step, Writing } from "../../../protocol/app";
+import type { Comparison, Example, GivenDocument, ImportanceReply, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Writing } from "../../../protocol/app";
 import type { Source, State, Theme } from "../../../protocol/types";
 import { signals } from "../../../state/signal";
+import type { Step } from "../../../state/tour";
 import type { Pairing, Wrote } from "../place";
 import type { Waiting } from "../waiting";
 import { getJson } from "./api";
@@ -67,6 +68,8 @@ interface Entries {
   mounted: Instrument | null;
   /** The ranking of heads is asked for again after each reading, once it was asked for. */
   ranked: boolean;
+  /** The ranking of a reading, by its id: the dial rings these heads. */
+  importance: { id: string; heads: ImportanceReply["heads"] } | null;
   /**
    * The atlas's state as a query, while it stands over the reading: "" opens it on the head in hand; null: it is away.
    * Once it was opened, it waits behind the reading as it was left.
@@ -86,7 +89,7 @@ const initial = (): Entries => ({
   models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
   text: "", pair: "", wasRead: { text: "", pair: "" }, documents: [], media: null, off: [], against: "", againstText: "", pairing: "",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
-  truncated: false, reading: null, mounted: null, ranked: false, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
+  truncated: false, reading: null, mounted: null, ranked: false, importance: null, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
 });
 
 export class Known extends signals(initial) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ class Step(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True
 BUNDLED = Path(__file__).with_name("tour.json")  # of the bundled model, for a first lesson
 
 
-def read_tour(path: str | Path) -> list[Step]:
+def read_tour(path: str | os.PathLike[str]) -> list[Step]:
     """The steps of a tour file, a JSON list of {title, text, address}; or of the one "bundled"."""
     path = BUNDLED if str(path) == "bundled" else path
     try:
