@@ -86,7 +86,7 @@ def test_words_of_an_excerpt_are_spelled_as_in_the_text_but_where_a_mark_cuts_th
         ({"weight": 50}, "weight is the least weight, 0 to 1, not 50"),
         ({"weight": "0.5"}, "weight is the least weight"),
         ({"n": 0}, "at least 1, not 0"),
-        ({"n": "it"}, "as query='it'"),
+        ({"n": "it"}, "n= is a whole number, not 'it'"),
         ({"query": ""}, "Say which query"),
         ({"key": 3}, "key is a token"),
         ({"pos": "NOUN"}, "find does not know pos; what can be asked: query, key"),
@@ -106,8 +106,8 @@ def test_numbers_may_be_numpy_s(small):
 
 
 def test_a_decile_is_one_of_ten_and_an_atlas_says_what_it_is(atlas):
-    for decile in (10, -2, "x"):
-        with pytest.raises(BadInput, match="decile is 0"):
+    for decile, sentence in ((10, "decile is 0"), (-2, "decile is 0"), ("x", "whole number")):
+        with pytest.raises(BadInput, match=sentence):
             atlas.examples(0, 0, decile=decile)
     assert re.fullmatch(
         r"<Atlas of .+: encoder: \d+ layers × \d+ heads, [\d,]+ tokens>", repr(atlas)

@@ -125,7 +125,7 @@ def test_heads_are_paired_by_likeness_and_steered_by_one_set_of_controls(new_pag
     page.locator('[data-control="against-text"]').fill("a dog ran to the house")
     page.locator('[data-control="against-text"]').press("Enter")
     page.locator('[data-panel="change"]:has-text("texts differ")').wait_for()
-    assert "a dog ran" in page.locator(".pair-name").inner_text()
+    assert "a dog ran" in page.locator('[data-side-title="other"]').inner_text()
     page.locator('[data-control="pairing"]').select_option("likeness")
     page.locator('.app-view button.chip[data-head="2"]').dblclick()
     text = page.locator('[data-panel="match"] p').first.inner_text()

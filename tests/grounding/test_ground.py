@@ -123,7 +123,7 @@ def test_a_cut_head_is_the_model_with_that_attention_taken_out(scope):
 
 def test_a_grounding_says_what_was_measured_and_comes_back_whole(scope, tmp_path):
     found = ground(scope, QUESTION, DOCUMENTS, ANSWER, heads=3)
-    assert found.methods == ("exact", "attention", "norm")
+    assert found.methods == ("exact", "attention", "norm", "logit")
     exact = found.by_source("exact").set_index("source")["value"]
     for number, name in enumerate(("document 1", "document 2", "document 3", "document 4")):
         left = [one for at, one in enumerate(TITLED) if at != number]

@@ -61,7 +61,7 @@ def test_arguments_that_cannot_be_meant_are_refused(
 def test_nothing_is_no_text(tiny_bert: hs.Scope) -> None:
     with pytest.raises(BadInput, match="Give a text"):
         tiny_bert.read(None)  # pyright: ignore
-    with pytest.raises(BadInput, match="Give a list of texts"):
+    with pytest.raises(BadInput, match="texts= is a list, not None"):
         tiny_bert.read_batch(None)  # pyright: ignore
 
 
@@ -76,7 +76,7 @@ def test_other_calls_refuse_what_cannot_be_meant(tiny_bert: hs.Scope) -> None:
     reading = tiny_bert.read("the cat")
     with pytest.raises(BadInput, match="'mean' or the 'first'"):
         reading.words("last")  # pyright: ignore
-    with pytest.raises(BadInput, match="n is how many words"):
+    with pytest.raises(BadInput, match="n= is at least 1, not 0"):
         tiny_bert.fill("the [MASK]", n=0)
     with pytest.raises(BadInput, match="An edit is a function"):
         tiny_bert.edited(3)  # pyright: ignore

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_figure, check_output
-from headscope.cli.console import draw, open_scope, out, say_written
 from headscope.cli.patch import READY
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_figure, check_output
+from headscope.cli.shared.console import draw, open_scope, out, say_written
 
 
 def register(app: typer.Typer) -> None:

@@ -61,6 +61,7 @@ def known(scope: Scope, graph: Graph, asked: dict[str, Any]) -> dict[str, Any]:
         "mask": getattr(tokenizer, "mask_token_id", None),
         "mask_token": getattr(tokenizer, "mask_token", None),
         "ends": end_tokens(scope),
+        "closes": getattr(tokenizer, "eos_token_id", None),
         "names_of_classes": _classes(scope),
         "measures": [
             {

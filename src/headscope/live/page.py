@@ -80,6 +80,8 @@ def live_page(
     one_file = target.suffix.lower() in (".html", ".htm")
     if one_file and not target.parent.is_dir():
         raise BadInput(f"The folder {target.parent} does not exist; create it or choose another.")
+    if target.suffix and not one_file and not target.is_dir():
+        raise BadInput(f"{target} is neither a page (.html) nor a folder; a folder has no ending.")
     parts = _parts(scope, precision)
     name = title or f"{scope.name} · headscope"
     if one_file:

@@ -53,6 +53,8 @@ export interface Known {
   mask: number | null;
   mask_token: string | null;
   ends: number[];
+  /** What the tokenizer may put after a text. */
+  closes: number | null;
   names_of_classes: string[] | null;
   measures: Measure[];
   patterns: Record<string, Pattern>;

@@ -153,7 +153,7 @@ export class Server {
     this.checkOff(off);
     const ids = this.reader.encode(text);
     // A text that has ended would not go on.
-    if (ids.length > 1 && this.known.ends.includes(ids[ids.length - 1])) ids.pop();
+    if (ids.length > 1 && ids[ids.length - 1] === this.known.closes) ids.pop();
     const id = `text-${this.number++}`;
     const begun: Written = { ids, off, reply: { id, prompt_tokens: ids.length, done: false, steps: [] } };
     keep(this.writings, id, begun);

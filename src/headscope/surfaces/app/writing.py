@@ -64,7 +64,8 @@ def begin(scope: Scope, model: str, prompt: str, off: tuple[OffHead, ...]) -> Wr
     ids = scope.encode([prompt]).tokens[0].ids.tolist()
     if scope.encoder_decoder:
         ids = [_start(scope)]
-    if len(ids) > 1 and ids[-1] in end_tokens(scope) and not scope.encoder_decoder:
+    end = getattr(scope.tokenizer, "eos_token_id", None)
+    if len(ids) > 1 and ids[-1] == end and not scope.encoder_decoder:
         ids = ids[:-1]  # a text that has ended would not go on
     return Writing(model, prompt, off, ids, len(ids))
 
