@@ -9,8 +9,10 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 
-from headscope.atlas.profiles import _columns
+from headscope.atlas.collecting.counts import Counts
+from headscope.atlas.profiles import _columns, _query_tokens
 from headscope.corpus.relations.examples import Relation
 from headscope.errors import FewUnits
 from headscope.patterns.evidence import p_values
@@ -88,11 +90,45 @@ def cluster_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     return np.array([np.nan if np.isnan(p) else p < 0.05])
 
 
-def profile_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
-    """Tokens chosen as often as uniform attention chooses them, of n queries."""
-    expected = n * chance.dirichlet(np.full(30, 0.5))
-    found = _columns(np.zeros(30, np.int64), chance.poisson(expected), expected)
-    return (found["p"] < 0.05).astype(float)
+def profile_p(alike: str):
+    """Tokens chosen as often as uniform attention chooses them, in n texts of 20 queries or so."""
+
+    def alarms(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+        share, queries = chance.dirichlet(np.full(30, 0.5)), np.full(n, 20)
+        if alike == "apart":
+            count = chance.multinomial(queries, share)  # texts × tokens
+        elif alike == "by topic":
+            count = np.stack([chance.multinomial(20, chance.dirichlet(2 * share)) for _ in queries])
+        else:  # a text's queries all choose one token, and texts differ much in length
+            queries = np.minimum((chance.pareto(1.2, n) + 1) * 5, 2000).astype(int)
+            count = np.zeros((n, 30), int)
+            count[np.arange(n), chance.choice(30, n, p=share)] = queries
+        found = _columns(
+            np.zeros(30, np.int64), count.sum(0), share * queries.sum(), (count**2.0).sum(0)
+        )
+        # profile_table has no p below so many texts
+        return np.where(n < FEWEST, np.nan, found["p"] < 0.05)
+
+    return alarms
+
+
+def query_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
+    """Six tokens in n texts, each with a level of its own for all its queries' weights."""
+    if n < FEWEST:
+        return np.full(6, np.nan)  # profile_table has no p below so many texts
+    token = chance.integers(0, 6, (n, 20))
+    weight = chance.normal(0.5, 0.1, (n, 1)) + chance.normal(0, 0.05, (n, 20))
+    counts = Counts(1, 6, 10)
+    counts.total += token.size
+    in_text = np.stack([(token == one).sum(1) for one in range(6)])  # tokens × texts
+    sums = [
+        [(token == one).sum(), weight[token == one].sum(), (weight[token == one] ** 2).sum(),
+         (in_text[one] ** 2).sum()]
+        for one in range(6)
+    ]  # fmt: skip
+    counts.queries.add(torch.arange(6), torch.tensor(np.array(sums, float).T))
+    p = _query_tokens(counts)["p"]
+    return np.pad(p < 0.05, (0, 6 - len(p))).astype(float)
 
 
 NULLS = {
@@ -102,7 +138,10 @@ NULLS = {
     "p of a pattern": (pattern_p, TRIALS),
     "p of a relation": (relation_p, 20),
     "p of clusters": (cluster_p, 200),
-    "p of a profile": (profile_p, 200),
+    "p of a profile, apart": (profile_p("apart"), 200),
+    "p of a profile, by topic": (profile_p("by topic"), 200),
+    "p of a query's token": (query_p, 200),
+    "p of a profile, one a text": (profile_p("one"), 200),
 }
 
 
@@ -125,8 +164,7 @@ def test_planted_nulls_raise_no_more_false_alarms_than_nominal(name, capsys):
         share = np.nanmean(alarms)
         slack = max(3 * np.nanmean(alarms, axis=1).std() / np.sqrt(trials), 0.015)
         lines.append(f"{name:25} n={n:3}  false alarms {share:.3f}")
-        counts_texts = name not in ("p of clusters", "p of a profile")
-        if share > 0.05 + slack or (counts_texts and n < FEWEST):
+        if share > 0.05 + slack or (name != "p of clusters" and n < FEWEST):
             wrong.append(lines[-1])
     with capsys.disabled():
         print("\n" + "\n".join(lines))

@@ -41,8 +41,8 @@ def profile_table(
 ) -> pd.DataFrame:
     """All profiles of all heads; those of tokens and words only with text.
 
-    p counts every query as a draw of its own. Queries of one text are not, so p is NaN and nothing
-    is clear where there are fewer than `FEWEST` texts.
+    Queries of one text are no draws of their own: p counts what is bunched in few texts as so much
+    less. It is NaN, and nothing is clear, where there are fewer than `FEWEST` texts.
     """
     counts, heads = collected.counts, collected.heads
     positions = counts.positions.cpu().numpy()
@@ -77,7 +77,8 @@ def _offsets(counts: Counts) -> pd.DataFrame:
     offsets, expected = counts.offsets.cpu().numpy(), counts.expected_offsets.cpu().numpy()
     head, at = np.nonzero(offsets)
     count = offsets[head, at].astype(np.int64)
-    return _judged(head, "offset", (at - REACH).astype(str), count, expected[at])
+    bunched = counts.bunched_offsets.cpu().numpy()[head, at]
+    return _judged(head, "offset", (at - REACH).astype(str), count, expected[at], bunched)
 
 
 def _along(name: str, sums: NDArray[np.float64]) -> pd.DataFrame:
@@ -102,9 +103,9 @@ def _lengths(counts: Counts) -> pd.DataFrame:
 
 
 def _key_tokens(counts: Counts) -> Columns:
-    codes, count, weight, _ = counts.keys.fetched()
+    codes, count, weight, _, bunched = counts.keys.fetched()
     head, token = np.divmod(codes, counts.vocabulary)
-    columns = _columns(head, count.astype(np.int64), _uniform(counts)[token])
+    columns = _columns(head, count.astype(np.int64), _uniform(counts)[token], bunched)
     return _most_telling("key_token", {**columns, "name": token}, weight / count)
 
 
@@ -112,17 +113,18 @@ def _query_tokens(counts: Counts) -> Columns:
     """Mean largest weight by the query's token, over that of all queries of the head."""
     from scipy.special import stdtr
 
-    codes, count, weight, square = counts.queries.fetched()
+    codes, count, weight, square, bunched = counts.queries.fetched()
     head, token = np.divmod(codes, counts.vocabulary)
     total = max(float(counts.total), 1)
     whole = np.bincount(head, weight, counts.heads) / total
     spread = np.bincount(head, square, counts.heads) / total - whole**2
     spread = np.sqrt(np.maximum(spread, 1e-12))
     mean, p = weight / count, np.ones(len(head))
-    many = np.flatnonzero(count >= MANY)
+    apart = count**2 / bunched  # as many queries of texts of their own would tell as much
+    many = np.flatnonzero((count >= MANY) & (apart >= FEWEST))
     of = head[many]
-    z = (mean[many] - whole[of]) / (spread[of] / np.sqrt(count[many]))
-    p[many] = stdtr(count[many] - 1, -z)  # the upper tail of Student's t
+    z = (mean[many] - whole[of]) / (spread[of] / np.sqrt(apart[many]))
+    p[many] = stdtr(apart[many] - 1, -z)  # the upper tail of Student's t
     columns: Columns = {
         "at": head,
         "count": count.astype(np.int64),
@@ -138,7 +140,7 @@ def _query_tokens(counts: Counts) -> Columns:
 def _pairs(counts: Counts) -> Columns:
     """Expected is what the counts of both tokens give if independent, or, if more, what uniform
     attention gives in the texts the two share, times the head's own preference for the key."""
-    codes, count, weight, _ = counts.pairs.fetched()
+    codes, count, weight, _, bunched = counts.pairs.fetched()
     with_query, key = np.divmod(codes, counts.vocabulary)
     head, query = np.divmod(with_query, counts.vocabulary)
     queries, keys, together = (
@@ -152,7 +154,8 @@ def _pairs(counts: Counts) -> Columns:
     shared = np.where(together.codes[at] == code, together.weight[at], 0.0)
     preference = chosen / np.maximum(_uniform(counts)[key], 1e-12)
     expected = np.maximum(apart, shared * preference)
-    columns = {**_columns(head, count.astype(np.int64), expected), "name": query, "other": key}
+    judged = _columns(head, count.astype(np.int64), expected, bunched)
+    columns = {**judged, "name": query, "other": key}
     return _most_telling("pair", columns, weight / count)
 
 
@@ -169,19 +172,29 @@ def _judged(
     name: Any,
     count: NDArray[np.int64],
     expected: NDArray[np.float64],
+    bunched: NDArray[np.float64],
 ) -> pd.DataFrame:
-    columns = _columns(head, count, expected)
+    columns = _columns(head, count, expected, bunched)
     return pd.DataFrame({"at": head, "profile": profile, "name": name, **columns})
 
 
 def _columns(
-    head: NDArray[np.int64], count: NDArray[np.int64], expected: NDArray[np.float64]
+    head: NDArray[np.int64],
+    count: NDArray[np.int64],
+    expected: NDArray[np.float64],
+    bunched: NDArray[np.float64],
 ) -> Columns:
-    """Counts beside what chance gives, and how likely chance gives as many."""
-    from scipy.special import pdtrc
+    """Counts beside what chance gives, and how likely chance gives as many.
+
+    A text gives a bunch of counts at a time, of mean size Σ count² / Σ count over texts. The number
+    of bunches is held to a Poisson distribution: that of counts where every bunch is of one.
+    """
+    from scipy.special import gammainc
 
     at_least = np.maximum(expected, 1e-12)
-    p = np.where(count > 0, pdtrc(np.maximum(count - 1, 0), at_least), 1.0)
+    bunch = np.where(count > 0, bunched / np.maximum(count, 1), 1.0)
+    # P(Poisson(m) ≥ n) for a whole n, and between whole ones what lies between
+    p = np.where(count > 0, gammainc(np.maximum(count, 1) / bunch, at_least / bunch), 1.0)
     return {
         "at": head,
         "count": count,

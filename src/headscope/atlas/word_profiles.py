@@ -69,11 +69,12 @@ def _counted(
     causal: bool,
     coded: Callable[[Words, _Numbered], Callable[[int], Ints]],
     numbered: _Numbered,
-) -> tuple[Ints, Ints, Ints, NDArray[np.float64]]:
-    """Heads and the codes they chose; all codes, and how often uniform attention chooses each."""
+) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.float64]]:
+    """Heads, the codes they chose and in which texts; all codes, and how often uniform attention
+    chooses each."""
     of_text: dict[int, Callable[[int], Ints]] = {}
     heads: list[Ints] = [np.zeros(0, dtype=np.int64)]
-    chosen, seen_codes = heads.copy(), heads.copy()
+    chosen, within, seen_codes = heads.copy(), heads.copy(), heads.copy()
     chances: list[NDArray[np.float64]] = [np.zeros(0)]
     for at, words, query in _asked(drawn, texts):
         if id(words) not in of_text:
@@ -84,27 +85,33 @@ def _counted(
         head = np.flatnonzero((keys >= 0) & (keys < len(codes)))
         heads.append(head)
         chosen.append(codes[keys[head]])
+        within.append(np.full(len(head), drawn.document[at], dtype=np.int64))
         seen_codes.append(codes)
         chances.append(np.full(len(codes), 1 / len(codes)))
     every, which = np.unique(np.concatenate(seen_codes), return_inverse=True)
     expected = np.bincount(which, np.concatenate(chances), len(every)).astype(np.float64)
-    return np.concatenate(heads), np.concatenate(chosen), every, expected
+    return (*(np.concatenate(part) for part in (heads, chosen, within)), every, expected)
 
 
 def _judged(
     profile: str,
     heads: Ints,
     chosen: Ints,
+    within: Ints,
     every: Ints,
     expected: NDArray[np.float64],
     numbered: _Numbered,
     judged: Callable[..., pd.DataFrame],
 ) -> pd.DataFrame:
     size = max(len(every), 1)
-    both, count = np.unique(heads * size + np.searchsorted(every, chosen), return_counts=True)
+    codes = heads * size + np.searchsorted(every, chosen)
+    of_texts, in_text = np.unique(np.stack([codes, within]), axis=1, return_counts=True)
+    both, at = np.unique(of_texts[0], return_inverse=True)
+    count, bunched = (np.bincount(at, in_text**power, len(both)) for power in (1, 2))
     head, code = np.divmod(both, size)
     name, other = (numbered.names[part] for part in np.divmod(every[code], BASE))
-    found = judged(head, profile, name, count.astype(np.int64), expected[code]).assign(other=other)
+    found = judged(head, profile, name, count.astype(np.int64), expected[code], bunched)
+    found = found.assign(other=other)
     return found.loc[found["count"] >= LEAST]
 
 

@@ -37,25 +37,28 @@ class Sums(NamedTuple):
     counts: NDArray[np.float64]
     weight: NDArray[np.float64]
     square: NDArray[np.float64]
+    bunched: NDArray[np.float64]  # Σ over texts of (count in the text)²: count where all are apart
 
 
 class CountTable:
-    """Sums by code, sorted by code: how often, the sum of weights and of their squares."""
+    """Sums by code, sorted by code: how often, the sum of weights and of their squares, and how
+    bunched in few texts."""
 
     def __init__(self) -> None:
         self._codes = torch.zeros(0, dtype=torch.long)
-        self._sums = torch.zeros(3, 0, dtype=torch.double)
+        self._sums = torch.zeros(4, 0, dtype=torch.double)
         self._pending: list[tuple[Tensor, Tensor]] = []
 
     @classmethod
     def of(cls, codes: Tensor, weights: Tensor) -> CountTable:
         """Every code counted once with its weight."""
         exact, table = weights.double(), cls()
-        table.add(codes, torch.stack([torch.ones_like(exact), exact, exact.square()]))
+        once = torch.ones_like(exact)
+        table.add(codes, torch.stack([once, exact, exact.square(), once]))
         return table
 
     def add(self, codes: Tensor, sums: Tensor) -> None:
-        """Add sums (3 × n) to those of their codes, together with others: sorting is dear."""
+        """Add sums (4 × n) to those of their codes, together with others: sorting is dear."""
         self._pending.append((codes, sums))
         if len(self) > 2 * max(PENDING, len(self._codes)):
             self._settle()
@@ -115,6 +118,7 @@ class Counts:
 
         self.total = zeros(1)  # queries seen
         self.offsets = zeros(heads, OFFSETS)
+        self.bunched_offsets = zeros(heads, OFFSETS)  # Σ over texts of their squares
         self.expected_offsets = zeros(OFFSETS)  # of uniform attention
         self.positions = zeros(3, heads, POSITIONS)  # queries, Σ largest, Σ focus
         self.lengths = zeros(3, heads, LENGTHS)
@@ -137,8 +141,11 @@ class Counts:
         heads = torch.arange(self.heads, device=key.device)[:, None]
         if grid.same:
             offset = (key - query + REACH).clamp(0, OFFSETS - 1) + heads * OFFSETS
-            found = offset.flatten().bincount(minlength=self.heads * OFFSETS)
-            self._plus("offsets", found.view(self.heads, OFFSETS).double())
+            size = self.heads * OFFSETS
+            codes, count = (document * size + offset).unique(return_counts=True)
+            for name, power in (("offsets", 1), ("bunched_offsets", 2)):
+                found = (codes % size).bincount(count.double() ** power, size)
+                self._plus(name, found.view(self.heads, OFFSETS))
         for codes, offset, chance in _uniform(grid, self.vocabulary):
             if grid.same:
                 self._plus("expected_offsets", offset.bincount(chance, OFFSETS))
@@ -149,8 +156,9 @@ class Counts:
         if self.of_tokens:
             with_query = heads * self.vocabulary + grid.query.ids[document, query]
             codes = with_query * self.vocabulary + grid.key.ids[document, key]
-            found = CountTable.of(codes.flatten(), largest.flatten())
-            self._add_pairs(found)
+            texts = self.heads * self.vocabulary**2  # codes of one text, beside those of the next
+            found = CountTable.of((document * texts + codes).flatten(), largest.flatten())
+            self._add_pairs(found, texts)
         self.prune(2 * self.most_pairs)
 
     def _count_along(self, every: Tensor, valid: Tensor) -> None:
@@ -164,13 +172,17 @@ class Counts:
         self._plus("positions", summed.sum(1))
         self._plus("lengths", torch.einsum("xbh,bl->xhl", summed.sum(3), bucket))
 
-    def _add_pairs(self, found: CountTable) -> None:
-        with_query = found.codes // self.vocabulary
+    def _add_pairs(self, found: CountTable, texts: int) -> None:
+        document, codes = found.codes // texts, found.codes % texts
+        with_query = codes // self.vocabulary
         head = with_query // self.vocabulary
-        with_key = head * self.vocabulary + found.codes % self.vocabulary
-        self.pairs.add(found.codes, found.sums)
-        self.queries.add(with_query, found.sums)
-        self.keys.add(with_key, found.sums)
+        with_key = head * self.vocabulary + codes % self.vocabulary
+        size = self.heads * self.vocabulary
+        self.pairs.add(codes, _bunched(found.sums))
+        for table, of in ((self.queries, with_query), (self.keys, with_key)):
+            within = CountTable()
+            within.add(document * size + of, found.sums)
+            table.add(within.codes % size, _bunched(within.sums))
 
     def prune(self, crowded: int) -> None:
         """Drop the rarest pairs of each head where heads have more than `crowded` on average."""
@@ -211,8 +223,13 @@ class Counts:
             getattr(self, name).add(codes, sums)
 
 
-_PLAIN = ("total", "offsets", "expected_offsets", "positions", "lengths", "lost")
+_PLAIN = ("total", "offsets", "bunched_offsets", "expected_offsets", "positions", "lengths", "lost")
 _TABLES = ("queries", "keys", "pairs", "chance", "together")
+
+
+def _bunched(sums: Tensor) -> Tensor:
+    """Sums of single texts, with the squares of their counts."""
+    return torch.cat([sums[:3], sums[:1].square()])
 
 
 def _uniform(grid: Grid, vocabulary: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
