@@ -47,20 +47,27 @@ def as_dict(table):
 
 def by_hand(batches):
     """Counts, sums of weights and of squares by pair, query, key and pair of one text; and the
-    squares of a text's counts."""
-    found = defaultdict(lambda: np.zeros(4))
+    squares of a text's counts and weights."""
+    found = defaultdict(lambda: np.zeros(6))
     offsets, bunched = Counter(), Counter()
     for rows, _, tokens in batches:
         for row, text in enumerate(tokens):
-            in_text, at_offset = Counter(), Counter()
+            in_text, at_offset = defaultdict(lambda: np.zeros(2)), Counter()
             for i in range(len(text)):
                 for key in text.ids:
-                    found["together", text.ids[i] * VOCABULARY + key] += (1, 1 / len(text), 0, 0)
-                    found["chance", key] += (1, 1 / len(text), 0, 0)
+                    found["together", text.ids[i] * VOCABULARY + key] += (
+                        1,
+                        1 / len(text),
+                        0,
+                        0,
+                        0,
+                        0,
+                    )
+                    found["chance", key] += (1, 1 / len(text), 0, 0, 0, 0)
                 for head in range(HEADS):
                     j = int(rows["strongest_key"][row, head, i])
                     weight = float(rows["largest"][row, head, i])
-                    own = np.array([1, weight, weight**2, 0])
+                    own = np.array([1, weight, weight**2, 0, 0, 0])
                     asked = head * VOCABULARY + text.ids[i]
                     for what in (
                         ("queries", asked),
@@ -68,11 +75,11 @@ def by_hand(batches):
                         ("pairs", asked * VOCABULARY + text.ids[j]),
                     ):
                         found[what] += own
-                        in_text[what] += 1
+                        in_text[what] += own[:2]
                     offsets[head, j - i] += 1
                     at_offset[head, j - i] += 1
-            for what, count in in_text.items():
-                found[what][3] += count**2
+            for what, (count, weight) in in_text.items():
+                found[what][3:] += count**2, count * weight, weight**2
             for what, count in at_offset.items():
                 bunched[what] += count**2
     return found, offsets, bunched
@@ -84,7 +91,7 @@ def test_tokens_pairs_and_offsets_are_counted_as_by_hand(batches, monkeypatch):
         made = counted(batches)
         truth, offsets, bunched = by_hand(batches)
         for name, columns in (
-            ("queries", 4), ("keys", 4), ("pairs", 4), ("chance", 2), ("together", 2),
+            ("queries", 6), ("keys", 6), ("pairs", 6), ("chance", 2), ("together", 2),
         ):  # fmt: skip
             expected = {int(code): sums for (of, code), sums in truth.items() if of == name}
             found = as_dict(getattr(made, name))
@@ -123,7 +130,7 @@ def test_the_most_frequent_of_each_group_are_kept_and_of_equal_ones_the_first(mo
     count, group = chance.geometric(0.3, 500), np.sort(chance.integers(0, 7, 500))
     group[group == 3] = 4  # one group is empty
     table = CountTable()
-    table.add(torch.arange(500), torch.from_numpy(np.stack([count] * 4)).double())
+    table.add(torch.arange(500), torch.from_numpy(np.stack([count] * 6)).double())
     dropped, _ = table.keep_most_frequent(most, torch.from_numpy(group))
     wanted = []
     for number in range(7):

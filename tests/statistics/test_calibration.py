@@ -121,9 +121,10 @@ def query_p(n: int, chance: np.random.Generator, trial: int) -> np.ndarray:
     counts = Counts(1, 6, 10)
     counts.total += token.size
     in_text = np.stack([(token == one).sum(1) for one in range(6)])  # tokens × texts
+    heavy = np.stack([np.where(token == one, weight, 0).sum(1) for one in range(6)])
     sums = [
         [(token == one).sum(), weight[token == one].sum(), (weight[token == one] ** 2).sum(),
-         (in_text[one] ** 2).sum()]
+         (in_text[one] ** 2).sum(), (in_text[one] * heavy[one]).sum(), (heavy[one] ** 2).sum()]
         for one in range(6)
     ]  # fmt: skip
     counts.queries.add(torch.arange(6), torch.tensor(np.array(sums, float).T))

@@ -103,27 +103,29 @@ def _lengths(counts: Counts) -> pd.DataFrame:
 
 
 def _key_tokens(counts: Counts) -> Columns:
-    codes, count, weight, _, bunched = counts.keys.fetched()
+    codes, count, weight, _, bunched, *_ = counts.keys.fetched()
     head, token = np.divmod(codes, counts.vocabulary)
     columns = _columns(head, count.astype(np.int64), _uniform(counts)[token], bunched)
     return _most_telling("key_token", {**columns, "name": token}, weight / count)
 
 
 def _query_tokens(counts: Counts) -> Columns:
-    """Mean largest weight by the query's token, over that of all queries of the head."""
+    """Mean largest weight by the query's token, over that of all queries of the head.
+
+    What a text's queries are above that mean is one number: texts vary, and their queries with
+    them.
+    """
     from scipy.special import stdtr
 
-    codes, count, weight, square, bunched = counts.queries.fetched()
+    codes, count, weight, _, bunched, both, squares = counts.queries.fetched()
     head, token = np.divmod(codes, counts.vocabulary)
-    total = max(float(counts.total), 1)
-    whole = np.bincount(head, weight, counts.heads) / total
-    spread = np.bincount(head, square, counts.heads) / total - whole**2
-    spread = np.sqrt(np.maximum(spread, 1e-12))
+    whole = np.bincount(head, weight, counts.heads) / max(float(counts.total), 1)
     mean, p = weight / count, np.ones(len(head))
     apart = count**2 / bunched  # as many queries of texts of their own would tell as much
     many = np.flatnonzero((count >= MANY) & (apart >= FEWEST))
-    of = head[many]
-    z = (mean[many] - whole[of]) / (spread[of] / np.sqrt(apart[many]))
+    above, level = weight[many] - count[many] * whole[head[many]], mean[many]
+    variance = squares[many] - 2 * level * both[many] + level**2 * bunched[many]
+    z = above / np.sqrt(np.maximum(variance, 1e-12))
     p[many] = stdtr(apart[many] - 1, -z)  # the upper tail of Student's t
     columns: Columns = {
         "at": head,
@@ -140,7 +142,7 @@ def _query_tokens(counts: Counts) -> Columns:
 def _pairs(counts: Counts) -> Columns:
     """Expected is what the counts of both tokens give if independent, or, if more, what uniform
     attention gives in the texts the two share, times the head's own preference for the key."""
-    codes, count, weight, _, bunched = counts.pairs.fetched()
+    codes, count, weight, _, bunched, *_ = counts.pairs.fetched()
     with_query, key = np.divmod(codes, counts.vocabulary)
     head, query = np.divmod(with_query, counts.vocabulary)
     queries, keys, together = (

@@ -90,7 +90,8 @@ def _counted(
         chances.append(np.full(len(codes), 1 / len(codes)))
     every, which = np.unique(np.concatenate(seen_codes), return_inverse=True)
     expected = np.bincount(which, np.concatenate(chances), len(every)).astype(np.float64)
-    return (*(np.concatenate(part) for part in (heads, chosen, within)), every, expected)
+    found = [np.concatenate(part) for part in (heads, chosen, within)]
+    return found[0], found[1], found[2], every, expected
 
 
 def _judged(

@@ -38,6 +38,8 @@ class Sums(NamedTuple):
     weight: NDArray[np.float64]
     square: NDArray[np.float64]
     bunched: NDArray[np.float64]  # Σ over texts of (count in the text)²: count where all are apart
+    bunched_both: NDArray[np.float64]  # Σ over texts of count · weight
+    bunched_weight: NDArray[np.float64]  # Σ over texts of weight²
 
 
 class CountTable:
@@ -46,19 +48,19 @@ class CountTable:
 
     def __init__(self) -> None:
         self._codes = torch.zeros(0, dtype=torch.long)
-        self._sums = torch.zeros(4, 0, dtype=torch.double)
+        self._sums = torch.zeros(6, 0, dtype=torch.double)
         self._pending: list[tuple[Tensor, Tensor]] = []
 
     @classmethod
     def of(cls, codes: Tensor, weights: Tensor) -> CountTable:
         """Every code counted once with its weight."""
         exact, table = weights.double(), cls()
-        once = torch.ones_like(exact)
-        table.add(codes, torch.stack([once, exact, exact.square(), once]))
+        own = torch.stack([torch.ones_like(exact), exact, exact.square()])
+        table.add(codes, torch.cat([own, own]))
         return table
 
     def add(self, codes: Tensor, sums: Tensor) -> None:
-        """Add sums (4 × n) to those of their codes, together with others: sorting is dear."""
+        """Add sums (6 × n) to those of their codes, together with others: sorting is dear."""
         self._pending.append((codes, sums))
         if len(self) > 2 * max(PENDING, len(self._codes)):
             self._settle()
@@ -228,8 +230,9 @@ _TABLES = ("queries", "keys", "pairs", "chance", "together")
 
 
 def _bunched(sums: Tensor) -> Tensor:
-    """Sums of single texts, with the squares of their counts."""
-    return torch.cat([sums[:3], sums[:1].square()])
+    """Sums of single texts, with the squares of their counts and weights."""
+    count, weight = sums[:1], sums[1:2]
+    return torch.cat([sums[:3], count.square(), count * weight, weight.square()])
 
 
 def _uniform(grid: Grid, vocabulary: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
