@@ -17,7 +17,7 @@ import msgspec
 from headscope.capture import Kind
 from headscope.surfaces.app import request
 from headscope.views.shared import state
-from headscope.views.wire import schema
+from headscope.views.wire import reading_schema, schema
 
 TARGET = Path(__file__).parent / "src" / "protocol" / "types.generated.ts"
 HEAD = (
@@ -28,7 +28,7 @@ ALIASES = {
     "Kind": Kind,
     "Theme": state.Theme,
     "Filter": state.Filter,
-    "Mask": schema.Mask,
+    "Mask": reading_schema.Mask,
     "OffHead": request.OffHead,
 }
 PLAIN = {int: "number", float: "number", str: "string", bool: "boolean", type(None): "null"}
@@ -120,7 +120,9 @@ def constants() -> str:
 
 def generated() -> str:
     aliases = [f"export type {name} = {written(hint, False)};" for name, hint in ALIASES.items()]
-    models = [interface(one) for module in (schema, request) for one in structs(module)]
+    models = [
+        interface(one) for module in (reading_schema, schema, request) for one in structs(module)
+    ]
     return (
         "\n\n".join(
             [HEAD + "\n".join(aliases), interface(state.State, whole=True), constants(), *models]
