@@ -22,7 +22,7 @@ from headscope.grounding.monitors.shares import Looks
 from headscope.grounding.passes import AnswerPasses
 from headscope.grounding.prompts import Prompt, prompt_of
 from headscope.grounding.sources import sources_of, without
-from headscope.reading.conversation import encoded, rendered_for
+from headscope.reading.inputs.conversation import encoded, rendered_for
 from headscope.runs.identity import model_fingerprint
 
 DOCUMENTS, TOKENS, TURNS = 10, 200, 5

@@ -28,7 +28,7 @@ from headscope.errors import BadInput
 from headscope.interrupts import safe_point, stopped_safely
 from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.describe import trial_inputs
-from headscope.reading.scope import edits_first
+from headscope.reading.passes import edits_first
 
 if TYPE_CHECKING:
     from headscope.reading import Scope

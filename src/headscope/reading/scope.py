@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from headscope.capture import Again, Call, Kind, Output, Queries, Sink, capture
-from headscope.capture.call import Answer
-from headscope.capture.interface import apply
+from headscope.capture import Kind, Sink
 from headscope.checked import checked_methods
-from headscope.errors import FOREIGN, BadInput, HeadscopeError, first_line
-from headscope.interrupts import safe_point, stopped_safely
-from headscope.models.evaluation import evaluating, tower_for
+from headscope.errors import BadInput
 from headscope.models.limits import embedded_tokens
 from headscope.models.limits import max_tokens as most_tokens
-from headscope.models.placement import check_gradients, device_of
+from headscope.models.placement import device_of
 from headscope.reading.describe import Description, describe, image_token, trials
+from headscope.reading.passes import Edit, Run, captured, passes
 from headscope.reading.reading import Reading
 from headscope.text.chat import Span
 from headscope.text.tokenise import Batch, Text, need_one_text, split_pairs, tokenise
@@ -34,18 +31,6 @@ if TYPE_CHECKING:
     from headscope.reading.collecting.keeping import WhatToKeep
     from headscope.reading.inputs.conversation import Documents, Messages
     from headscope.reading.predict import Prediction
-
-Edit = Callable[[Call], "Tensor | Queries | Again | Call | None"]
-Run = Callable[..., Any]  # inputs and options of a forward pass in, the model's output out
-
-
-@runtime_checkable
-class AtModules(Protocol):
-    """An edit that is at modules of the model, and not only in its attention."""
-
-    @property
-    def of_input(self) -> bool: ...
-    def standing(self, scope: Scope) -> contextlib.AbstractContextManager[None]: ...
 
 
 @checked_methods
@@ -172,19 +157,11 @@ class Scope:
             )
         return batch.to(self.device)
 
-    @contextlib.contextmanager
-    def capture(self, sink: Sink, *, lazy: bool = False, scores: bool = False) -> Generator[object]:
+    def capture(
+        self, sink: Sink, *, lazy: bool = False, scores: bool = False
+    ) -> AbstractContextManager[object]:
         """Show calls to `sink` while the model runs, after this scope's edits."""
-        if not lazy and "compared" not in self.shared:  # with what the model does by itself
-            self.shared["compared"] = True
-            with contextlib.suppress(HeadscopeError):  # it runs on inputs of its own alone
-                _ = self.description
-        with (
-            evaluating(self.model),
-            edits_standing(self),
-            capture(self.model, edits_first(self.edits, sink), lazy=lazy, scores=scores) as door,
-        ):
-            yield door
+        return captured(self, sink, lazy, scores)
 
     def forward(
         self,
@@ -200,7 +177,6 @@ class Scope:
         with self.passes(sink, lazy=lazy, scores=scores, gradients=gradients) as run:
             return run(inputs, **options)
 
-    @contextlib.contextmanager
     def passes(
         self,
         sink: Sink | None = None,
@@ -208,53 +184,12 @@ class Scope:
         lazy: bool = False,
         scores: bool = False,
         gradients: bool = False,
-    ) -> Generator[Run]:
+    ) -> AbstractContextManager[Run]:
         """Run the model as `forward` does, any number of times, for the price of opening once.
 
         Inputs that the model alone does not run on either are refused; any other error is ours.
         """
-
-        door: Any = None
-        running: list[Callable[[], Any]] = []  # the pass that has begun and not ended
-
-        def run(inputs: Batch | Mapping[str, Tensor], **options: Any) -> Any:
-            tensors = self.accepted(inputs.inputs if isinstance(inputs, Batch) else inputs)
-            tower = tower_for(self.model, tensors)
-            if tower is not self.model and door is not None:
-                door.start_pass(tensors)  # the model itself, whose passes are counted, is not run
-            safe_point()
-            running[:] = [lambda: tower(**tensors, **options)]
-            output = tower(**tensors, **options)
-            running.clear()
-            return output
-
-        try:
-            with stopped_safely(), contextlib.ExitStack() as stack:
-                stack.enter_context(evaluating(self.model))
-                if gradients:
-                    check_gradients(self.model)
-                else:
-                    stack.enter_context(torch.no_grad())
-                if sink is not None or self.edits:
-                    see = sink or _see_nothing
-                    shown = self.capture(see, lazy=lazy or sink is None, scores=scores)
-                    door = stack.enter_context(shown)
-                yield run
-        except FOREIGN as error:
-            if running and not isinstance(error, (HeadscopeError, torch.OutOfMemoryError)):
-                self._need_running(running[0])
-            raise
-
-    def _need_running(self, alone: Callable[[], Any]) -> None:
-        """Refuse inputs on which the model fails with nobody watching."""
-        try:
-            with evaluating(self.model), torch.no_grad():
-                alone()
-        except FOREIGN as error:
-            raise HeadscopeError(
-                f"{self.name} itself does not run on these inputs ({first_line(error)}); check "
-                "that the tokenizer is the model's own, or use scope.capture with other inputs."
-            ) from error
+        return passes(self, sink, lazy=lazy, scores=scores, gradients=gradients)
 
     def accepts(self, name: str) -> bool:
         """Whether the model takes an input of that name."""
@@ -580,55 +515,3 @@ class Scope:
 
         edit = emphasis_edit(self, span, text, heads, factor, kind)
         return self if edit is None else self.edited(edit)
-
-
-def edits_first(edits: tuple[Edit, ...], sink: Sink) -> Sink:
-    """Edits first, one after another; the sink sees what they made."""
-    if not edits:
-        return sink
-
-    def edit_and_show(call: Call) -> Answer:
-        changed, call = edited_call(edits, call)
-        shown = sink(call)
-        return changed if shown is None else shown
-
-    return edit_and_show
-
-
-def edited_call(edits: Iterable[Edit], call: Call) -> tuple[Answer, Call]:
-    """What the model is answered once the edits have seen a call, and the call as they leave it.
-
-    An edit that changes keys or values gives back the call with others.
-    """
-    changed: Answer = None
-    values = call.v
-    for edit in edits:
-        answer = edit(call)
-        if isinstance(answer, Call):
-            call = answer
-            changed = call.weights if call.edited else changed
-        elif answer is not None:
-            changed, call = answer, call.after(answer)
-    if call.v is not values:
-        assert call.v is not None
-        return Output(apply(call.weights, call.v)), call
-    return changed, call
-
-
-@contextlib.contextmanager
-def edits_standing(scope: Scope) -> Generator[None]:
-    """Edits that are at modules stand in for them while the block runs."""
-    with contextlib.ExitStack() as undo:
-        at_modules = [edit for edit in scope.edits if isinstance(edit, AtModules)]
-        # what stands outermost sees a module's input first and its output last
-        for edit in reversed(at_modules):
-            if edit.of_input:
-                undo.enter_context(edit.standing(scope))
-        for edit in at_modules:
-            if not edit.of_input:
-                undo.enter_context(edit.standing(scope))
-        yield
-
-
-def _see_nothing(call: Call) -> None:
-    del call

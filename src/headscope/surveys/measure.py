@@ -12,7 +12,7 @@ from headscope.capture.call import Answer
 from headscope.corpus.text.batches import Amount, TextBatch
 from headscope.errors import HeadscopeError
 from headscope.reading import Scope
-from headscope.reading.scope import Run
+from headscope.reading.passes import Run
 from headscope.statistics.features.feature import Feature
 from headscope.statistics.features.grid import Grid, grids, sides_of
 from headscope.statistics.features.rows import Fetched

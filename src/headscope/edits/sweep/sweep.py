@@ -32,7 +32,7 @@ from headscope.interrupts import stopped_safely
 from headscope.models.evaluation import evaluating
 from headscope.models.own_thread import only_here, standing_in
 from headscope.reading.describe import trial_inputs
-from headscope.reading.scope import edited_call, edits_standing
+from headscope.reading.passes import edited_call, edits_standing
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
