@@ -17,6 +17,7 @@ from headscope.capture import Kind
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution
 from headscope.circuits.patching.patch import patch as patch
+from headscope.circuits.scores.result import Score
 from headscope.edits.ablate import ablate as ablate
 from headscope.edits.importance import importance as importance
 from headscope.errors import BadInput as BadInput
@@ -389,6 +390,34 @@ def prediction_view(
     token: str | None = None,
 ) -> View:
     """The heads that pushed a predicted token up and down, and from which words they did."""
+
+def score_view(
+    source: Score,
+    *,
+    reading: Reading | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+    labels: Labels | None = None,
+    neurons: bool | None = None,
+    budget: str | int | None = None,
+    layers: Collection[int] | None = None,
+    queries: tuple[int, int] | None = None,
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
+    specials: Literal["shown", "hidden", "renormalised"] | None = None,
+    first: Literal["shown", "hidden"] | None = None,
+    unit: Literal["tokens", "words"] | None = None,
+    minimum: float | None = None,
+    scale: Literal["linear", "sqrt"] | None = None,
+    orientation: Literal["vertical", "horizontal"] | None = None,
+    direction: Literal["auto", "ltr", "rtl"] | None = None,
+    thumbnails: Literal["maps", "lines"] | None = None,
+    order: Literal["number", "label"] | None = None,
+    find: str | None = None,
+    sort: Literal["number", "contribution"] | None = None,
+    wrap: bool | None = None,
+    marked: Sequence[Any] | None = None,
+    column: str | None = None,
+) -> View:
+    """Who wrote what a query asks for × who wrote what the key offers, with the words behind."""
 
 def sound_view(
     reading: Reading,

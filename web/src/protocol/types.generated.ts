@@ -446,6 +446,47 @@ export interface GroundingHeader {
   source: string;
 }
 
+/** What wrote into a query or key; layer and head are those of a head. */
+export interface ScoreWriter {
+  name: string;
+  kind: Kind | null;
+  layer: number | null;
+  head: number | null;
+  /** What it adds to the score, with all writers of the other side. */
+  value: number;
+  /** Its token, or the one that the head read most; empty: not known. */
+  word: string;
+  /** The key that the head read most, and the weight. */
+  read: [number, number] | null;
+}
+
+/** The change of weight without a writer. */
+export interface RemovedWriter {
+  side: "query" | "key";
+  writer: string;
+  predicted: number;
+  rescaled: number;
+  measured: number;
+}
+
+/** One attention score as writers of the query × writers of the key. */
+export interface ScoreHeader {
+  title: string;
+  value: number;
+  weight: number;
+  bias: number;
+  /** What pairs that are not shown add. */
+  rest: number;
+  query: ScoreWriter[];
+  key: ScoreWriter[];
+  /** Positions of the query and the key. */
+  at: [number, number];
+  tokens: [string, string];
+  /** (query, key) writers. */
+  parts: BufferReference;
+  removed: RemovedWriter[];
+}
+
 /** What a container holds beside its buffers. */
 export interface Header {
   version: 1;
@@ -472,6 +513,7 @@ export interface Header {
   atlas?: AtlasHeader | null;
   prediction?: PredictionHeader | null;
   grounding?: GroundingHeader | null;
+  score?: ScoreHeader | null;
   /** A sentence for the prediction view when the model predicts nothing of this text. */
   why_no_prediction?: string;
   /** What may be drawn in place of the weight, by name. */

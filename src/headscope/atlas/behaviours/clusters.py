@@ -89,11 +89,12 @@ def _halves(vectors: Floats, least: int, enough: float, seed: int) -> NDArray[np
 
 def _cut(white: Floats, seed: int) -> tuple[float, Numbers]:
     """The variance left within two halves, of that of the whole, and the half of each."""
-    from sklearn.cluster import KMeans
+    from sklearn import cluster
 
+    two_means: Any = cluster.KMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct vectors than halves
-        made: Any = KMeans(2, n_init=STARTS, random_state=seed).fit(white)
+        made = two_means(2, n_init=STARTS, random_state=seed).fit(white)
     return float(made.inertia_) / float((white**2).sum()), made.labels_.astype(np.int64)
 
 

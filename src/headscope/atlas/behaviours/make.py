@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +15,6 @@ from headscope.atlas.behaviours.result import Behaviours
 from headscope.atlas.behaviours.vectors import Drawn, Head, Matched, drawn_positions, matched
 from headscope.capture import Kind
 from headscope.errors import BadInput
-from headscope.files import check_table
 
 if TYPE_CHECKING:
     from headscope.atlas.atlas import Atlas
@@ -38,7 +36,6 @@ def behaviours(
     by: By = "products",
     positions: int = POSITIONS,
     seed: int = 0,
-    output: str | Path | None = None,
 ) -> Behaviours:
     """Cluster a head's positions by what its queries and keys match.
 
@@ -62,8 +59,6 @@ def behaviours(
         How many positions are drawn.
     seed
         Of the draw and of the clustering.
-    output
-        Where the result is written, a .parquet file.
 
     Returns
     -------
@@ -79,8 +74,6 @@ def behaviours(
     """
     need_scope(scope)
     need_count(positions, "positions")
-    if output is not None:
-        check_table(output, "Behaviours")
     chosen: Kind = kind or atlas.kinds[0]
     if chosen == "cross":
         raise BadInput("Behaviours are those of self-attention; give kind='encoder' or 'decoder'.")
@@ -100,10 +93,7 @@ def behaviours(
             own[each.head].append((each, targets.masses(each)))
         for one, parts in own.items():
             made.add(one, parts)
-    found = made.result(scope.name, chosen, drawn)
-    if output is not None:
-        found.save(output)
-    return found
+    return made.result(scope.name, chosen, drawn)
 
 
 def _heads(atlas: Atlas, kind: Kind, layer: int | None, head: int | None) -> list[Head]:

@@ -239,6 +239,50 @@ class GroundingHeader(Wire, kw_only=True):
     """That the heads' attention goes to."""
 
 
+class ScoreWriter(Wire, kw_only=True):
+    """What wrote into a query or key; layer and head are those of a head."""
+
+    name: str
+    kind: Kind | None
+    layer: int | None
+    head: int | None
+    value: float
+    """What it adds to the score, with all writers of the other side."""
+    word: str
+    """Its token, or the one that the head read most; empty: not known."""
+    read: tuple[int, float] | None
+    """The key that the head read most, and the weight."""
+
+
+class RemovedWriter(Wire, kw_only=True):
+    """The change of weight without a writer."""
+
+    side: Literal["query", "key"]
+    writer: str
+    predicted: float
+    rescaled: float
+    measured: float
+
+
+class ScoreHeader(Wire, kw_only=True):
+    """One attention score as writers of the query × writers of the key."""
+
+    title: str
+    value: float
+    weight: float
+    bias: float
+    rest: float
+    """What pairs that are not shown add."""
+    query: list[ScoreWriter]
+    key: list[ScoreWriter]
+    at: tuple[int, int]
+    """Positions of the query and the key."""
+    tokens: tuple[str, str]
+    parts: BufferReference
+    """(query, key) writers."""
+    removed: list[RemovedWriter]
+
+
 class Header(Wire, kw_only=True):
     """What a container holds beside its buffers."""
 
@@ -268,6 +312,7 @@ class Header(Wire, kw_only=True):
     atlas: AtlasHeader | None = None
     prediction: PredictionHeader | None = None
     grounding: GroundingHeader | None = None
+    score: ScoreHeader | None = None
     why_no_prediction: str | msgspec.UnsetType = msgspec.UNSET
     """A sentence for the prediction view when the model predicts nothing of this text."""
     weightings: dict[str, Weighting] = msgspec.field(default_factory=dict[str, Weighting])
