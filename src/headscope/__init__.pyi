@@ -91,7 +91,6 @@ def atlas_view(
     wrap: bool | None = None,
     marked: Sequence[Any] | None = None,
     column: str | None = None,
-    reading: Literal["this", "other", "difference"] | None = None,
     panels: Literal["heads", "clusters", "layers"] | None = None,
 ) -> View:
     """Every head over a corpus: as points, as a table, and with the texts behind its numbers."""
@@ -185,7 +184,6 @@ def head_map(
     sort: Literal["number", "contribution"] | None = None,
     wrap: bool | None = None,
     marked: Sequence[Any] | None = None,
-    reading: Literal["this", "other", "difference"] | None = None,
 ) -> View:
     """Layers × heads coloured by a number: of a survey's statistics, or of one reading."""
 
@@ -219,7 +217,6 @@ def head_scatter(
     wrap: bool | None = None,
     marked: Sequence[Any] | None = None,
     column: str | None = None,
-    reading: Literal["this", "other", "difference"] | None = None,
     panels: Literal["heads", "clusters", "layers"] | None = None,
 ) -> View:
     """Every head as a point: any measure on x, y, colour and size; brush to choose heads."""

@@ -95,6 +95,13 @@ def dependency(
     -------
     DependencyResult
         The best heads, and every head's accuracy on every relation.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.dependency(hs.load(), "sample", limit=8, minimum=1, progress=False)
+    >>> "layer" in found.table
+    True
     """
     arguments.need_scope(scope)
     from headscope.probes.dependency.heads import probe_dependency
@@ -139,6 +146,13 @@ def coreference(
     -------
     CoreferenceResult
         Every head's accuracy, and the best heads scored on the other half of the documents.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.coreference(hs.load(), "sample", limit=2, progress=False)
+    >>> "layer" in found.table
+    True
     """
     arguments.need_scope(scope)
     from headscope.corpus.coreference.corpus import CoreferenceCorpus
@@ -183,6 +197,13 @@ def relations(
     -------
     RelationsResult
         Every head's score, and its probability by chance.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.relations(hs.load(), "sample", limit=8, shuffles=9, progress=False)
+    >>> "layer" in found.table
+    True
     """
     arguments.need_scope(scope)
     from headscope.corpus.relations.corpus import Relations
@@ -222,6 +243,13 @@ def features(
     -------
     FeaturesResult
         Every head's attention to every feature.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.probe.features(hs.load(), "sample", limit=4, progress=False)
+    >>> "layer" in found.table
+    True
     """
     arguments.need_scope(scope)
     from headscope.probes.features.attention import probe_features
@@ -275,6 +303,12 @@ def all_heads(
     -------
     AllHeadsResult
         The accuracy of every probe, and what each learned of every head.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> trees = "train.conllu", "dev.conllu", "test.conllu"
+    >>> found = hs.probe.all_heads(hs.load(), *trees, vectors="embeddings")  # doctest: +SKIP
     """
     arguments.need_scope(scope)
     from headscope.probes.all_heads.run import PROBES, probe_all_heads

@@ -41,7 +41,7 @@ def open(path: str | Path) -> Reading | HeadResult | HeadWeights | Monitor:  # n
     >>> import headscope as hs
     >>> hs.load().read("Time flies.").save("reading.safetensors")
     >>> hs.open("reading.safetensors").model
-    'bundled'
+    'headscope-bundled'
     """
     path = need_path(path)
     if is_atlas(path):

@@ -58,15 +58,59 @@ def atlas(
     batch_tokens: int | None = None,
     chunk: int | None = None,
 ) -> Atlas:
-    """Measure every head of a scope over a corpus, and keep the examples behind the numbers.
+    """Measure every head over a corpus, and keep the examples behind the numbers.
 
-    `statistics` are those of `hs.survey`, the standard ones when left out; patterns are always
-    measured. Of every head and measure the `top` strongest examples are kept, at most
-    `per_document` of one document (each window of a longer text is one), and `per_decile` of every
-    decile of the measure over the corpus, each with its `keys` heaviest keys. Heads are compared
-    with each other over a share of all queries, `distances` (True: all; False: not at all). An
-    atlas holds excerpts of the corpus; `text=False` keeps none. The other options are those of
-    `hs.survey`. With an `output` the run can be stopped and goes on.
+    An atlas holds excerpts of the corpus, unless `text=False`.
+
+    Parameters
+    ----------
+    scope
+        The model, as `hs.load` opens it.
+    corpus
+        What `hs.survey` takes.
+    statistics
+        Names of statistics, or "all"; the standard ones if left out. Patterns are always measured.
+    top
+        How many of the strongest examples of a head and measure are kept, 20 by default.
+    per_decile
+        How many examples of each decile of the measure are kept, 2 by default.
+    per_document
+        The most examples from one document (or window of a longer text), 2 by default.
+    keys
+        How many of the heaviest keys an example keeps, 8 by default.
+    text
+        Whether excerpts of the corpus are kept; True by default.
+    distances
+        The share of queries over which heads are compared, 0.125 by default; False: none.
+    limit
+        Only the first texts.
+    output
+        The file or folder to write; a stopped run resumes from what lies beside it.
+    restart
+        Whether to start over instead of resuming.
+    progress
+        Whether to show progress, or a function that is called with it.
+    segments, stride, max_tokens, token_types
+        How texts are cut, as for `hs.survey`.
+    seed
+        Of everything drawn at random, 0 by default.
+    engine, address, workers, batch_tokens, chunk
+        Where and in which portions the model runs, as for `hs.survey`.
+    field, layout, bad_data
+        How the corpus is read, as for `hs.survey`.
+
+    Returns
+    -------
+    Atlas
+        Every head's measures, examples and profile.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = ["The cat sat on the mat because the cat was tired.", "She sells sea shells."]
+    >>> found = hs.atlas(hs.load(), texts, progress=False)
+    >>> found.kinds
+    ('encoder',)
     """
     need_scope(scope)
     _check(top=top, per_decile=per_decile, per_document=per_document, keys=keys)

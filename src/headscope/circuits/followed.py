@@ -150,7 +150,8 @@ def trace(
     Examples
     --------
     >>> import headscope as hs
-    >>> print(hs.circuits.trace(hs.load(), "The cat [MASK] on the mat."))  # doctest: +SKIP
+    >>> traced = hs.circuits.trace(hs.load(), "The cat [MASK] on the mat.")
+    >>> print(traced)  # doctest: +SKIP
     """
     need_scope(scope)
     for name, value in (("heads", heads), ("writers", writers), ("depth", depth)):

@@ -23,11 +23,32 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int, NDArray[Any]]:
-    """layer: t s, how much of each token is in each token after the attention block.
+    """How much of each token is in each token after a layer's attention block.
 
     Norms of Σ_h α_ij v_j W_h, with the residual x_i where i = j, through the norm that follows
     where there is one (Kobayashi et al. 2021). All heads of a layer together: the residual is of
     no single head.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    text
+        The text.
+    text_pair
+        A second text, or what the decoder of an encoder–decoder reads.
+
+    Returns
+    -------
+    dict
+        For each layer an array, tokens × tokens: row i says what token i is made of.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.mixing(hs.load(), "the cat sat")
+    >>> found[0].shape
+    (5, 5)
     """
     scope = unrolled(scope)
     wired = wiring(scope)

@@ -87,7 +87,29 @@ Outputs = Mapping[tuple[Kind, int], LayerOutputs]
 
 
 def head_outputs(scope: Scope, text: Text, text_pair: Text | None = None) -> Outputs:
-    """What every head writes on one text, by kind and layer."""
+    """What every head writes on one text, by kind and layer.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    text
+        The text.
+    text_pair
+        A second text, or what the decoder of an encoder–decoder reads.
+
+    Returns
+    -------
+    Outputs
+        By (kind, layer): vectors, norms and shares of what each head moves from key to query.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.head_outputs(hs.load(), "the cat sat")
+    >>> found["encoder", 2].norms.shape
+    torch.Size([8, 5])
+    """
     return outputs_of(scope, one_text(scope, text, text_pair))
 
 

@@ -53,7 +53,34 @@ def with_weightings(
     target: Target = None,
     position: int | None = None,
 ) -> Reading:
-    """A reading that views can draw by weight, by norm or towards a logit: `weighting="norm"`."""
+    """A reading that views can draw by weight, by norm or towards a logit: `weighting="norm"`.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    text
+        The text.
+    text_pair
+        A second text, or what the decoder of an encoder–decoder reads.
+    by
+        "norm", "logit", or both, which is the default.
+    target
+        The token or class whose logit counts, or two to tell apart; the likeliest if left out.
+    position
+        The number of the token whose answer is asked; the model's own choice if left out.
+
+    Returns
+    -------
+    Reading
+        As `scope.read` gives it, with weightings beside the weights.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> reading = hs.circuits.with_weightings(hs.load(), "the cat sat", by="norm")
+    >>> view = hs.head_view(reading, weighting="norm")
+    """
     if not isinstance(by, str):
         need_list(by, "by", '["norm"]')
     reading = scope.read(text, text_pair)
@@ -72,7 +99,34 @@ def weighted(
     target: Target = None,
     position: int | None = None,
 ) -> Reading:
-    """A reading whose very maps are weighted by what heads move, or move towards a logit."""
+    """A reading whose maps are weighted by what heads move, or move towards a logit.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    text
+        The text.
+    text_pair
+        A second text, or what the decoder of an encoder–decoder reads.
+    by
+        "norm" (the default): the size of what is moved; "logit": its part along an answer's logit.
+    target
+        The token or class whose logit counts, or two to tell apart; the likeliest if left out.
+    position
+        The number of the token whose answer is asked; the model's own choice if left out.
+
+    Returns
+    -------
+    Reading
+        As `scope.read` gives it, with the weighted maps in place of the weights.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> hs.circuits.weighted(hs.load(), "the cat sat").part().weights(0).shape
+    (8, 5, 5)
+    """
     reading = scope.read(text, text_pair, keep=("weights",))
     reading = weigh(scope, reading, text, text_pair, by=by, target=target, position=position)
     parts = {

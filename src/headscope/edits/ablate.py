@@ -254,6 +254,13 @@ def ablate(
     -------
     Ablation
         The damage each edit does, with intervals and corrected p-values.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.ablate(hs.load(), "sample", what=("layers",), limit=4, progress=False)
+    >>> sorted(set(found.table["measure"]))
+    ['layer_damage']
     """
     kind = chosen_kind(scope, kind)
     if not what or not set(what) <= set(MEASURES):

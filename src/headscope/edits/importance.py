@@ -129,6 +129,13 @@ def importance(
     -------
     Importance
         The size of every head's slope, and its mean with sign.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.importance(hs.load(), "sample", limit=4, progress=False)
+    >>> found.size.shape
+    (12, 8)
     """
     kind = chosen_kind(scope, kind)
     if per not in ("example", "token"):

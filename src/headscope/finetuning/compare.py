@@ -125,14 +125,52 @@ def compare(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Any:
-    """Compare two scopes on a corpus (a path, texts, pairs of texts, or a task): a `Comparison`.
+    """Compare two models of one shape on a corpus, or two atlases, head by head.
 
-    Two atlases need no corpus: their heads are matched by likeness, in an `AtlasComparison`.
+    Heads of two atlases are matched by likeness, and no corpus is needed.
 
-    `statistics` are those of `hs.survey` (None: the standard ones, []: none). `padded` lays out
-    the whole padded map, as the paper's code does, rather than the part of real tokens. With an
-    `output` (a .csv file) the tables are written, what a stopped run had is kept beside it, and
-    the same call goes on from there.
+    Parameters
+    ----------
+    a, b
+        Two models, as `hs.load` opens them, or two atlases.
+    corpus
+        A path, texts, pairs of texts, or a task.
+    statistics
+        Names of statistics; the standard ones if left out, and none for [].
+    labels
+        Whether the heads' labels are compared; True by default.
+    padded
+        Whether maps are compared with their padding, as the paper's code does; False by default.
+    limit
+        Only the first texts, 1,000 by default.
+    max_tokens
+        The most tokens of a text, 128 by default.
+    kind
+        The attention that is compared; the model's own if it has one kind.
+    output
+        A .csv or .parquet file to write; a stopped run resumes from what lies beside it.
+    restart
+        Whether to start over instead of resuming.
+    progress
+        Whether to show progress, or a function that is called with it.
+
+    Returns
+    -------
+    Comparison
+        Of two models: cosine and divergence of each head's maps, and every statistic's change.
+    AtlasComparison
+        Of two atlases.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load()
+    >>> edited = scope.without([(0, 0)])
+    >>> found = hs.compare(
+    ...     scope, edited, ["the cat sat"], statistics=[], labels=False, progress=False
+    ... )
+    >>> bool(found.map("cosine").sel(layer=0, head=1) > 0.999)
+    True
     """
     if isinstance(a, Atlas):
         return compare_atlases(a, b)

@@ -47,10 +47,39 @@ def finetune(
     restart: bool = False,
     progress: bool | ProgressCallback = True,
 ) -> Path:
-    """Train a scope's model, or the one at `source` (None: the bundled one), on a task.
+    """Train a model on a task, and write it to a folder.
 
-    The task may be a path; `output` is the new model's folder, "TASK-model" here if left out. The
-    code that comes with a model is run with `trust_remote_code` alone.
+    Parameters
+    ----------
+    source
+        A scope, or the name or folder of a model; None: the bundled model.
+    task
+        Labelled examples: a path or a `Task`.
+    output
+        The new model's folder; "TASK-model" in the working folder if left out.
+    recipe
+        Epochs, batch size, learning rate and the like; by default those of the paper.
+    device
+        Where the model trains, such as "cuda:1"; the fastest there is if left out.
+    trust_remote_code
+        Whether code that comes with the model may run; False by default.
+    limit
+        Only the first examples.
+    restart
+        Whether to start over instead of resuming.
+    progress
+        Whether to show progress, or a function that is called with it.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder, which `hs.load` opens.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> folder = hs.finetune(None, "reviews.csv", limit=200)  # doctest: +SKIP
+    >>> scope = hs.load(folder)  # doctest: +SKIP
     """
     if isinstance(task, (str, Path)):
         task = read_task(task, split="train")

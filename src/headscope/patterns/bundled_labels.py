@@ -20,6 +20,12 @@ def bundled_labels() -> pd.DataFrame:
     -------
     pandas.DataFrame
         The columns of `labels`.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> "label" in hs.bundled_labels()
+    True
     """
     return _stored().copy()
 

@@ -36,6 +36,14 @@ def pattern_table(survey: Survey) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Score, uniform, lift, null, error, p, documents and labelled of each head and pattern.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope, texts = hs.load(), ["The cat sat on the mat because the cat was tired."] * 8
+    >>> survey = hs.survey(scope, texts, hs.pattern_measures(scope), progress=False)
+    >>> len(hs.pattern_table(survey)) > len(hs.labels(survey))
+    True
     """
     frame = evidence(survey.table, patterns())
     if frame.empty:
@@ -57,6 +65,14 @@ def labels(survey: Survey) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row for each head and label, with the label's evidence.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope, texts = hs.load(), ["The cat sat on the mat because the cat was tired."] * 8
+    >>> survey = hs.survey(scope, texts, hs.pattern_measures(scope), progress=False)
+    >>> "label" in hs.labels(survey)
+    True
     """
     return in_order(pattern_table(survey))
 
@@ -75,6 +91,13 @@ def quick_labels(reading: Reading) -> pd.DataFrame:
         The columns of `labels`, with `documents` 1. `supporting` of `queries` queries show the
         pattern, `p` is the probability that chance does as well on this text. `rest` is NaN, or
         the score of what the head does with the attention that its sink leaves.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.quick_labels(hs.load().read("The cat sat on the mat because the cat was tired."))
+    >>> "label" in found
+    True
     """
     return in_order(quick_table(reading))
 

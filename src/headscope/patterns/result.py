@@ -89,6 +89,14 @@ def patterns(
     -------
     Patterns
         Every head's score on every pattern, and the labels that hold.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = ["The cat sat on the mat because the cat was tired."] * 2
+    >>> found = hs.patterns(hs.load(), texts, segments="windows", progress=False)
+    >>> "value" in found.table
+    True
     """
     found = pattern_scores(
         scope, corpus, cut=segments, predictive=predictive, max_tokens=max_tokens, limit=limit,

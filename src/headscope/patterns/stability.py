@@ -32,6 +32,14 @@ def label_stability(first: Survey, second: Survey) -> LabelStability:
     -------
     LabelStability
         How many heads and labels the first survey has, and the share that the second repeats.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope, texts = hs.load(), ["The cat sat on the mat because the cat was tired."] * 8
+    >>> survey = hs.survey(scope, texts, hs.pattern_measures(scope), progress=False)
+    >>> hs.label_stability(survey, survey).labels == len(hs.labels(survey))
+    True
     """
     one, other = labels(first), labels(second)
     strongest, again = _strongest(one), _strongest(other)

@@ -65,6 +65,13 @@ def load(
     -------
     Scope
         The model with its tokenizer, ready to read.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load()
+    >>> scope.name
+    'headscope-bundled'
     """
     check_transformers()
     settings = {"device_map": device_map, "max_memory": max_memory,

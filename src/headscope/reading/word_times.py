@@ -39,10 +39,26 @@ class WordTime(NamedTuple):
 def word_times(
     reading: Reading, heads: Sequence[tuple[int, int]] | None = None
 ) -> tuple[WordTime, ...]:
-    """The words of a transcript with their times.
+    """When each word of a transcript is heard.
 
-    `heads` are (layer, head) of cross attention; unless given, those that the model names for it
-    (Whisper's generation configuration), else all heads of the upper half of the layers.
+    Parameters
+    ----------
+    reading
+        A sound's reading by a model that transcribes, such as Whisper.
+    heads
+        (layer, head) pairs of cross attention. By default those that the model's generation
+        configuration names, or all heads of the upper half of the layers.
+
+    Returns
+    -------
+    tuple of WordTime
+        Each word with its tokens, and where it starts and ends, in seconds.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> reading = hs.load("openai/whisper-tiny").read(audio="speech.wav")  # doctest: +SKIP
+    >>> hs.word_times(reading)[0].start  # doctest: +SKIP
     """
     if "cross" not in reading.parts or reading.sound is None:
         raise BadInput(

@@ -210,13 +210,53 @@ def head_array(rows: pd.DataFrame, layers: int, heads: int) -> NDArray[np.float6
 
 
 def of_layers(frame: pd.DataFrame, numbers: Collection[int]) -> pd.DataFrame:
-    """The rows of these layers; those of a hybrid model that do not attend have no heads."""
+    """The rows of some layers; a hybrid model's layers that do not attend have no heads.
+
+    Parameters
+    ----------
+    frame
+        A table with the column `layer`.
+    numbers
+        The layers to keep.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Those rows, numbered from 0.
+
+    Examples
+    --------
+    >>> import pandas as pd, headscope as hs
+    >>> len(hs.results.of_layers(pd.DataFrame({"layer": [0, 1, 2]}), [0, 2]))
+    2
+    """
     found: Any = frame[frame["layer"].isin(list(numbers))]
     return found.reset_index(drop=True)
 
 
 def tidy(frame: pd.DataFrame, **columns: Any) -> pd.DataFrame:
-    """A frame with the columns that every result has first; what is not known is empty."""
+    """A table whose first columns are those of every result; unknown values are NaN.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    **columns
+        More columns: a value for every row, or one for all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table in the order that every result has.
+
+    Examples
+    --------
+    >>> import pandas as pd, headscope as hs
+    >>> frame = pd.DataFrame({"layer": [0], "head": [1], "value": [0.5]})
+    >>> found = hs.results.tidy(frame, measure="entropy")
+    >>> list(found.columns[:3])
+    ['kind', 'layer', 'head']
+    """
     whole: Any = frame.assign(**columns)
     for missing in (name for name in COLUMNS if name not in whole):
         whole[missing] = np.nan

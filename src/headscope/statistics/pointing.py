@@ -42,16 +42,37 @@ def pointing_game(
     masks: Any = None,
     query: int | None = None,
 ) -> Pointing:
-    """Whether heads look at the object of a picture.
-
-    `boxes` are left, top, right, bottom in pixels of the original picture, `masks` arrays of its
-    size that are true on the object: one, or one for each reading. `query` is the position that
-    looks; unless given the class token, or the mean of all positions where there is none.
+    """Whether heads attend to the object of a picture.
 
     `pointing_game` is the share of readings whose most attended patch lies on the object (Zhang et
-    al. 2018); `object_iou` the intersection over union of the object's m patches and the m most
-    attended ones; `object_share` how much of the attention to the picture lies on it. The nulls
-    are exact: of a patch, and of m patches, drawn at random, and of attending to all alike.
+    al. 2018). `object_iou` is the intersection over union of the object's m patches and the m most
+    attended ones. `object_share` is the share of attention to the picture that lies on the object.
+    The nulls are exact: a patch, or m patches, drawn at random, and uniform attention.
+
+    Parameters
+    ----------
+    readings
+        Readings of pictures, or one.
+    boxes
+        Left, top, right, bottom in pixels of the original picture: one, or one for each reading.
+    masks
+        In place of boxes, arrays of the picture's size that are true on the object.
+    query
+        The position that attends; by default the class token, or the mean of all positions.
+
+    Returns
+    -------
+    Pointing
+        The three measures of every head, each with its null.
+
+    Examples
+    --------
+    >>> import numpy as np, headscope as hs
+    >>> picture = np.zeros((28, 28, 3), np.uint8)
+    >>> reading = hs.load("digits").read(image=picture)
+    >>> found = hs.pointing_game(reading, (7, 7, 21, 21))
+    >>> found.map("object_share").shape == found.map("object_share:null").shape
+    True
     """
     several: list[Any] = [readings] if hasattr(readings, "parts") else [*cast("Any", readings)]
     for one in several:

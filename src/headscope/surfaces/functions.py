@@ -20,6 +20,7 @@ from headscope.front_door import function_of
 from headscope.reading import Reading
 from headscope.reading.memory import bytes_of
 from headscope.surfaces.view import View
+from headscope.surfaces.view_docs import docstring
 from headscope.views import Sending, ViewModule, discover
 from headscope.views.shared.labels import labels_for
 from headscope.views.shared.state import SELECTION, checked, options_of, several
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ViewFunction = Callable[..., View]
 NAMED = inspect.Parameter.KEYWORD_ONLY
+HIDDEN = (*SELECTION, "reading")  # which of two readings is asked of the page
 HEAD = {"head": "int | None", "heads": "Sequence[int] | int | None"}  # every view takes both
 
 
@@ -64,7 +66,7 @@ def _function(public: str, module: ViewModule) -> ViewFunction:
         return View(module.NAME, source, sending, chosen)
 
     show.__name__ = show.__qualname__ = public
-    show.__doc__ = f"{module.SHOWS[0].upper()}{module.SHOWS[1:]}.\n\n{module.build.__doc__ or ''}"
+    show.__doc__ = docstring(public, module, signature)
     show.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     return show
 
@@ -82,7 +84,7 @@ def public_signature(module: ViewModule) -> inspect.Signature:
         _add(taken, HEAD)
     _add(taken, _SHARED)
     options = {name: _annotation(kind) for name, kind in options_of(module).items()}
-    _add(taken, {name: kind for name, kind in options.items() if name not in SELECTION})
+    _add(taken, {name: kind for name, kind in options.items() if name not in HIDDEN})
     return inspect.Signature(list(taken.values()), return_annotation=View)
 
 

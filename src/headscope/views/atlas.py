@@ -42,6 +42,13 @@ BUNDLE = "heads"  # its script travels with pages that show it, not with all
 HEIGHT = 720  # of a notebook's frame
 SHOWS = "every head over a corpus: as points, as a table, and with the texts behind its numbers"
 OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
+EXAMPLE = 'hs.open("…/wikitext.atlas")'
+MEANINGS = {
+    "source": "An atlas.",
+    "heads": "Heads that are marked from the start: (layer, head) pairs; none by default.",
+    "per_head": "How many examples of each head travel along, 200 by default.",
+    "ablations": "What `hs.ablate` gave, shown on a head's page; nothing by default.",
+}
 
 
 def build(

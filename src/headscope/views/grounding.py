@@ -26,6 +26,13 @@ BUNDLE = "grounding"  # its script travels with pages that show it, not with all
 HEIGHT = 640  # of a notebook's frame
 SHOWS = "an answer beside its documents, shaded by what each sentence took from where"
 OPTIONS = {"method": str, "sentence": str}
+EXAMPLE = 'hs.ground(scope, "Where was Juno born?", …)'
+MEANINGS = {
+    "source": "What `hs.ground` gave.",
+    "reading": "The reading of the same answer: its heads open in the other views.",
+    "method": "The method that shades the documents; by default the best there is.",
+    "sentence": "The sentence that is selected, counted from 1; the whole answer by default.",
+}
 
 
 def build(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "head_map"
 SHOWS = "layers × heads coloured by a number: of a survey's statistics, or of one reading"
+MEANINGS = {"source": "A reading, a survey, or its table."}
 
 
 def build(

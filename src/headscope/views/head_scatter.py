@@ -29,6 +29,10 @@ BUNDLE = "heads"  # its script travels with pages that show it, not with all
 HEIGHT = 600  # of a notebook's frame
 SHOWS = "every head as a point: any measure on x, y, colour and size; brush to choose heads"
 OPTIONS = {"x": str, "y": str, "colour": str, "size": str, "panels": PANELS, "chosen": list}
+MEANINGS = {
+    "source": "A survey, patterns, an atlas, a reading, or numbers of your own (layers × heads).",
+    "heads": "Heads that are marked from the start: (layer, head) pairs; none by default.",
+}
 
 
 def build(

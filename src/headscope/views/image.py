@@ -12,7 +12,13 @@ from headscope.reading import Part, Reading
 from headscope.text.tokens import Tokens
 from headscope.views.shared.caption import caption
 from headscope.views.shared.labels import Label
-from headscope.views.shared.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
+from headscope.views.shared.on_media import (
+    MEDIA_MEANINGS,
+    MEDIA_OPTIONS,
+    drawing,
+    media_state,
+    opening_query,
+)
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 
@@ -24,6 +30,8 @@ NEEDS = "picture"
 SHOWS = "the picture, shaded by what the selected patch or word looks at, or what looks there"
 BUNDLE = "media"  # its script travels with pages of pictures and sounds, not with all
 OPTIONS = MEDIA_OPTIONS
+MEANINGS = MEDIA_MEANINGS
+EXAMPLE = 'hs.load("digits").read(image=…)'
 
 
 def build(

@@ -29,6 +29,7 @@ MOST_DESCRIBED = 8  # weights that a figure names
 NAME = "matrix"
 SHOWS = "one head's map with tokens on both axes, or the difference of two readings"
 OPTIONS = OPTION
+MEANINGS = {"other": "A reading of equal shape: the view opens on the difference; none by default."}
 
 
 def build(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "model"
 SHOWS = "every head of every layer as a thumbnail; a click opens one"
+MEANINGS = {"heads": "The columns that are shown; all by default."}
 
 
 def build(

@@ -30,6 +30,7 @@ MOST_DESCRIBED = 8  # neurons and keys that a figure names
 
 NAME = "neuron"
 SHOWS = "q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron"
+MEANINGS = {"query": "The token whose query is shown; the middle word by default."}
 
 
 def build(

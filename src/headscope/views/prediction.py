@@ -25,6 +25,14 @@ SHOWS = "the heads that pushed a predicted token up and down, and from which wor
 # another answer than the likeliest, what it is set against, and the token that is explained: where
 # the model is at hand
 OPTIONS = {"target": str, "rather": str, "token": str}
+EXAMPLE = 'hs.attribute(hs.load(), "The [MASK] sat.")'
+MEANINGS = {
+    "source": "What `hs.attribute` gave.",
+    "reading": "The reading of the same text: its heads open in the other views.",
+    "target": "The answer that is shown; the attribution's own by default.",
+    "rather": "The answer that it is told apart from; the attribution's own by default.",
+    "token": "The position that is asked; the attribution's own by default.",
+}
 BARS = 24  # parts listed, and heads whose words travel along
 NONE = (
     "A reading holds no prediction: hs.prediction_view(hs.attribute(scope, text)) shows which "

@@ -13,7 +13,13 @@ from headscope.reading import Part, Reading
 from headscope.reading.word_times import spoken_tokens
 from headscope.views.shared.caption import caption
 from headscope.views.shared.labels import Label
-from headscope.views.shared.on_media import MEDIA_OPTIONS, drawing, media_state, opening_query
+from headscope.views.shared.on_media import (
+    MEDIA_MEANINGS,
+    MEDIA_OPTIONS,
+    drawing,
+    media_state,
+    opening_query,
+)
 from headscope.views.wire.container import ViewData
 from headscope.views.wire.frame import Sending, frame
 from headscope.views.wire.media import timed_words
@@ -26,6 +32,8 @@ NEEDS = "sound"
 SHOWS = "the spectrogram, shaded by the moments that the selected word or frame attends to"
 BUNDLE = "media"  # its script travels with pages of pictures and sounds, not with all
 OPTIONS = MEDIA_OPTIONS
+MEANINGS = MEDIA_MEANINGS
+EXAMPLE = 'hs.load("openai/whisper-tiny").read(audio="…")'
 
 
 def build(

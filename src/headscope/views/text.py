@@ -39,6 +39,12 @@ OPTIONS = {
     "combine": ("mean", "sum"),  # what several words give together
     "merge": ("mean", "strongest"),  # what several heads give together
 }
+MEANINGS = {
+    "query": "The selected words that attend, one or several; by default one that looks far.",
+    "key": "The selected words that are attended to, in place of `query`.",
+    "combine": 'What several words give together: their "mean" (the default) or "sum".',
+    "merge": 'What several heads give together: their "mean" (the default) or the "strongest".',
+}
 MOST_DESCRIBED = 24  # words that a figure names with their numbers
 LOOKED_AT = 200  # queries among which the opening one is chosen
 Words = int | Sequence[int] | None

@@ -61,10 +61,35 @@ def named(
     n: int = 16,
     seed: int = 0,
 ) -> NamedHeads:
-    """Scores of the names asked for; those that look at texts need `texts`.
+    """How far every head is one of those that papers have named.
 
-    copy_suppression and successor come from weights, name_mover and retrieval from `n` made-up
+    copy_suppression and successor come from weights, name_mover and retrieval from made-up
     prompts, positional, rare_word and massive_activation (of layers) from your texts.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    names
+        The names to score; copy_suppression, successor, name_mover and retrieval if left out.
+    texts
+        What positional, rare_word and massive_activation are measured on; none by default.
+    n
+        How many prompts are made up, 16 by default.
+    seed
+        Of everything drawn at random, 0 by default.
+
+    Returns
+    -------
+    NamedHeads
+        A score a head and name, beside the score that chance gives.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.named(hs.load(), ["successor"])
+    >>> sorted(set(found.table["measure"]))
+    ['successor']
     """
     import pandas as pd
 

@@ -121,7 +121,27 @@ def _fits(scope: Scope, pair: Pair) -> bool:
 
 
 def read_pairs(path: str | Path) -> Pairs:
-    """The pairs in a JSON Lines file."""
+    """The pairs of prompts in a JSON Lines file.
+
+    Parameters
+    ----------
+    path
+        A file with the keys clean, corrupted and answer on each line; wrong is optional.
+
+    Returns
+    -------
+    Pairs
+        The pairs, named after the file.
+
+    Examples
+    --------
+    >>> import json, headscope as hs
+    >>> from pathlib import Path
+    >>> pair = {"clean": "Paris is in", "corrupted": "Rome is in", "answer": "France"}
+    >>> _ = Path("capitals.jsonl").write_text(json.dumps(pair))
+    >>> len(hs.circuits.read_pairs("capitals.jsonl").pairs)
+    1
+    """
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"There is no file {path}.")

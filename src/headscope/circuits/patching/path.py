@@ -94,6 +94,15 @@ def path_patch(
     -------
     Paths
         The share of the clean answer that each path brings back, over all pairs.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load()
+    >>> prompts = "The cat [MASK] on the mat.", "The dog [MASK] on the mat."
+    >>> paths = hs.circuits.path_patch(scope, *prompts, answers=("sat", "ran"), sender=(0, 1))
+    >>> list(paths.table.columns[:2])
+    ['kind', 'layer']
     """
     need_scope(scope)
     scope = unrolled(scope)

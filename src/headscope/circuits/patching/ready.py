@@ -71,7 +71,28 @@ TASKS: dict[str, Callable[[random.Random], Pair]] = {
 
 
 def task(name: str, n: int = 50, seed: int = 0) -> Pairs:
-    """`n` different pairs of a ready task: names, years or agreement."""
+    """Different pairs of prompts of a ready task.
+
+    Parameters
+    ----------
+    name
+        "names" (indirect object), "years" (greater than) or "agreement" (subject and verb).
+    n
+        How many pairs, 50 by default.
+    seed
+        Of the words that fill the templates, 0 by default.
+
+    Returns
+    -------
+    Pairs
+        Clean and corrupted prompts with their answers.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> len(hs.circuits.task("names", n=4).pairs)
+    4
+    """
     if name not in TASKS:
         raise BadInput(f"There is no task {name!r}; there are {', '.join(TASKS)}.")
     luck = random.Random(f"{name} {seed}")

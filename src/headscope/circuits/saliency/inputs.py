@@ -87,7 +87,42 @@ def inputs(
     orders: int = 40,
     seed: int = 0,
 ) -> Inputs:
-    """Scores of every token for the asked answer; the average word is the absence of a word."""
+    """Scores of every token for an answer, by several methods, each put to a deletion test.
+
+    The average word of the vocabulary stands for the absence of a word.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    text
+        The text.
+    text_pair
+        A second text, or what the decoder of an encoder–decoder reads.
+    target
+        The token or class whose logit counts, or two to tell apart; the likeliest if left out.
+    position
+        The number of the token whose answer is asked; the model's own choice if left out.
+    methods
+        Any of gradient_input, integrated_gradients, rollout and flow; all that apply if left out.
+    orders
+        How many random orders the deletion test draws, 40 by default.
+    seed
+        Of those orders, 0 by default.
+
+    Returns
+    -------
+    Inputs
+        A score a token and method, and whether each ranking beats random orders.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope, text = hs.load(), "The [MASK] sat."
+    >>> found = hs.circuits.inputs(scope, text, methods=["gradient_input"], orders=4)
+    >>> list(found.table.columns)
+    ['token', 'gradient_input']
+    """
     chosen = METHODS if methods is None else tuple(methods)
     wrong = [name for name in chosen if name not in METHODS]
     if wrong:

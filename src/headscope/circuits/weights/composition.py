@@ -87,7 +87,27 @@ class Composition(HeadResult):
 
 
 def composition(scope: Scope, through: tuple[Through, ...] = THROUGH) -> Composition:
-    """How far every head reads what every earlier head writes, from weights alone."""
+    """How far every head reads what every earlier head writes, from weights alone.
+
+    Parameters
+    ----------
+    scope
+        The model; it needs at least two layers.
+    through
+        What of the later head reads: any of "q", "k" and "v"; all three by default.
+
+    Returns
+    -------
+    Composition
+        A score for every pair of heads beside that of random matrices; `pairs` lists the strongest.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.composition(hs.load(), through=("k",))
+    >>> list(found.pairs("k", n=2).columns)
+    ['from_layer', 'from_head', 'layer', 'head', 'value', 'above_random']
+    """
     need_list(through, "through", "('q', 'k')")
     for name in through:
         if name not in THROUGH:

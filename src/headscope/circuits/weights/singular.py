@@ -80,7 +80,8 @@ def singular(
     Examples
     --------
     >>> import headscope as hs
-    >>> hs.circuits.singular(hs.load(), 2, 3, "ov", n=3)  # doctest: +SKIP
+    >>> len(hs.circuits.singular(hs.load(), 2, 3, "ov", n=3))
+    3
     """
     import pandas as pd
 

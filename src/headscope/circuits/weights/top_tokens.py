@@ -23,9 +23,30 @@ if TYPE_CHECKING:
 def ov_tokens(
     scope: Scope, layer: int, head: int, token: str | None = None, n: int = 10
 ) -> pd.DataFrame:
-    """What a head that looks at a token writes: the tokens it raises most.
+    """What a head that attends to a token writes: the tokens it raises most.
 
-    Without a token, the strongest pairs over the whole vocabulary: (seen, written, value).
+    Parameters
+    ----------
+    scope
+        The model.
+    layer, head
+        The head, counted from 0.
+    token
+        The token that the head attends to; all of the vocabulary if left out.
+    n
+        How many rows to return, 10 by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns seen, written and value, largest first.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.ov_tokens(hs.load(), 2, 3, token="cat", n=3)
+    >>> list(found["seen"])
+    ['cat', 'cat', 'cat']
     """
     weights, into, out = _at(scope, layer, head)
     read = weights.v[head] @ weights.o[head]
@@ -35,7 +56,31 @@ def ov_tokens(
 def qk_tokens(
     scope: Scope, layer: int, head: int, token: str | None = None, n: int = 10
 ) -> pd.DataFrame:
-    """What a head looks for from a token, positions aside: the tokens whose keys fit best."""
+    """What a head looks for from a token, positions aside: the tokens whose keys fit best.
+
+    Parameters
+    ----------
+    scope
+        The model.
+    layer, head
+        The head, counted from 0.
+    token
+        The token that attends; all of the vocabulary if left out.
+    n
+        How many rows to return, 10 by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns query, key and value, largest first.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.qk_tokens(hs.load(), 2, 3, token="cat", n=3)
+    >>> list(found.columns)
+    ['query', 'key', 'value']
+    """
     weights, into, _ = _at(scope, layer, head)
     ask = into @ weights.q[head] + weights.q_bias[head]
     keys = into @ weights.k[head] + weights.k_bias[head]
@@ -108,7 +153,25 @@ class Copying(HeadResult):
 
 
 def copying(scope: Scope) -> Copying:
-    """The copying score of every head, from its weights alone."""
+    """The copying score of every head, from its weights alone.
+
+    Parameters
+    ----------
+    scope
+        The model; it needs an output layer over its vocabulary.
+
+    Returns
+    -------
+    Copying
+        Σλ / Σ|λ| of every head's circuit from token to logit: 1 copies, −1 suppresses.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.circuits.copying(hs.load())
+    >>> bool(found.table["value"].between(-1, 1).all())
+    True
+    """
     import pandas as pd
 
     weights = head_weights(scope)

@@ -146,6 +146,14 @@ def explain(
     -------
     Explanation
         The contributors, their share, and what the head does without them.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> reading = hs.load().read("The cat sat on the mat because the cat was tired.")
+    >>> found = hs.explain(reading, 0, 0, "previous_word")
+    >>> found.pattern.name
+    'previous_word'
     """
     need_reading(reading)
     need_number(layer, "A layer")

@@ -40,7 +40,25 @@ def classify(maps: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
 
 
 def map_kinds(reading: Reading) -> pd.DataFrame:
-    """Every head's map of a reading: its probabilities, and the likeliest kind in `map`."""
+    """What the map of every head in a reading looks like: vertical, diagonal, block and so on.
+
+    Parameters
+    ----------
+    reading
+        What the model read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a head: the probability of every kind, and the likeliest in `map`.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.map_kinds(hs.load().read("The cat sat on the mat because it was tired."))
+    >>> "map" in found
+    True
+    """
     import pandas as pd
 
     rows: list[pd.DataFrame] = []

@@ -93,6 +93,10 @@ MEDIA_OPTIONS = {
     "smoothing": ("nearest", "smooth"),  # between the middles of patches, for the eye alone
     "opacity": ("0.8", "0.5", "1"),  # of the strongest patch or moment
 }
+MEDIA_MEANINGS = {
+    "smoothing": 'Shading between patches or moments: "nearest" (the default) or "smooth".',
+    "opacity": 'Of the strongest patch or moment: "0.8" (the default), "0.5" or "1".',
+}
 
 
 def media_state(
