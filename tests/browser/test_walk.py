@@ -41,10 +41,11 @@ class Walker:
         if reply.status >= 400:
             self.errors.append(f"{reply.status} {reply.url}")
 
-    def everywhere(self, frame=None, schemes=("light", "dark")) -> None:
-        """Walk at every size and in both themes."""
+    def everywhere(self, frame=None, schemes=("light", "dark"), pairs=zip) -> None:
+        """Walk at every size and in both themes; `itertools.product`: at every size in each."""
         problems = []
-        for (width, height), scheme in itertools.product(SIZES, schemes):
+        ways = itertools.cycle(schemes) if pairs is zip else schemes
+        for (width, height), scheme in pairs(SIZES, ways):
             self.page.set_viewport_size({"width": width, "height": height})
             self.page.emulate_media(color_scheme=scheme)
             found = self.ask(f"headscopeWalk.walk({self.host})", frame)
@@ -125,12 +126,13 @@ def test_a_report_s_views_are_walked(new_page, tiny_bert, tmp_path):
         walker.everywhere(page.frames[1 + number], schemes)
 
 
-def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, address):
+@pytest.mark.parametrize("pairs", [zip, pytest.param(itertools.product, marks=pytest.mark.slow)])
+def test_the_app_is_walked_and_its_address_reopens_each_picture(new_page, address, pairs):
     page = new_page()
     walker = Walker(page, APP_HOST)
     page.goto(f"{address}/?model=tiny&text=the+cat+sat+on+the+[MASK]&pair=a+dog+ran")
     page.locator(".app-view.hs-ready").wait_for()
-    walker.everywhere()
+    walker.everywhere(pairs=pairs)
     for view in walker.ask(f"headscopeWalk.tabs({APP_HOST})"):
         walker.ask(f"headscopeWalk.go({APP_HOST}, '{view}')")
         page.wait_for_url(f"**view={view}&**")

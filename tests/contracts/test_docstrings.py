@@ -29,7 +29,10 @@ def public() -> dict[str, Any]:
     return found
 
 
-FUNCTIONS = {name: one for name, one in public().items() if inspect.isfunction(one)}
+FUNCTIONS: dict[str, Any] = {}  # a function with two names is one
+for name, one in public().items():
+    if inspect.isfunction(one) and one not in FUNCTIONS.values():
+        FUNCTIONS[name] = one
 CLASSES = {one.__name__: one for one in public().values() if inspect.isclass(one)}
 
 

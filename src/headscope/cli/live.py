@@ -9,7 +9,6 @@ import typer
 
 from headscope.cli.shared import options
 from headscope.cli.shared.console import open_scope, say_written
-from headscope.errors import BadInput
 
 
 def register(app: typer.Typer) -> None:
@@ -24,8 +23,6 @@ def live(
         typer.Option(help="How weights are stored: half is smaller, single is exact to 1e-5."),
     ] = "half",
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
-    device: options.Device = None,
-    dtype: options.Dtype = None,
     trust_remote_code: options.TrustRemoteCode = False,
 ) -> None:
     """Write a page with the model inside: readers type their own sentence, with nothing installed.
@@ -41,9 +38,5 @@ def live(
     """
     from headscope.live import live_page
 
-    if (device or "cpu") != "cpu" or (dtype or "float32") != "float32":
-        raise BadInput(
-            "Models are exported on the processor in float32; drop --device and --dtype."
-        )
     scope = open_scope(model, "cpu", "float32", trust_remote_code)
     say_written(live_page(scope, output, precision=precision, title=title))

@@ -258,7 +258,7 @@ def ablate(
     Examples
     --------
     >>> import headscope as hs
-    >>> found = hs.ablate(hs.load(), "sample", what=("layers",), limit=4, progress=False)
+    >>> found = hs.ablate(hs.load(), "sample", what=("layers",), limit=2, progress=False)
     >>> sorted(set(found.table["measure"]))
     ['layer_damage']
     """

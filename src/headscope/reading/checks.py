@@ -79,7 +79,8 @@ def _padding_shows(scope: Scope) -> bool:
         alone, padded = (_maps(scope, {**trial, **some}) for some in ({}, longer))
     except HeadscopeError:  # it runs on inputs of its own alone, of which nothing is known here
         return False
-    # few bits round each text by its own largest numbers
+    # few bits round each text by its own largest numbers, padding or not: attention moves by up
+    # to some hundredths, as the half-precision tolerance of other trials allows
     least = 5e-2 if getattr(scope.model, "is_quantized", False) else 1e-3
     for at, one in alone.items():
         one = one[..., : ids.shape[1], : ids.shape[1]]  # a token that the model appends moves
