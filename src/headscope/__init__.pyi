@@ -14,6 +14,7 @@ from headscope.budgets.exports import press_of as press_of
 from headscope.budgets.result import Budget as Budget
 from headscope.budgets.run import budget as budget
 from headscope.capture import Kind
+from headscope.checkpoints.run import over_checkpoints as over_checkpoints
 from headscope.circuits.logits.attribute import attribute as attribute
 from headscope.circuits.logits.attribution import Attribution
 from headscope.circuits.patching.patch import patch as patch

@@ -2,6 +2,7 @@ from headscope.atlas.atlas import Atlas as Atlas
 from headscope.atlas.behaviours.result import Behaviours as Behaviours
 from headscope.atlas.compare import AtlasComparison as AtlasComparison
 from headscope.budgets.result import Budget as Budget
+from headscope.checkpoints.result import OverCheckpoints as OverCheckpoints
 from headscope.circuits.graph.result import Edges as Edges
 from headscope.circuits.logits.attribution import Attribution as Attribution
 from headscope.circuits.logits.attributions import Attributions as Attributions

@@ -1,0 +1,1 @@
+"""Checkpoints: the same heads measured at every step of a training."""

@@ -1,0 +1,61 @@
+"""Change points: the step at which a series of numbers goes from one level to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+FEWEST = 5  # steps, below which no change is told from the rest
+DRAWS = 200
+
+
+@dataclass(frozen=True)
+class Change:
+    """The first step of the new level, its 95 % interval, and both levels."""
+
+    step: float
+    low: float
+    high: float
+    before: float
+    after: float
+
+
+def change_point(steps: Floats, values: Floats, seed: int = 0) -> Change | None:
+    """The split into two levels that leaves least squares; None where there is too little.
+
+    The interval comes from resampled residuals: levels stay, what is left is drawn again.
+    """
+    steps, values = np.asarray(steps, float), np.asarray(values, float)
+    known = np.isfinite(values)
+    steps, values = steps[known], values[known]
+    if len(values) < FEWEST or np.ptp(values) == 0:
+        return None
+    at = _split(values[None])[0]
+    before, after = float(values[:at].mean()), float(values[at:].mean())
+    level = np.where(np.arange(len(values)) < at, before, after)
+    luck = np.random.default_rng(seed)
+    drawn = level + luck.choice(values - level, (DRAWS, len(values)))
+    found = steps[_split(drawn)]
+    low, high = np.percentile(found, (2.5, 97.5), method="nearest")
+    return Change(float(steps[at]), float(low), float(high), before, after)
+
+
+def _split(rows: Floats) -> NDArray[np.intp]:
+    """n: where each row (n × steps) is best split, from 1 to the last step."""
+    count = rows.shape[1]
+    left = np.arange(1, count)
+    sums = rows.cumsum(1)[:, :-1]
+    rest = rows.sum(1, keepdims=True) - sums
+    # the squares that two levels explain
+    explained = sums**2 / left + rest**2 / (count - left)
+    return explained.argmax(1) + 1
+
+
+def stays_from(steps: Floats, holds: NDArray[np.bool_]) -> float:
+    """The first step from which something holds to the end; NaN where it does not hold there."""
+    failing = np.flatnonzero(~np.asarray(holds, bool))
+    first = 0 if not len(failing) else int(failing[-1]) + 1
+    return float(steps[first]) if first < len(steps) else float("nan")
