@@ -1,7 +1,9 @@
 """A small decoder whose induction heads form while it is trained, with its checkpoints.
 
 Two layers learn sequences that repeat themselves: the second half can be told from the first by
-looking at what followed the same token before. Minutes on one core:
+looking at what followed the same token before. Lengths vary from batch to batch: with one length
+a head learns its offset by heart, and its induction score, on repeats of another length, stays 0.
+Minutes on one core:
 
     python -m training.decoder --seed 0 -o decoder-0
     headscope checkpoints decoder-0 --corpus decoder-0/corpus.jsonl -o decoder-0.parquet
@@ -18,14 +20,15 @@ import torch
 from torch import Tensor
 
 WORDS = 32
-HALF = 20  # tokens that are then repeated
+HALF = (8, 32)  # tokens that are then repeated: from, to
 BATCH = 32
 RATE = 3e-3
 
 
 def sequences(count: int, generator: torch.Generator) -> Tensor:
-    """count × 2·HALF: random tokens, twice."""
-    half = torch.randint(1, WORDS + 1, (count, HALF), generator=generator)
+    """count × an even length: random tokens, twice."""
+    length = int(torch.randint(HALF[0], HALF[1] + 1, (), generator=generator))
+    half = torch.randint(1, WORDS + 1, (count, length), generator=generator)
     return torch.cat([half, half], dim=1)
 
 
@@ -61,7 +64,7 @@ def kept_steps(steps: int, every: int) -> set[int]:
     return {0, *range(every, steps, every), steps}
 
 
-def train(seed: int, output: Path, steps: int = 400, every: int = 25) -> list[dict[str, float]]:
+def train(seed: int, output: Path, steps: int = 800, every: int = 50) -> list[dict[str, float]]:
     """Train, and write step-N folders, the loss as losses.jsonl and texts to survey."""
     generator = torch.Generator().manual_seed(seed)
     model, words = decoder(seed), tokenizer()
@@ -83,7 +86,9 @@ def train(seed: int, output: Path, steps: int = 400, every: int = 25) -> list[di
             model.save_pretrained(output / f"step-{step}")
             words.save_pretrained(output / f"step-{step}")
         if step % 10 == 0:
-            repeated = float(lost[:, HALF:].mean())  # what can be told from the first half
+            repeated = float(
+                lost[:, batch.shape[1] // 2 :].mean()
+            )  # what can be told from the first half
             losses.append({"step": step, "loss": float(lost.mean()), "repeated": repeated})
         optimizer.zero_grad()
         lost.mean().backward()
@@ -96,8 +101,8 @@ def train(seed: int, output: Path, steps: int = 400, every: int = 25) -> list[di
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--every", type=int, default=25)
+    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--every", type=int, default=50)
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     train(given.seed, given.output, given.steps, given.every)

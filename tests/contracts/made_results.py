@@ -30,6 +30,9 @@ def made_results(folder: Path) -> dict[str, HeadResult]:
     survey = hs.survey(bert, TEXTS, ["entropy", "sep"], interval=0.9, **quiet)
     survey.save(sheet)
     digits = hs.load("digits")
+    for step in (0, 1):
+        writer.model.save_pretrained(folder / f"step-{step}")
+        writer.tokenizer.save_pretrained(folder / f"step-{step}")
     made = [
         survey,
         hs.open(sheet),
@@ -58,6 +61,7 @@ def made_results(folder: Path) -> dict[str, HeadResult]:
         hs.ground(writer, "who sat ?", ["the cat", "a dog ran"], "the cat", shuffles=1),
         hs.circuits.score(writer, CLEAN, 1, 0, 3),
         hs.emphasis.choose(writer, [(CLEAN, "cat", "mat")] * 4, n=2, draws=1, **quiet),
+        hs.over_checkpoints(folder, TEXTS, statistics=["entropy"], **quiet),
         hs.budget(writer, [" ".join(TEXTS)] * 40, sink=1, window=8, max_tokens=48, limit=4,
                   needles=2, shares=[1.0], draws=1, **quiet),
         hs.circuits.score_parts(writer, 3 * TEXTS, 1, 0, **quiet),
