@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headscope.cli import options
-from headscope.cli.checks import check_data, check_figure, check_numbers, check_output
-from headscope.cli.console import draw, out, say_written, show_table
+from headscope.cli.shared import options
+from headscope.cli.shared.checks import check_data, check_figure, check_numbers, check_output
+from headscope.cli.shared.console import draw, out, say_written, show_table
 
 SHOWN = 8
 
