@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "alignment", "all_heads", "atoms", "contacts", "coreference", "dependency", "features",
-    "relations",
+    "relations", "speech",
 ]  # fmt: skip
 
 
@@ -482,6 +482,50 @@ def contacts(
     return search(
         scope, Documents(read, bad_data), replace(CONTACTS, apart=apart),
         most_heads=most_heads, lists=lists, max_tokens=max_tokens, seed=seed, bad_data=bad_data,
+        limit=limit, output=output, restart=restart, progress=progress,
+    )  # fmt: skip
+
+
+@checked
+def speech(
+    scope: Scope,
+    recordings: str | Path,
+    *,
+    most_heads: int = 4,
+    lists: Lists | None = None,
+    seed: int = 0,
+    bad_data: Choice = "skip",
+    limit: int | None = None,
+    output: str | Path | None = None,
+    restart: bool = False,
+    progress: bool | ProgressCallback = True,
+) -> FoundHeads:
+    """Which cross head times words, by the mean absolute error of their starts and ends.
+
+    Attention is standardised over tokens, smoothed, and warped in time, as Whisper times words.
+
+    Parameters
+    ----------
+    scope
+        A Whisper.
+    recordings
+        A folder of sounds with word times beside them: TextGrid, CTM or Whisper's JSON.
+    most_heads, lists, seed, bad_data, limit, output, restart, progress
+        As for `hs.find_heads`.
+
+    Returns
+    -------
+    FoundHeads
+        Every cross head's time error in seconds, precision at one and AUC over moments.
+    """
+    arguments.need_scope(scope)
+    from headscope.corpus.links.word_times import read_word_times
+    from headscope.roles.fields import SPEECH
+    from headscope.roles.find import Documents, search
+
+    return search(
+        scope, Documents(lambda faults: read_word_times(recordings, faults), bad_data), SPEECH,
+        kind="cross", most_heads=most_heads, lists=lists, seed=seed, bad_data=bad_data,
         limit=limit, output=output, restart=restart, progress=progress,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def study(
-    name: Annotated[str, typer.Argument(help="vig, clark or kovaleva.")],
+    name: Annotated[str, typer.Argument(help="vig, clark, kovaleva, rxnmapper or whisper.")],
     model: options.Model = None,
     data: Annotated[
         Path | None,
@@ -52,6 +52,7 @@ def study(
     if str(data) == SAMPLE:
         data = None
     check_data(data)
-    scope = open_scope(model, device, dtype, trust_remote_code)
+    opens = getattr(STUDIES[name], "opens", None) or open_scope
+    scope = opens(model, device, dtype, trust_remote_code)
     STUDIES[name](scope, data, limit=limit, output=output, restart=restart, command=command_line())
     say_written(output)

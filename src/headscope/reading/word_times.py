@@ -76,7 +76,7 @@ def word_times(
     starts = positions.seconds[heard, 0]
     chosen = list(heads) if heads is not None else alignment_heads(reading)
     rows = _asking(tokens)
-    costs = -_contrast(_mean(part, chosen)[np.ix_(rows, heard)])
+    costs = -contrast(_mean(part, chosen)[np.ix_(rows, heard)])
     begin = first_columns(warp(costs), len(rows))
     edges = np.append(
         starts[begin], min(reading.sound.seconds, float(positions.seconds[heard[-1], 1]))
@@ -120,16 +120,16 @@ def _mean(part: Part, heads: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
         if not 0 <= head < part.layer(layer).shape[0]:
             raise BadInput(f"Layer {layer} has no head {head}.")
     found = [np.asarray(part.head_weights(layer, head), dtype=np.float64) for layer, head in heads]
-    return np.mean([_standard(one) for one in found], axis=0)
+    return np.mean([standard(one) for one in found], axis=0)
 
 
-def _standard(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def standard(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each moment in units of its own spread over the tokens: what all look at counts for none."""
     spread = weights.std(axis=0, keepdims=True)
     return (weights - weights.mean(axis=0, keepdims=True)) / np.maximum(spread, 1e-12)
 
 
-def _contrast(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def contrast(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Smoothed over neighbouring moments by a median, which keeps edges."""
     from scipy.ndimage import median_filter
 

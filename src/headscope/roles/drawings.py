@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 def picture(found: FoundHeads, one: ExampleMap) -> Figure:
     """A document in the way of its field."""
-    draw = {"contacts": contact_map, "atoms": linked_atoms}.get(found.role, matrix)
+    ways = {"contacts": contact_map, "atoms": linked_atoms, "speech": spoken_words}
     row: Any = found.top(n=1).iloc[0]
-    return draw(one, f"{one.where}: head {int(row['layer'])}-{int(row['head'])}")
+    return ways.get(found.role, matrix)(
+        one, f"{one.where}: head {int(row['layer'])}-{int(row['head'])}"
+    )
 
 
 def matrix(one: ExampleMap, title: str) -> Figure:
@@ -38,6 +40,31 @@ def matrix(one: ExampleMap, title: str) -> Figure:
                 np.array([-0.5, -0.5, 0.5, 0.5, -0.5]) + row,
                 color=colour.NEGATIVE, linewidth=0.9,
             )  # fmt: skip
+        axes.set_title(drawable(title), parse_math=False)
+    return figure
+
+
+def spoken_words(one: ExampleMap, title: str) -> Figure:
+    """The spectrogram, with words where they are said (above) and where the head hears them."""
+    from headscope.media.sound import open_sound
+
+    sound = open_sound(one.sound, None).at(16000)
+    assert one.times is not None
+    with style.drawing():
+        figure = style.new_figure(min(12.0, 0.5 * sound.seconds + 2.0), 2.4)
+        axes = figure.add_subplot()
+        axes.specgram(sound.samples, NFFT=400, Fs=16000, noverlap=240, cmap=colour.sequential())
+        axes.set_ylim(0, 10000)
+        for word, (start, end, first, last) in zip(one.words, one.times, strict=True):
+            for low, (left, right), line in (
+                (8200, (start, end), colour.NEGATIVE),
+                (9200, (first, last), colour.QUIET),
+            ):
+                axes.plot([left, right], [low, low], color=line, linewidth=2)
+            axes.text((start + end) / 2, 8350, drawable(word), ha="center", fontsize=5)
+        axes.set_xlim(0, sound.seconds)
+        axes.set_xlabel("seconds; lower bars: true times, upper bars: the head's")
+        axes.set_ylabel("Hz")
         axes.set_title(drawable(title), parse_math=False)
     return figure
 

@@ -17,6 +17,7 @@ from headscope.probes.passes import model_inputs
 from headscope.reading.inputs.decoder_text import encode_both
 from headscope.roles.fields import Field
 from headscope.roles.plans import Plan, plan
+from headscope.roles.spoken import encoded_sound
 from headscope.text.batching import length_batches, text_lengths
 from headscope.text.tokenise import Batch, tokenise
 from headscope.text.tokens import Tokens
@@ -58,9 +59,16 @@ def batches(
                     "Pairs are documents with links: a .jsonl file, or Linked of "
                     f"headscope.corpus.links; one of these is of type {type(one).__name__}."
                 )
-        lengths = text_lengths([one.text for _, one in window], [one.other for _, one in window])
+        for number, document in window:
+            if document.sound is not None:
+                seen += 1
+                heard = encoded_sound(scope, number, document, faults)
+                if heard is not None:
+                    yield Encoded(heard[0], [heard[1]], [0], seen)
+        read = [one for one in window if one[1].sound is None]
+        lengths = text_lengths([one.text for _, one in read], [one.other for _, one in read])
         for rows in length_batches(lengths, BATCH_CHARACTERS):
-            group = [window[row] for row in rows]
+            group = [read[row] for row in rows]
             seen += len(group)
             made = _encoded(scope, group, kind, field, faults, longest, seen)
             if made is not None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from headscope.corpus.links.linked import Linked, Span
 from headscope.roles.kept import Kept, KeptDocument
+from headscope.roles.plans import Plan
 from headscope.roles.result import ExampleMap
+from headscope.roles.timing import Timing
 
 DRAWN = 4  # documents drawn whole
 SHOWN = 12  # examples each, right and wrong
@@ -51,14 +55,24 @@ def example_maps(
             made.append(
                 ExampleMap(
                     document.where,
-                    [_cut(document.asking, spans[row]) for row in one.rows],
+                    [] if document.sound else [_cut(document.asking, spans[r]) for r in one.rows],
                     [_cut(document.text, unit) for unit in one.units],
                     maps.astype(np.float64),
                     one.right,
                     one.allowed,
+                    **_heard(document, one, maps.astype(np.float64)),
                 )
             )
     return made
+
+
+def _heard(document: Linked, plan: Plan, maps: NDArray[np.float64]) -> dict[str, Any]:
+    """What a sound's picture needs besides: its words, when they are said and when found."""
+    if document.sound is None:
+        return {}
+    timing: Timing = plan.extra
+    times = np.concatenate([timing.truth, timing.times(maps)], axis=1)
+    return {"sound": document.sound, "words": list(timing.words), "times": times}
 
 
 def _spans(document: Linked) -> list[Span]:
@@ -72,6 +86,8 @@ def _cases(
     maps = np.where(one.allowed, kept.maps[best].astype(np.float64), -np.inf)
     spans = _spans(document)
     units = one.units
+    if document.sound is not None:  # tokens and moments: its words are timed, not chosen
+        return
     for row in np.flatnonzero(one.cases):
         chosen = int(maps[row].argmax())
         target = int(np.flatnonzero(one.right[row])[0])

@@ -17,6 +17,7 @@ from headscope.roles.scores import (
     precision,
     precision_at_fifth,
 )
+from headscope.roles.timing import time_error
 
 Metric = Literal["precision", "auc", "precision at L/5", "alignment error rate", "time error"]
 LOWER = ("alignment error rate", "time error")  # the smaller the better
@@ -26,6 +27,7 @@ OF_MAPS: dict[str, Callable[[Tensor, UnitBatch], Tally]] = {
     "auc": auc,
     "precision at L/5": precision_at_fifth,
     "alignment error rate": lambda maps, batch: alignment_error(batch, picks(maps, batch)),
+    "time error": time_error,
 }
 
 
@@ -38,6 +40,7 @@ class Field:
     directions: tuple[str, ...] = DIRECTIONS
     corrected: bool = False  # by the average product, as contacts are
     apart: int = 0  # units nearer than this are no candidates
+    standardised: bool = False  # over queries: what all of them attend to counts for none
     shift: int = 0  # -1: a query is asked at the token before it, which predicts it
 
     @property
@@ -54,13 +57,21 @@ class Field:
         """The maps of each direction, corrected where the field corrects them."""
         made = {DIRECTIONS[0]: there, DIRECTIONS[1]: back, DIRECTIONS[2]: there + back}
         chosen = {name: made[name] for name in self.directions}
+        if self.standardised:
+            return {name: _standard(maps) for name, maps in chosen.items()}
         if not self.corrected:
             return chosen
         return {name: product_corrected(maps) for name, maps in chosen.items()}
+
+
+def _standard(maps: Tensor) -> Tensor:
+    """… q k, each candidate in units of its own spread over the queries."""
+    spread = maps.std(-2, keepdim=True, unbiased=False)
+    return (maps - maps.mean(-2, keepdim=True)) / spread.clamp_min(1e-12)
 
 
 LINKS = Field()
 ALIGNMENT = Field("alignment", "alignment error rate")
 ATOMS = Field("atoms")
 CONTACTS = Field("contacts", "precision at L/5", directions=DIRECTIONS[2:], corrected=True, apart=6)
-SPEECH = Field("speech", "time error", directions=DIRECTIONS[:1], shift=-1)
+SPEECH = Field("speech", "time error", directions=DIRECTIONS[:1], standardised=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -36,7 +36,8 @@ class ExampleMap:
     right: NDArray[np.bool_]  # q k
     allowed: NDArray[np.bool_]  # q k
     sound: str = ""
-    seconds: NDArray[np.float64] | None = None  # of a sound's words: w 4, true and found times
+    words: list[str] = field(default_factory=list[str])
+    times: NDArray[np.float64] | None = None  # w 4: true start and end, found start and end
 
 
 ERROR_RATE = 0.05  # the chance that any head is found where there is nothing to find

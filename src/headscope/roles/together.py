@@ -111,7 +111,7 @@ def _greedy(
     documents: Sequence[KeptDocument], alone: Array, lower: bool, k: int, score: Scorer
 ) -> list[tuple[Head, ...]]:
     """The best one, two … k heads: each adds the head that helps most."""
-    pool = _ranked(alone, lower)[: max(POOL, k)]
+    pool = _ranked(alone, lower)[: max(POOL // 2 if lower else POOL, k)]
     sign = -1.0 if lower else 1.0
     chosen: tuple[Head, ...] = ()
     found: list[tuple[Head, ...]] = []

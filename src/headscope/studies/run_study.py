@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     from headscope.runs import ProgressCallback
 
 
-def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
-    """Make a study of experiments `(run, scope, data, limit, command, …) -> Report`."""
+def study(
+    experiments: Callable[..., Report] | None = None, *, opens: Callable[..., Scope] | None = None
+) -> Any:
+    """Make a study of experiments `(run, scope, data, limit, command, …) -> Report`.
+
+    `opens` opens a model that only this study knows, from the command's options.
+    """
+    if experiments is None:
+        return functools.partial(study, opens=opens)
 
     @functools.wraps(experiments, ("__module__", "__name__", "__qualname__", "__doc__"))
     def on_model(
@@ -51,6 +58,7 @@ def study(experiments: Callable[..., Report]) -> Callable[..., Report]:
                 report.save(output)
         return report
 
+    on_model.opens = opens  # pyright: ignore[reportFunctionMemberAccess]
     del on_model.__wrapped__  # pyright: ignore - its parameters are these, not the experiments'
     return on_model
 

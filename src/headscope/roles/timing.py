@@ -1,0 +1,52 @@
+"""When words are heard, by a map of tokens × moments: dynamic time warping, as Whisper does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.reading.word_times import WordTime, contrast, first_columns, warp, without_pauses
+from headscope.roles.maps import UnitBatch
+from headscope.roles.scores import Tally
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What the words of one sound are timed by."""
+
+    words: tuple[str, ...]
+    rows: tuple[tuple[int, int], ...]  # of the map, which has a row more: the end
+    truth: Floats  # w 2, seconds
+    starts: Floats  # of moments
+    seconds: float  # of the sound
+    pauses: Floats  # n 2
+
+    def times(self, maps: Floats) -> Floats:
+        """w 2: when each word starts and ends, by a map that is standardised over tokens."""
+        begin = first_columns(warp(-contrast(maps)), len(maps))
+        edges = np.append(self.starts[begin], self.seconds)
+        found = tuple(
+            WordTime(word, rows, float(edges[rows[0]]), float(edges[rows[1]]))
+            for word, rows in zip(self.words, self.rows, strict=True)
+        )
+        return np.array([[one.start, one.end] for one in without_pauses(found, self.pauses)])
+
+
+def time_error(maps: Tensor, batch: UnitBatch) -> Tally:
+    """Mean absolute error of words' starts and ends, in seconds."""
+    sums = np.zeros(maps.shape[:2])
+    counts = np.zeros(len(maps))
+    for row, one in enumerate(batch.plans):
+        timing: Timing = one.extra
+        queries, keys = one.right.shape
+        counts[row] = len(timing.truth)
+        for head in range(maps.shape[1]):
+            found = timing.times(maps[row, head, :queries, :keys].double().cpu().numpy())
+            sums[row, head] = np.abs(found - timing.truth).mean(1).sum()
+    return Tally(torch.from_numpy(sums), torch.from_numpy(counts))

@@ -1,0 +1,1 @@
+"""Whisper's alignment heads (Radford et al. 2022), found again from speech with word times."""
