@@ -12,8 +12,13 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.linked import Linked
 from headscope.errors import BadInput, HeadscopeError
 from headscope.media.sound import Sound, open_sound, pauses
-from headscope.reading.processors import feature_extractor_of, moved, processor_of, tensors_of
-from headscope.reading.sounds import sound_positions, transcript
+from headscope.reading.inputs.processors import (
+    feature_extractor_of,
+    moved,
+    processor_of,
+    tensors_of,
+)
+from headscope.reading.inputs.sounds import sound_positions, transcript
 from headscope.roles.plans import Plan, tokens_of
 from headscope.roles.timing import Timing
 from headscope.text.of_ids import tokens_of_ids
