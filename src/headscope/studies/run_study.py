@@ -58,9 +58,10 @@ def study(
                 report.save(output)
         return report
 
-    on_model.opens = opens  # pyright: ignore[reportFunctionMemberAccess]
-    del on_model.__wrapped__  # pyright: ignore - its parameters are these, not the experiments'
-    return on_model
+    made: Any = on_model
+    made.opens = opens
+    del made.__wrapped__  # its parameters are these, not the experiments'
+    return made
 
 
 def _described(value: Any) -> object:

@@ -34,7 +34,7 @@ def open_model(model: str | None, device: str | None = None, *rest: Any) -> Scop
 
     from headscope.reading import load
 
-    network = AlbertModel.from_pretrained(str(folder), attn_implementation="eager").eval()
+    network: Any = AlbertModel.from_pretrained(str(folder), attn_implementation="eager").eval()
     return load(network.to(device or "cpu"), smiles_tokenizer(folder), name="rxnmapper")
 
 

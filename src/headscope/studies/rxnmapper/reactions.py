@@ -98,12 +98,13 @@ def canonical(mapped: str, where: str, faults: Faults) -> Reaction | None:
 
 def _molecule(smiles: str) -> Molecule:
     try:
-        from rdkit import Chem, RDLogger
+        from rdkit import Chem, RDLogger  # pyright: ignore
     except ImportError as error:
         raise BadInput(
             "The study writes canonical SMILES with RDKit: pip install rdkit."
         ) from error
-    RDLogger.DisableLog("rdApp.*")  # pyright: ignore
+    log: Any = RDLogger
+    log.DisableLog("rdApp.*")
     chem: Any = Chem
     made = chem.MolFromSmiles(smiles)
     if made is None:

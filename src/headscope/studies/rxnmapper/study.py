@@ -77,8 +77,9 @@ def rxnmapper(
     section.table("together", found.together, "Chosen on one half, scored on the other.")
     decoded = guided_accuracy(scope, reactions, run)
     report.section("Assigned as the package does").table("guided", decoded)
-    first, second = layer["value"].nlargest(2)
-    best: Any = layer.loc[layer["value"].idxmax()]
+    values: Any = layer["value"]
+    first, second = values.nlargest(2)
+    best: Any = layer.loc[values.idxmax()]
     report.summary = (
         f"Head {int(best['head'])} is first of 8 in layer {LAYER}: {first:.1%} of {found.cases} "
         f"atoms, against {second:.1%} for the next head and {best['null']:.1%} by shuffled labels. "
@@ -93,7 +94,7 @@ def of_layer(found: FoundHeads) -> pd.DataFrame:
     return _shown(rows[rows["layer"] == LAYER])
 
 
-def _shown(rows: pd.DataFrame) -> pd.DataFrame:
+def _shown(rows: Any) -> pd.DataFrame:
     return rows[["layer", "head", "value", "low", "high", "null", "p_holm"]].reset_index(drop=True)
 
 

@@ -41,7 +41,7 @@ def open_model(model: str | None, device: str | None = None, *rest: Any) -> Scop
     if not model.endswith(".pt"):
         from headscope.reading import load
 
-        dtype, trusted = (*rest, None, False)[:2]
+        dtype, trusted = rest or (None, False)
         return load(model, device=device, dtype=dtype, trust_remote_code=bool(trusted))
     return openai_whisper(Path(model), device)
 
@@ -68,9 +68,9 @@ def openai_whisper(path: Path, device: str | None = None) -> Scope:
         encoder_ffn_dim=4 * sizes["n_audio_state"], decoder_ffn_dim=4 * sizes["n_text_state"],
         max_source_positions=sizes["n_audio_ctx"], max_target_positions=sizes["n_text_ctx"],
         pad_token_id=50256, bos_token_id=50256, eos_token_id=50256, decoder_start_token_id=50257,
-        attn_implementation="eager",
     )  # fmt: skip
-    network = WhisperForConditionalGeneration(configuration).eval()
+    configuration._attn_implementation = "eager"  # pyright: ignore[reportPrivateUsage]
+    network: Any = WhisperForConditionalGeneration(configuration).eval()
     state = {f"model.{_renamed(name)}": tensor for name, tensor in kept["model_state_dict"].items()}
     state["proj_out.weight"] = state["model.decoder.embed_tokens.weight"]
     network.load_state_dict({name: tensor.float() for name, tensor in state.items()})
@@ -103,7 +103,8 @@ def english_tokenizer(path: Path) -> Any:
     def spelled(piece: bytes) -> str:
         return "".join(letters[byte] for byte in piece)
 
-    merges = [tuple(map(spelled, _halves(ranks, piece))) for piece in ranks if len(piece) > 1]
+    halves = [_halves(ranks, piece) for piece in ranks if len(piece) > 1]
+    merges = [(spelled(first), spelled(second)) for first, second in halves]
     vocabulary = {spelled(piece): rank for piece, rank in ranks.items()}
     made = Tokenizer(models.BPE(vocabulary, merges))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
