@@ -2,7 +2,8 @@ import { defineConfig } from "vitest/config";
 import { ownViews, viewsModule } from "./build.mjs";
 
 export default defineConfig({
-  test: { include: ["tests/**/*.test.ts"] },
+  // building the bundles takes seconds on a busy machine, where five would be the limit
+  test: { include: ["tests/**/*.test.ts"], testTimeout: 60_000 },
   plugins: [
     {
       name: "discover-views",
