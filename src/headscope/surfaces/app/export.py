@@ -130,8 +130,11 @@ def _of_other(kept: KeptReading, other: KeptReading, query: Mapping[str, str]) -
     kind = asked.get("kind") or kept.reading.part().kind
     if kind not in other.reading.parts:
         asked["kind"] = other.reading.part().kind
-    mine, theirs = (one.reading.parts.get(kind) for one in (kept, other))
-    if mine is None or theirs is None or mine.query.labels != theirs.query.labels:
+    mine, theirs = (
+        [part.query.labels for part in one.reading.parts.values() if part.kind == kind]
+        for one in (kept, other)
+    )
+    if not mine or mine != theirs:
         for name in ("query", "key", "also"):
             asked.pop(name, None)
     return asked
