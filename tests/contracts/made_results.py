@@ -38,6 +38,7 @@ def made_results(folder: Path) -> dict[str, HeadResult]:
         hs.open(sheet),
         atlases[0],
         hs.compare(*atlases),
+        hs.behaviours(bert, atlases[0], positions=12),
         hs.patterns(bert, TEXTS, segments="documents", **quiet),
         hs.compare(bert, other, TEXTS, statistics=["entropy"], **quiet),
         hs.ablate(judge, task, draws=10, limit=8, **quiet),

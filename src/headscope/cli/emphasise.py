@@ -35,7 +35,7 @@ def emphasise(
         Path | None,
         typer.Option("--examples", help="Choose heads on .jsonl lines of text, span and answer."),
     ] = None,
-    chosen: Annotated[int, typer.Option("--chosen", help="How many heads to choose.")] = 8,
+    best: Annotated[int, typer.Option("--best", help="How many heads to choose.")] = 8,
     draws: Annotated[int, typer.Option("--draws", help="Random sets to compare with.")] = 20,
     model: options.Model = None,
     limit: options.Limit = None,
@@ -57,7 +57,7 @@ def emphasise(
 
       headscope emphasise --examples tasks.jsonl -m MODEL -o heads.parquet
     """
-    check_numbers(seed=seed, limit=limit, chosen=chosen)
+    check_numbers(seed=seed, limit=limit, best=best)
     check_data(examples)
     if output is not None:
         check_output(output, (".parquet", ".csv"), "A choice of heads")
@@ -67,7 +67,7 @@ def emphasise(
         read = _examples(examples)
         scope = open_scope(model, device, dtype, trust_remote_code)
         found = choose(
-            scope, read, factor=factor, n=chosen, draws=draws, seed=seed, limit=limit,
+            scope, read, factor=factor, n=best, draws=draws, seed=seed, limit=limit,
             output=output, restart=restart,
         )  # fmt: skip
         out.print("chosen: " + ",".join(f"{a}-{b}" for a, b in found.chosen), highlight=False)
