@@ -23,6 +23,7 @@ test: check test-web test-python
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/lint-imports
 	$(BIN)/python requirements/check_cycles.py
 	$(BIN)/pyright -p pyproject.toml

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,14 @@ EXCEPTIONS = {
 }
 LONGEST = 35  # words
 LONG_SENTENCES = 156  # in the docs today; lower it when sentences were cut
+
+# spelling is British ("colour", "normalise"); these are right there too, or names
+AMERICAN_TOO = {"program", "programs", "story", "stories", "meters", "focused", "biased",
+                "licensed", "math", "tokenizer", "tokenizers", "visualizing"}  # fmt: skip
+IZE = re.compile(
+    r"(?<![\w.-])(?!(?:over|re|down)?siz|sei|priz)\w+iz(?:e[drs]?|ers|ing|ations?)(?![\w.(=-])",
+    re.I,
+)
 
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.S | re.M)
 CODE = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>\n]+>")
@@ -67,8 +77,13 @@ def literals(node: ast.AST) -> str:
     return " ".join(found)
 
 
-def shown(path: Path) -> Iterator[str]:
+@functools.cache
+def shown(path: Path) -> list[str]:
     """What a module shows to people: messages it raises or warns of, helps, titles, sentences."""
+    return list(_shown(path))
+
+
+def _shown(path: Path) -> Iterator[str]:
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -118,9 +133,30 @@ def test_no_label_of_the_pages_holds_a_word_to_avoid() -> None:
 def test_every_exception_is_still_one() -> None:
     for name, words in EXCEPTIONS.items():
         path = ROOT / name
-        texts = list(shown(path)) if path.suffix == ".py" else list(labels(path))
+        texts = shown(path) if path.suffix == ".py" else list(labels(path))
         for word in words:
             assert any(re.search(AVOIDED[word], text, re.I) for text in texts), (name, word)
+
+
+def american(text: str) -> list[str]:
+    """Words in American spelling, by codespell's own list read backwards, and verbs in -ize."""
+    found = {word.lower() for word in re.findall(r"(?<![\w.-])[A-Za-z]+(?![\w.(=-])", text)}
+    return sorted((found & _american_words() | {each.lower() for each in IZE.findall(text)})
+                  - AMERICAN_TOO)  # fmt: skip
+
+
+@functools.cache
+def _american_words() -> frozenset[str]:
+    pairs = resources.files("codespell_lib") / "data" / "dictionary_en-GB_to_en-US.txt"
+    return frozenset(line.split("->")[1] for line in pairs.read_text("utf-8").splitlines() if line)
+
+
+def test_spelling_is_british_in_what_people_read() -> None:
+    texts = [(path, prose(path.read_text("utf-8"))) for path in PAGES]
+    texts += [(path, text) for path in SOURCES for text in shown(path)]
+    texts += [(path, text) for path in WEB for text in labels(path)]
+    assert {(path.name, *words) for path, text in texts if (words := american(text))} == set()
+    assert american("The color of tokenizers is normalized") == ["color", "normalized"]
 
 
 def test_the_guide_lists_every_word_to_avoid() -> None:

@@ -29,9 +29,9 @@ EXAMPLE = 'hs.attribute(hs.load(), "The [MASK] sat.")'
 MEANINGS = {
     "source": "What `hs.attribute` gave.",
     "reading": "The reading of the same text: its heads open in the other views.",
-    "target": "The answer that is shown; the attribution's own by default.",
-    "rather": "The answer that it is told apart from; the attribution's own by default.",
-    "token": "The position that is asked; the attribution's own by default.",
+    "target": "The answer to show; default: the attribution's own.",
+    "rather": "The answer to compare it with; default: the attribution's own.",
+    "token": "The position to predict; default: the attribution's own.",
 }
 BARS = 24  # parts listed, and heads whose words travel along
 NONE = (
