@@ -38,7 +38,7 @@ modules = [n for n in hs.__all__ if isinstance(getattr(hs, n), types.ModuleType)
 modules += [n for n in hs.circuits.__all__ if isinstance(getattr(hs.circuits, n), types.ModuleType)]
 print(sorted(modules))
 """
-PUBLIC_MODULES = ["circuits", "monitor", "probe", "results", "studies"]
+PUBLIC_MODULES = ["circuits", "emphasis", "monitor", "probe", "results", "studies"]
 
 
 def printed(code: str) -> str:

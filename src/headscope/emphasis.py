@@ -87,6 +87,14 @@ def effect(
     Returns
     -------
     Effect
+        The answer's log-probability and the likeliest next tokens, before and after.
+
+    Examples
+    --------
+    >>> text = "Answer in French. What is red?"
+    >>> found = hs.emphasis.effect(scope, text, "in French", answer="Rouge")  # doctest: +SKIP
+    >>> found.after - found.before  # doctest: +SKIP
+    0.41
     """
     emphasised = scope.emphasise(span, text=text, heads=heads, factor=factor)
     said: list[float | None] = [None, None]
@@ -190,6 +198,12 @@ def choose(
     -------
     EmphasisHeads
         `chosen` goes to `scope.emphasise(span, heads=…)`.
+
+    Examples
+    --------
+    >>> examples = [("Answer in French. What is red?", "in French", "Rouge"), ...]
+    >>> found = hs.emphasis.choose(scope, examples)  # doctest: +SKIP
+    >>> found.verdict  # doctest: +SKIP
     """
     need_scope(scope)
     need_seed(seed)

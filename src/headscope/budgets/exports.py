@@ -98,6 +98,11 @@ def press_of(path: str | Path) -> Any:
     -------
     kvpress.DuoAttentionPress
         Use it as any press: `with press(model): …`.
+
+    Examples
+    --------
+    >>> with hs.press_of("heads.json")(model):  # doctest: +SKIP
+    ...     model.generate(**inputs)
     """
     source = need_path(path)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,22 +98,21 @@ def over_checkpoints(
     with Run(output, identity, title=title, restart=restart, progress=progress) as run:
         for number, (step, model) in enumerate(series):
             run.tell(number, len(series), note=f"step {step}")
-            made: dict[str, pd.DataFrame] = {}
 
-            def measure(model: str | Path = model, made: dict[str, Any] = made) -> pd.DataFrame:
-                made |= _measured(model, corpus, statistics, circuits, max_tokens, limit, seed)
-                return made["table"]
+            @functools.cache
+            def measured(model: str | Path = model) -> tuple[pd.DataFrame, pd.DataFrame]:
+                return _measured(model, corpus, statistics, circuits, max_tokens, limit, seed)
 
-            table = run.table(f"step-{step}", measure)
-            names = run.table(f"labels-{step}", lambda made=made: made["labels"])
+            table = run.table(f"step-{step}", lambda made=measured: made()[0])
+            names = run.table(f"labels-{step}", lambda made=measured: made()[1])
             tables.append(table.assign(step=step))
             labels.append(names.assign(step=step))
         every = pd.concat(tables, ignore_index=True)
-        last = every[every["step"] == series[-1][0]].drop(columns="step").reset_index(drop=True)
+        last: Any = every[every["step"] == series[-1][0]].drop(columns="step")
         found = OverCheckpoints(
             tuple(str(one) for _, one in series),
             tuple(step for step, _ in series),
-            last,
+            last.reset_index(drop=True),
             every,
             pd.concat(labels, ignore_index=True),
         )
@@ -148,7 +148,7 @@ def _measured(
     max_tokens: int | None,
     limit: int | None,
     seed: int,
-) -> dict[str, pd.DataFrame]:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table of one checkpoint, and the labels that hold."""
     import pandas as pd
 
@@ -167,6 +167,6 @@ def _measured(
     for name in circuits:
         attending = scope.layer_numbers[scope.kinds[0]]
         parts.append(of_layers(CIRCUITS[name](scope).table, attending))
-    table = pd.concat([tidy(part)[list(COLUMNS)] for part in parts], ignore_index=True)
-    holds = scored[scored["labelled"].astype(bool)].rename(columns={"measure": "label"})
-    return {"table": table, "labels": holds[["kind", "layer", "head", "label"]]}
+    table: Any = pd.concat([tidy(part)[list(COLUMNS)] for part in parts], ignore_index=True)
+    holds: Any = scored[scored["labelled"].astype(bool)].rename(columns={"measure": "label"})
+    return table, holds[["kind", "layer", "head", "label"]]
