@@ -168,6 +168,8 @@ def command_lines() -> Iterator[list[str]]:
             if option is None or (name, option) in FINE:
                 continue
             for bad in BAD_OPTIONS.get(option, ()):
+                if (name, bad) == ("live", "."):  # a folder is what it writes
+                    continue
                 sound = [*sound_words]
                 if option == "--output" and "-o" in sound:
                     del sound[sound.index("-o") : sound.index("-o") + 2]

@@ -107,6 +107,7 @@ export class TextView implements View {
       hand: hand.units.map((unit) => this.units[hand.side][unit].start),
       filter: state.filter,
       scale: state.scale,
+      largest: this.largest,
       weights: Array.from(shading.weights.subarray(0, 24)),
       starts: far.slice(0, 24).map((unit) => unit.start),
     };
