@@ -104,7 +104,8 @@ def test_a_circuit_set_by_hand_is_found_and_is_all_there_is():
     assert found.faithfulness == pytest.approx(1.0, abs=1e-5)
     assert found.completeness == pytest.approx(0.0, abs=1e-5)
     assert np.abs(found.of_random).max() < 0.5
-    assert found.agreement > 0.9
+    low, high = found.agreement_interval
+    assert found.agreement > 0.9 and low <= found.agreement <= high
 
 
 def test_what_was_found_is_saved_drawn_and_handed_on(tmp_path, tiny_llama):
@@ -122,6 +123,19 @@ def test_what_was_found_is_saved_drawn_and_handed_on(tmp_path, tiny_llama):
     for figure in (found.plot(), found.draw()):
         figure.savefig(tmp_path / "f.png")
     assert found.curve["faithfulness"].iloc[-1] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_circuits_of_two_models_are_put_beside_each_other(tiny_llama):
+    asked = {"answers": ANSWERS, "draws": 0, "steps": 1, "progress": False}
+    one, two = (
+        hs.circuits.edges(tiny_llama, CLEAN, CORRUPTED, sizes=[size], **asked) for size in (20, 40)
+    )
+    other = hs.circuits.edges(tiny_scope("GPT2LMHeadModel"), CLEAN, CORRUPTED, **asked)
+    table = one.beside(two, other)
+    both, either = (one.circuit & two.circuit).sum(), (one.circuit | two.circuit).sum()
+    assert table["shared"].tolist()[:2] == [1.0, pytest.approx(both / either)]
+    assert table["rank"].tolist()[:2] == pytest.approx([1.0, 1.0])
+    assert np.isnan(table["shared"][2]) and table["edges"][2] == other.circuit.sum()
 
 
 def test_a_stopped_run_resumes_to_the_same_result(tmp_path, tiny_llama):
@@ -177,6 +191,7 @@ def test_bad_arguments_are_said(tiny_llama, asked, sentence):
 def test_scores_rank_edges_of_a_real_model_as_patching_does(smollm2):
     pairs = hs.circuits.task("names", 60).fitting(smollm2)
     found = hs.circuits.edges(smollm2, pairs, limit=8, exact=200, draws=3, progress=False)
-    print(found, found.agreement, found.curve.to_string(), found.of_random, found.completeness)
+    print(found, found.agreement, found.agreement_interval, found.completeness)
+    print(found.curve.to_string(), found.of_random)
     assert found.agreement >= 0.7
     assert found.faithfulness > float(np.max(found.of_random)) + 0.3

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+DRAWS = 1000  # of the bootstrap over edges
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Edges(HeadResult):
@@ -134,6 +136,57 @@ class Edges(HeadResult):
         if len(self.patched) < 3:
             return float("nan")
         return rank_correlation(np.array([self.scores[at] for at in self.patched]), self.exact)
+
+    @property
+    def agreement_interval(self) -> tuple[float, float]:
+        """The 95 % interval of `agreement`, by resampling the edges patched."""
+        from headscope.tasks.metrics import rank_correlation
+
+        if len(self.patched) < 3:
+            return float("nan"), float("nan")
+        scores = np.array([self.scores[at] for at in self.patched])
+        luck = np.random.default_rng(self.seed)
+        drawn = luck.integers(0, len(scores), (DRAWS, len(scores)))
+        found = [rank_correlation(scores[one], self.exact[one]) for one in drawn]
+        low, high = np.nanpercentile(found, (2.5, 97.5))
+        return float(low), float(high)
+
+    def beside(self, *others: Edges) -> pd.DataFrame:
+        """A row per result, this one first: size, faithfulness, and what each shares with this one.
+
+        Parameters
+        ----------
+        others
+            Circuits of other models, checkpoints or tasks.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `shared` is the overlap with this circuit (edges in both over edges in either) and
+            `rank` the rank correlation of all scores. Both are NaN between models whose layers
+            or heads differ in number.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([self._row(one) for one in (self, *others)])
+
+    def _row(self, other: Edges) -> dict[str, Any]:
+        from headscope.tasks.metrics import rank_correlation
+
+        alike, there = self.graph == other.graph, self.graph.possible
+        either = (self.circuit | other.circuit).sum() if alike else 0
+        return {
+            "model": other.model,
+            "task": other.task,
+            "edges": int(other.circuit.sum()),
+            "share": float(other.circuit.sum() / other.graph.possible.sum()),
+            "faithfulness": other.faithfulness,
+            "completeness": other.completeness,
+            "cpr": other.cpr,
+            "cmd": other.cmd,
+            "shared": (self.circuit & other.circuit).sum() / either if either else np.nan,
+            "rank": rank_correlation(self.scores[there], other.scores[there]) if alike else np.nan,
+        }
 
     @property
     def table(self) -> pd.DataFrame:
