@@ -66,10 +66,9 @@ def main() -> None:
     options.add_argument("--turns", type=int, default=3)
     given = options.parse_args()
     scope = hs.load(given.model or _smollm2())
-    print(
-        "| task | pairs | forwards a pair | Spearman | circuit | faithfulness | without it | random |"
-    )
-    print(f"|{'---|' * 8}", flush=True)
+    columns = "task, pairs, forwards a pair, Spearman, circuit, faithfulness, without it, random"
+    print(f"| {columns.replace(', ', ' | ')} |
+|{'---|' * 8}", flush=True)
     for name in given.tasks.split(","):
         pairs = hs.circuits.task(name, 8 * given.pairs).fitting(scope)
         pairs = Pairs(name, pairs.pairs[: given.pairs])
