@@ -67,8 +67,8 @@ def main() -> None:
     given = options.parse_args()
     scope = hs.load(given.model or _smollm2())
     columns = "task, pairs, forwards a pair, Spearman, circuit, faithfulness, without it, random"
-    print(f"| {columns.replace(', ', ' | ')} |
-|{'---|' * 8}", flush=True)
+    print(f"| {columns.replace(', ', ' | ')} |")
+    print(f"|{'---|' * 8}", flush=True)
     for name in given.tasks.split(","):
         pairs = hs.circuits.task(name, 8 * given.pairs).fitting(scope)
         pairs = Pairs(name, pairs.pairs[: given.pairs])
