@@ -245,6 +245,31 @@ def test_a_mean_output_is_the_mean_over_the_reference_and_not_a_mean_map(tiny_gp
         tiny_gpt2.without(heads=[(1, 2)], mode="mean_output")
 
 
+def test_heads_are_ablated_by_their_mean_outputs_as_one_by_one(tiny_gpt2) -> None:
+    reference = ["the cat sat on the mat", "a dog ran"]
+    pairs = hs.circuits.Pairs("two", tuple(
+        hs.circuits.Pair(text, "a dog", "house", "store") for text in (TEXT, "the red tree")
+    ))  # fmt: skip
+    found = hs.ablate(
+        tiny_gpt2, pairs, mode="mean_output", weights=reference, what=("heads",), progress=False
+    )
+    house, store = tiny_gpt2.tokenizer.convert_tokens_to_ids(["house", "store"])
+
+    def scored(scope: hs.Scope) -> float:
+        last = [logits_of(scope, pair.clean)[0, -1] for pair in pairs.pairs]
+        return float(np.mean([float(one[house] - one[store]) for one in last]))
+
+    off = tiny_gpt2.without(heads=[(1, 2)], mode="mean_output", weights=reference)
+    assert found.head_map[1, 2] == pytest.approx(scored(off) - scored(tiny_gpt2), abs=1e-5)
+    assert found.head_map[1, 2] != 0
+
+
+def test_means_of_heads_that_do_not_answer_are_refused(make_scope) -> None:
+    t5 = make_scope("T5ForConditionalGeneration")
+    with pytest.raises(BadInput, match='say kind="decoder"'):
+        t5.without(heads=[(0, 0)], mode="mean_output", weights=["the cat"])
+
+
 def test_what_cannot_be_named_or_put_there_is_refused(tiny_gpt2) -> None:
     with pytest.raises(BadInput, match=r"no activation 'resid_pre'; there are stream.before"):
         tiny_gpt2.activations(TEXT, ["resid_pre"])

@@ -23,6 +23,7 @@ from headscope.capture.softmax import weights_of
 from headscope.capture.stack import hidden_of, replace_hidden, with_hidden
 from headscope.circuits.frozen_norm import tried
 from headscope.circuits.wiring import Wiring, wiring
+from headscope.edits.disable import Disabled, means_of
 from headscope.errors import BadInput, HeadscopeError
 from headscope.models.own_thread import forward_of, standing_in
 from headscope.reading.inputs.decoder_text import encode_both
@@ -331,21 +332,23 @@ def _blank(values: NDArray[np.float32], dims: tuple[str, ...], lengths: list[int
                 values[(row, *index, slice(length, None))] = np.nan
 
 
-def mean_outputs(scope: Scope, heads: Iterable[tuple[int, int]], texts: object) -> NamedEdit:
-    """Heads give their mean output over all tokens of some texts, whatever they attend to."""
-    if not isinstance(texts, list) or not texts:
-        raise BadInput("The mode mean_output takes the texts to average over: weights=[text, …].")
-    chosen = list(heads)
-    plain = dataclasses.replace(scope, edits=())
-    given = read_activations(plain, texts, ["attention.heads"])["attention.heads"]  # pyright: ignore
-    means = torch.from_numpy(given.mean(("text", "token")).to_numpy())  # layer head size
+def mean_outputs(scope: Scope, off: Disabled, given: object) -> NamedEdit:
+    """Heads give their mean output, whatever they attend to: over all tokens of some texts, or
+    means that were computed before (layer head size)."""
+    kind = wiring(scope).stack.kind
+    if off.kind != kind:
+        raise BadInput(
+            f"The mode mean_output replaces what {kind} heads give, not {off.kind} heads; say "
+            f'kind="{kind}".'
+        )
+    means = torch.from_numpy(given if isinstance(given, np.ndarray) else means_of(scope, given))
 
     def put(own: Tensor, layer: int) -> Tensor | None:
-        off = [head for at, head in chosen if at == layer]
-        if not off:
+        heads = [head for at, head in off.heads if at == layer]
+        if not heads:
             return None
         made = own.clone()
-        made[:, :, off] = means[layer, off].to(own)
+        made[:, :, heads] = means[layer, heads].to(own)
         return made
 
     return NamedEdit("attention.heads", None, put)

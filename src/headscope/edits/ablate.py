@@ -228,11 +228,12 @@ def ablate(
     what
         "heads", "layers" or both.
     mode
-        What heads are disabled with: uniform, zero, mean, given, …
+        What heads are disabled with: uniform, zero, mean, given, … or mean_output, a full pass
+        for each head.
     kind
         The attention that is disabled; the model's own if it has one kind.
     weights
-        What the mode needs, such as mean maps.
+        What the mode needs, such as mean maps, or texts for mean_output.
     copies
         How many edits run side by side.
     draws

@@ -16,7 +16,7 @@ from torch import Tensor
 from headscope.arguments import need_count
 from headscope.capture import Call, Kind
 from headscope.capture.stack import Stack, find_stack
-from headscope.edits.disable import Disabled, chosen_kind
+from headscope.edits.disable import MEAN_OUTPUT, Disabled, chosen_kind, means_of
 from headscope.edits.modes import Instead
 from headscope.edits.modes import mode as find_mode
 from headscope.edits.sweep.sweep import Sweep, can_be_swept
@@ -146,8 +146,10 @@ def answer_each(
     run.
     """
     kind = chosen_kind(scope, kind)
-    instead = find_mode(mode, weights)
-    stack = stack_of(scope, questions, kind)
+    if mode == MEAN_OUTPUT:  # a head's output, not its map: what a sweep shares does not apply
+        weights = means_of(scope, weights)
+    instead = None if mode == MEAN_OUTPUT else find_mode(mode, weights)
+    stack = None if instead is None else stack_of(scope, questions, kind)
     run = run or Run(None, {})
     kept = run.part(part)
     state = kept.recall()
@@ -162,7 +164,7 @@ def answer_each(
     run.tell(done, len(questions.batches), title=title)
     for batch in questions.batches[done:]:
         one = dataclasses.replace(questions, batches=(batch,))
-        if stack is None:
+        if stack is None or instead is None:
             plain = answer_each_plainly(scope, one, edits, mode, kind, weights)
             piece = (answer(scope, one), plain)
         else:
@@ -233,7 +235,11 @@ def answer_each_plainly(
     run = run or Run(None, {})
     for edit in run.track(edits, f"Disabling heads on {questions.name}, a full pass each"):
         heads = tuple((edit.layer, head) for head in edit.heads)
-        found.append(answer(scope.edited(Disabled(kind, heads, mode, weights)), questions))
+        if mode == MEAN_OUTPUT:
+            without = scope.without(heads, mode=mode, kind=kind, weights=weights)
+        else:
+            without = scope.edited(Disabled(kind, heads, mode, weights))
+        found.append(answer(without, questions))
     return np.stack(found)
 
 

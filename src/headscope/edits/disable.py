@@ -6,11 +6,14 @@ for layers it leaves alone, so edits compose by being applied one after another.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.arguments import need_scope
@@ -24,6 +27,7 @@ from headscope.reading.arguments import named_layers
 if TYPE_CHECKING:
     from headscope.reading import Scope
 
+MEAN_OUTPUT = "mean_output"  # of heads' outputs; all other modes give other weights
 LARGE = 2**26  # bytes of maps from which on they are not made where other queries do as well
 
 
@@ -95,6 +99,15 @@ def disable(
     if not off:
         raise BadInput("Say what to disable: heads=[(layer, head), ...] or layers=[...].")
     return Disabled(kind, tuple(sorted(off)), mode, weights)
+
+
+def means_of(scope: Scope, texts: object) -> NDArray[np.float32]:
+    """layer head size: what heads give on average over all tokens of some texts."""
+    if not isinstance(texts, list) or not texts:
+        raise BadInput("The mode mean_output takes the texts to average over: weights=[text, …].")
+    plain = dataclasses.replace(scope, edits=())
+    given = plain.activations(cast("list[str]", texts), ["attention.heads"])["attention.heads"]
+    return given.mean(("text", "token")).to_numpy()
 
 
 def chosen_kind(shape: Shape, kind: Kind | None) -> Kind:

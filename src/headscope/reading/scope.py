@@ -457,7 +457,7 @@ class Scope:
             The attention that is disabled; the model's own if it has one kind.
         weights
             What the mode needs: maps for given, readings for mean, (sink, window) for streaming,
-            a list of texts for mean_output.
+            a list of texts for mean_output, or the means (layer head size).
 
         Returns
         -------
@@ -471,7 +471,7 @@ class Scope:
 
             scope = unrolled(self)
             off = disable(scope, heads, layers, "zero", kind)
-            return scope.edited(mean_outputs(scope, off.heads, weights))
+            return scope.edited(mean_outputs(scope, off, weights))
         return self.edited(disable(self, heads, layers, mode, kind, weights))
 
     def emphasise(
