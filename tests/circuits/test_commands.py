@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -31,6 +33,30 @@ def test_copying_of_every_head_is_written(tmp_path) -> None:
     assert pd.read_csv(tmp_path / "c.csv")["value"].between(-1, 1).all()
 
 
+def test_a_table_of_prompts_is_attributed_on_the_command_line(tmp_path) -> None:
+    prompts = ["I went to the {S} and the [MASK] .", "The {S} is by the [MASK] ."]
+    rows = {"prompt": prompts * 3, "S": ["dog", "cat", "car", "key", "book", "tree"],
+            "answer": ["store"] * 6, "wrong": ["house"] * 6}  # fmt: skip
+    pd.DataFrame(rows).to_csv(tmp_path / "p.csv", index=False)
+    result = run("attribute", str(tmp_path / "p.csv"), "-o", str(tmp_path / "a.csv"))
+    assert result.exit_code == 0, result.output
+    assert "to 6 prompts" in result.output
+    found = pd.read_csv(tmp_path / "a.csv")
+    whole = hs.attribute(hs.load(), rows, progress=False).table
+    assert set(found["measure"]) == {"logit", "logit:S"}
+    assert found["value"].to_numpy() == pytest.approx(whole["value"].to_numpy(), abs=1e-5)
+
+
+def test_patching_takes_a_metric_and_named_positions_on_the_command_line(tmp_path) -> None:
+    pair = {"clean": "I saw the {S} by the [MASK] .", "corrupted": "I saw a {S} by the [MASK] .",
+            "answer": "house", "wrong": "river", "S": "dog"}  # fmt: skip
+    (tmp_path / "p.jsonl").write_text(json.dumps(pair))
+    result = run("patch", str(tmp_path / "p.jsonl"), "--what", "layers", "--metric", "probability",
+                 "--positions", "S,end", "-o", str(tmp_path / "p.csv"))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert set(pd.read_csv(tmp_path / "p.csv")["measure"]) == {"patch:S", "patch:end"}
+
+
 @pytest.mark.parametrize("score", ["positional", "rare_word", "massive_activation"])
 def test_what_heads_do_in_texts_is_measured_on_the_command_line(tmp_path, score) -> None:
     table = tmp_path / "c.csv"
@@ -48,6 +74,8 @@ def test_what_heads_do_in_texts_is_measured_on_the_command_line(tmp_path, score)
     [
         (("attribute", "a", "-o", "a.txt"), "not as a.txt"),
         (("patch", "nowhere.jsonl", "-o", "p.csv"), "no file nowhere.jsonl"),
+        (("attribute", "nowhere.csv"), "no file nowhere.csv"),
+        (("attribute", "nowhere.csv", "-o", "a.html"), "written as .parquet or .csv"),
         (("circuits", "massive_activation", "-o", "c.csv", "--map", "c.svg"), "measure of layers"),
         (
             ("circuits", "positional", "--texts", "no.txt", "-o", "c.csv"),

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headscope.cli.shared import options
 from headscope.cli.shared.checks import check_numbers, check_output
-from headscope.cli.shared.console import open_scope, out, say_written
+from headscope.cli.shared.console import open_scope, out, say_written, tested
+from headscope.errors import BadInput
 
 if TYPE_CHECKING:
     from headscope.circuits import Attribution
+    from headscope.circuits.logits.attributions import Attributions
 
 ENDINGS = (".html", ".svg", ".png", ".pdf", ".parquet", ".csv")
+TABLES = (".csv", ".tsv", ".jsonl")
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +26,13 @@ def register(app: typer.Typer) -> None:
 
 
 def attribute(
-    text: Annotated[str, typer.Argument(help="The text that the model answers.")],
+    text: Annotated[
+        str,
+        typer.Argument(
+            help="The text that the model answers, or a .csv, .tsv or .jsonl table with the "
+            "column prompt."
+        ),
+    ],
     text_pair: Annotated[
         str | None, typer.Argument(help="The second text; for encoder–decoders the decoder's.")
     ] = None,
@@ -46,20 +56,31 @@ def attribute(
     """Decompose a prediction into what each head, MLP and embedding added to it.
 
     Without -o the strongest parts are printed; with it the picture (.html, .svg, .png, .pdf) or
-    the table (.parquet, .csv) is written.
+    the table (.parquet, .csv) is written. Of a table of prompts means with intervals are given;
+    its columns answer and wrong are the targets.
 
     Examples:
 
       headscope attribute "Paris is the [MASK] of France." --target capital
 
       headscope attribute "The keys near the house" -m gpt2 --target are --target is -o keys.html
+
+      headscope attribute prompts.csv -m gpt2 -o heads.csv
     """
     check_numbers(seed=seed)
     if output is not None:
         check_output(output, ENDINGS, "An attribution")
     from headscope.circuits.logits.attribute import attribute as run
 
+    table = _table(text, text_pair, inputs, output)
     scope = open_scope(model, device, dtype, trust_remote_code)
+    if table is not None:
+        of_many = run(scope, table, target=target or None, position=position, seed=seed)
+        _say_many(of_many)
+        if output is not None:
+            of_many.save(output)
+            say_written(output)
+        return
     found = run(scope, text, text_pair, target=target or None, position=position)
     _say(found)
     if inputs:
@@ -77,6 +98,37 @@ def attribute(
 
         prediction_view(found).save(output)
     say_written(output)
+
+
+def _table(
+    text: str, text_pair: str | None, inputs: bool, output: Path | None
+) -> dict[str, Sequence[str | int]] | None:
+    """The columns of a table of prompts; None where the text is a text."""
+    if not text.lower().endswith(TABLES):
+        return None
+    if text_pair is not None or inputs:
+        raise BadInput("A table of prompts takes no second text and no --inputs.")
+    if output is not None and output.suffix not in (".parquet", ".csv"):
+        raise BadInput(f"Many prompts are written as .parquet or .csv, not as {output}.")
+    if not Path(text).is_file():
+        raise BadInput(f"There is no file {text}.")
+    from headscope.corpus.tables import read_rows
+
+    # a column of whole numbers names a token, but an answer may be a number too
+    return {
+        name: list(map(int, cells))
+        if name not in ("prompt", "answer", "wrong") and all(cell.isdecimal() for cell in cells)
+        else cells
+        for name, cells in read_rows(text, "").columns.items()
+    }
+
+
+def _say_many(found: Attributions) -> None:
+    out.print(f"{found.title}. {found.note}", highlight=False, markup=False, soft_wrap=True)
+    shown: Any = found.top("logit", 12).itertuples()
+    for row in shown:
+        told = tested(f"{row.low:+.3f}", f"{row.high:+.3f}", row.p_holm)
+        out.print(f"{row.layer}-{row.head:<8} {row.value:+8.3f} {told}", highlight=False)
 
 
 def _say(found: Attribution) -> None:

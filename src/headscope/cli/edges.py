@@ -23,6 +23,7 @@ def edges(
     ],
     output: Annotated[Path, options.output(".parquet, or .json: the circuit alone")],
     model: options.Model = None,
+    metric: options.AnswerMetric = None,
     steps: Annotated[int, typer.Option(help="Gradients between the two prompts.")] = 4,
     exact: Annotated[int, typer.Option(help="Edges that are also patched one by one.")] = 0,
     share: Annotated[
@@ -60,8 +61,8 @@ def edges(
     fitting = given.fitting(scope) if pairs in READY else given
     whole = output.suffix.lower() == ".parquet"
     found = run(
-        scope, fitting, steps=steps, exact=exact, share=share, draws=draws, limit=limit, seed=seed,
-        output=output if whole else None, restart=restart,
+        scope, fitting, metric=metric, steps=steps, exact=exact, share=share, draws=draws,
+        limit=limit, seed=seed, output=output if whole else None, restart=restart,
     )  # fmt: skip
     if map_file is not None:
         draw(found.draw(), map_file)
@@ -77,7 +78,12 @@ def edges(
             f"{row.source} to {row.target} by {row.through}: {row.score:+.3f}", highlight=False
         )
     if exact:
-        out.print(f"scores and exact effects agree in rank: {found.agreement:.2f}", highlight=False)
+        low, high = found.agreement_interval
+        out.print(
+            f"scores and exact effects agree in rank: {found.agreement:.2f} ({low:.2f} to "
+            f"{high:.2f})",
+            highlight=False,
+        )
     if not whole:
         found.to_json(output)
     say_written(output)

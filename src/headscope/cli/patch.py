@@ -34,7 +34,11 @@ def patch(
     method: Annotated[
         Literal["exact", "estimate", "both"], typer.Option(help="A run each, or by gradients.")
     ] = "exact",
-    positions: Annotated[bool, typer.Option("--positions", help="One token at a time.")] = False,
+    metric: options.AnswerMetric = None,
+    positions: Annotated[
+        str | None,
+        typer.Option(help="all: one token at a time; or the pairs' named positions: S2,end."),
+    ] = None,
     limit: options.Limit = None,
     seed: options.Seed = 0,
     map_file: options.MapFile = None,
@@ -53,6 +57,8 @@ def patch(
       headscope patch names -m gpt2 -o names.csv --map names.svg --limit 20
 
       headscope patch pairs.jsonl -m my-model --method estimate -o estimate.parquet
+
+      headscope patch pairs.jsonl -m gpt2 --metric probability --positions S2,end -o at.csv
     """
     check_output(output, (".parquet", ".csv"), "A patching")
     check_figure(map_file)
@@ -64,8 +70,9 @@ def patch(
     scope = open_scope(model, device, dtype, trust_remote_code)
     fitting = given.fitting(scope) if pairs in READY else given
     asked: Any = {"what": what, "method": method}
+    at = positions == "all" or ([one.strip() for one in (positions or "").split(",") if one])
     found = run(
-        scope, fitting, positions=positions, limit=limit, seed=seed, output=output,
+        scope, fitting, metric=metric, positions=at or False, limit=limit, seed=seed, output=output,
         restart=restart, **asked,
     )  # fmt: skip
     if map_file is not None:

@@ -74,6 +74,13 @@ MetricName = Annotated[
         help="accuracy, f1, matthews, pearson, spearman or loss; the task's if left out.",
     ),
 ]
+AnswerMetric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        help="logit_difference, logit, probability, probability_difference, loss or accuracy.",
+    ),
+]
 
 
 def output(what: str) -> OptionInfo:
