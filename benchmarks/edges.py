@@ -64,6 +64,7 @@ def main() -> None:
     options.add_argument("--pairs", type=int, default=8)
     options.add_argument("--exact", type=int, default=200)
     options.add_argument("--turns", type=int, default=3)
+    options.add_argument("--cost", action="store_true", help="only what scores cost")
     given = options.parse_args()
     scope = hs.load(given.model or _smollm2())
     columns = "task, pairs, forwards a pair, Spearman, circuit, faithfulness, without it, random"
@@ -73,6 +74,9 @@ def main() -> None:
         pairs = hs.circuits.task(name, 8 * given.pairs).fitting(scope)
         pairs = Pairs(name, pairs.pairs[: given.pairs])
         spent = cost(scope, pairs, given.turns)
+        if given.cost:
+            print(f"| {name} | {len(pairs)} | {spent:.1f} |", flush=True)
+            continue
         found: Any = hs.circuits.edges(scope, pairs, exact=given.exact, progress=False)
         low, high = found.agreement_interval
         cells = [

@@ -73,7 +73,7 @@ def test_for_a_small_change_scores_are_the_exact_effects(family):
     """Slopes against differences: every edge of a run whose corrupted writers are nearly clean."""
     found, batch, (clean, corrupted), run = ready(family)
     near = clean + 1e-3 * (corrupted - clean)
-    scores = edge_scores(family, found, batch, (clean, near), 3).sum(-1)
+    scores = edge_scores(family, found, batch, (clean, near), 3)
     run.corrupted = near
     every = torch.from_numpy(found.graph.possible)
     whole = batch.read(run(every), clean=True)[:, 0].double()

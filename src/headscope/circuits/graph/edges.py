@@ -211,7 +211,7 @@ class _Members:
         """readers × writers, summed over pairs."""
         first, second = self.written
         found = edge_scores(self.scope, self.found, self.batch, (first, second), steps)
-        return _numbers(found.sum(-1))
+        return _numbers(found)
 
     def effect(self, kept: Mask) -> Floats:
         """b: the metric's change from the corrupted prompts' with these edges clean."""

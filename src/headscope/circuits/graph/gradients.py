@@ -42,37 +42,41 @@ def edge_scores(
     written: tuple[Tensor, Tensor],
     steps: int,
 ) -> Tensor:
-    """r w b: every edge's estimated part of clean − corrupted.
+    """r w: every edge's estimated part of clean − corrupted, summed over pairs.
 
     written: w b t m each, what every writer adds on the clean and on the corrupted prompts.
     """
     clean, corrupted = written
-    slopes: list[Tensor] | None = None
+    slopes: list[Tensor] = []
     for step in range(steps):
         share = (step + 0.5) / steps
         start = corrupted[0] + share * (clean[0] - corrupted[0]) - constant(found)
         own = _slopes(scope, found, batch, start)
-        slopes = own if slopes is None else [a + b for a, b in zip(slopes, own, strict=True)]
-    assert slopes is not None
-    change = clean - corrupted
-    rows = [torch.einsum("rbtm,wbtm->rwb", each / steps, change) for each in slopes]
-    return torch.cat(rows)
+        slopes = [a.add_(b) for a, b in zip(slopes, own, strict=True)] if slopes else own
+    change = (clean - corrupted).flatten(1)
+    return torch.cat([each.flatten(1) @ change.T for each in slopes]) / steps
 
 
 def _slopes(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> list[Tensor]:
-    """r b t m for every layer's readers, then for the output layer: ∂metric / ∂ its input."""
+    """r b t m for every layer's readers, then for the output layer: ∂metric / ∂ its input.
+
+    The stream is a sum, so its slope before an MLP is that after it and the MLP's own: one pass
+    back gives both, and the MLP's is their difference.
+    """
     seen = _run(scope, found, batch, start)
-    graph = found.graph
+    passed, graph = seen.passed, found.graph
     answer = batch.read(seen.output, clean=True)[:, 0].sum()
     ends: list[Tensor] = []
     for number in range(graph.layers):
-        call = seen.passed.calls[number]
+        call = passed.calls[number]
         assert call.q is not None and call.k is not None and call.v is not None
         ends += [call.q, call.k, call.v]
-        ends += [seen.passed.mlps[number]] if graph.mlps else []
-    assert seen.passed.end is not None
+        if graph.mlps:
+            before = passed.streams[number] if graph.parallel else passed.attended[number]
+            ends += [before, passed.mlps[number]]
+    assert passed.end is not None
     try:
-        given = list(torch.autograd.grad(answer, [*ends, seen.passed.end], retain_graph=True))
+        given = list(torch.autograd.grad(answer, [*ends, passed.end], retain_graph=True))
     except RuntimeError as error:
         raise HeadscopeError(
             f"{scope.name} attends in a way that gradients do not reach; load it with "
@@ -82,12 +86,12 @@ def _slopes(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> l
     rows: list[Tensor] = []
     for number in range(graph.layers):
         own, slopes = ends[each * number :][:each], given[each * number :][:each]
-        stream = seen.passed.streams[number]
+        stream = passed.streams[number]
         rows.append(_of_attention(own[:3], slopes[:3], stream))
         if graph.mlps:
-            at = stream if graph.parallel else seen.passed.attended[number]
-            one = torch.autograd.grad(own[3], at, slopes[3], retain_graph=True)[0]
-            rows.append(one[None].float())
+            before, after = (one.reshape(stream.shape).float() for one in slopes[3:])
+            beside = rows[-1].sum(0) if graph.parallel else 0.0
+            rows.append((before - after - beside)[None])
     return [*rows, given[-1][None].float()]
 
 
