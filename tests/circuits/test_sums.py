@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import headscope as hs
@@ -9,6 +12,7 @@ from headscope.circuits.logits.target import softcapped
 from headscope.errors import HeadscopeError
 from tests.contracts.families import FAMILIES, Family
 from tests.contracts.family_models import build
+from tests.contracts.odd_families import DECODERS, odd_scope
 from tests.contracts.sizes import grouped
 from tests.tiny import tiny_tokenizer
 
@@ -27,10 +31,19 @@ def scope_of(family: Family) -> hs.Scope:
     "family", [one for one in FAMILIES if one.reads.startswith("text")], ids=lambda one: one.name
 )
 def test_parts_sum_or_are_refused(family: Family) -> None:
+    scope = scope_of(family)
+    if "decoder" not in scope.kinds:
+        pytest.skip("no decoder")
+    assert_sums_or_is_refused(scope)
+
+
+@pytest.mark.parametrize("make", DECODERS, ids=lambda one: one.__name__)
+def test_parts_of_odd_decoders_sum_or_are_refused(make: Callable[[], Any]) -> None:
+    assert_sums_or_is_refused(odd_scope(make))
+
+
+def assert_sums_or_is_refused(scope: hs.Scope) -> None:
     try:
-        scope = scope_of(family)
-        if "decoder" not in scope.kinds:
-            pytest.skip("no decoder")
         found = hs.attribute(scope, TEXT, target="house", lens=False, tokens=0)
     except HeadscopeError as refused:
         assert str(refused).endswith(".")

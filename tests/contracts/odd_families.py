@@ -152,9 +152,106 @@ def ax_k2() -> Any:
     return t.AXK2ForCausalLM(config)
 
 
+def dbrx() -> Any:
+    config = t.DbrxConfig(
+        d_model=32, n_heads=4, n_layers=2, max_seq_len=64, vocab_size=VOCABULARY, **ENDS,
+        attn_config={"kv_n_heads": 2, "clip_qkv": 8, "rope_theta": 10000.0},
+        ffn_config={"ffn_hidden_size": 32, "moe_num_experts": 4, "moe_top_k": 2},
+    )  # fmt: skip
+    return t.DbrxForCausalLM(config)
+
+
+def jet_moe() -> Any:
+    return t.JetMoeForCausalLM(
+        t.JetMoeConfig(
+            **TEXT,
+            **ENDS,
+            num_key_value_heads=2,
+            kv_channels=8,
+            num_local_experts=4,
+            num_experts_per_tok=2,
+        )
+    )
+
+
+def modernbert_decoder() -> Any:
+    ends = {**ENDS, "cls_token_id": 1, "sep_token_id": 2}
+    return t.ModernBertDecoderForCausalLM(
+        t.ModernBertDecoderConfig(**TEXT, **ends, local_attention=4)
+    )
+
+
+def longcat_flash() -> Any:
+    sizes = {**TEXT, "num_hidden_layers": 4}  # two attentions in each of its layers
+    sizes.pop("intermediate_size")
+    config = t.LongcatFlashConfig(
+        **sizes, **ENDS, num_layers=2, ffn_hidden_size=64, expert_ffn_hidden_size=16, moe_topk=2,
+        n_routed_experts=4, zero_expert_num=2, q_lora_rank=16, kv_lora_rank=16, head_dim=8,
+        qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=8,
+    )  # fmt: skip
+    return t.LongcatFlashForCausalLM(config)
+
+
+def vault_gemma() -> Any:
+    return t.VaultGemmaForCausalLM(
+        t.VaultGemmaConfig(
+            **TEXT, **ENDS, num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=8
+        )
+    )
+
+
+def ctrl() -> Any:
+    return t.CTRLLMHeadModel(
+        t.CTRLConfig(vocab_size=VOCABULARY, n_positions=64, n_embd=32, dff=64, n_layer=2, n_head=4)
+    )
+
+
+def flaubert() -> Any:
+    config = t.FlaubertConfig(
+        vocab_size=VOCABULARY, emb_dim=32, n_layers=2, n_heads=4, max_position_embeddings=64,
+        pad_index=0, bos_index=1, eos_index=2, mask_index=4,
+    )  # fmt: skip
+    return t.FlaubertWithLMHeadModel(config)
+
+
+def mobilebert() -> Any:
+    config = t.MobileBertConfig(
+        **TEXT, embedding_size=32, intra_bottleneck_size=32, num_feedforward_networks=1
+    )
+    return t.MobileBertForMaskedLM(config)
+
+
+def splinter() -> Any:
+    """Answers questions: a text without its question token is refused by the model itself."""
+    return t.SplinterForPreTraining(t.SplinterConfig(**TEXT, question_token_id=4))
+
+
+def canine() -> Any:
+    sizes = {**SIZES, "max_position_embeddings": 256, "num_hash_buckets": 64}
+    return t.CanineModel(t.CanineConfig(**sizes, local_transformer_stride=16))
+
+
+def zaya() -> Any:
+    return t.ZayaForCausalLM(
+        t.ZayaConfig(**TEXT, **ENDS, num_key_value_heads=2, head_dim=8, num_experts=4)
+    )
+
+
+def deepseek_v4() -> Any:
+    config = t.DeepseekV4Config(
+        **TEXT, **ENDS, num_key_value_heads=1, head_dim=16, moe_intermediate_size=16,
+        n_routed_experts=4, num_experts_per_tok=2, q_lora_rank=16, qk_rope_head_dim=8,
+    )  # fmt: skip
+    return t.DeepseekV4ForCausalLM(config)
+
+
+DECODERS = (
+    dbrx, jet_moe, modernbert_decoder, longcat_flash, vault_gemma, ctrl, zaya, deepseek_v4
+)  # fmt: skip
 ODD = (
     blt, chameleon, diffusion_gemma, esmfold, fast_speech_2, git, grounding_dino, kosmos_2,
     seamless_m4t_v2, siglip_2_naflex, video_prism_text, nystromformer, ax_k2,
+    flaubert, mobilebert, splinter, canine, *DECODERS,
 )  # fmt: skip
 
 
