@@ -67,6 +67,17 @@ def encoded_sound(
     return None if made is None else (inputs, made)
 
 
+def _heard(frames: Floats, start: float, end: float) -> NDArray[np.bool_]:
+    """Moments whose middle lies in a word; the nearest one of a word that is shorter than them."""
+    middle = frames.mean(1)
+    inside = (middle >= start - 1e-6) & (
+        middle < end - 1e-6
+    )  # seconds are kept in single precision
+    if not inside.any():
+        inside[np.abs(middle - (start + end) / 2).argmin()] = True
+    return inside
+
+
 def _plan(
     number: int, document: Linked, tokens: Tokens, frames: Floats, sound: Sound, faults: Faults
 ) -> Plan | None:
@@ -93,7 +104,7 @@ def _plan(
             faults.note("span outside", document.where, message)
             continue
         first, last = row_of[int(of[0])], row_of[int(of[-1])] + 1
-        right[first:last] = (frames[:, 0] < end) & (frames[:, 1] > start)
+        right[first:last] = _heard(frames, start, end)
         words.append(str(document.other)[slice(*span)])
         rows.append((first, last))
         truth.append((start, end))

@@ -83,7 +83,8 @@ class Totals:
     def intervals(self, metric: str) -> Array:
         """2 direction layer head: the ends of 95 % intervals over documents."""
         share = metric in ("precision", "alignment error rate")
-        found = self.replicates.interval(share=share).reshape(2, *self.shape)
+        with np.errstate(invalid="ignore"):  # of other measures, which may exceed 1 and are cut off
+            found = self.replicates.interval(share=share).reshape(2, *self.shape)
         return found[:, self.field.metrics.index(metric)]
 
     def by_chance(self) -> tuple[Array, Array]:

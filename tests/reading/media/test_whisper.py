@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ import headscope as hs
 import headscope.reading.word_times as timing
 from headscope.media.sound import Sound
 from headscope.reading.word_times import spoken_tokens
+from headscope.studies.whisper.ctranslate import ctranslate_whisper
 from tests.reading.media.espeak import spoken
-from tests.reading.media.packaged_whisper import FOLDER, packaged_whisper
 
+# two packages carry its parts; requirements/fetch_data.py unpacks them
+FOLDER = Path(sys.prefix) / "data" / "whisper-base"
 SENTENCES = (
     "The little yellow boat was sailing slowly across the river before evening",
     "My neighbour keeps eleven chickens behind an old wooden fence and sells eggs every Saturday",
@@ -25,7 +29,7 @@ SENTENCES = (
 def scope() -> hs.Scope:
     if not FOLDER.is_dir():
         pytest.skip("needs Whisper: python requirements/fetch_data.py")
-    return packaged_whisper()
+    return ctranslate_whisper(FOLDER)
 
 
 def _spoken(sentence: str) -> tuple[Sound, list[float]]:

@@ -1,14 +1,20 @@
-"""Whisper as OpenAI publishes it: a .pt checkpoint, with the ranks of its byte pairs beside it."""
+"""Whisper as OpenAI publishes it: a .pt checkpoint, with the ranks of its byte pairs beside it.
+
+`network` and `opened` serve other formats of the same weights too.
+"""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.errors import BadInput
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from headscope.reading import Scope
 
 RANKS = "gpt2.tiktoken"  # of the package openai-whisper, for English models
@@ -32,12 +38,16 @@ RENAMED = (
 
 
 def open_model(model: str | None, device: str | None = None, *rest: Any) -> Scope:
-    """Open an English .pt checkpoint, or whatever `hs.load` opens."""
+    """Open an English .pt checkpoint, a folder of CTranslate2, or a model that `hs.load` opens."""
     if model is None:
         raise BadInput(
-            "The study reads a Whisper; give OpenAI's tiny.en.pt, or a folder of transformers, "
-            "with --model."
+            "The study reads a Whisper; give OpenAI's tiny.en.pt, or a folder of faster-whisper or "
+            "transformers, with --model."
         )
+    if (Path(model) / "model.bin").is_file():
+        from headscope.studies.whisper.ctranslate import ctranslate_whisper
+
+        return ctranslate_whisper(Path(model), device)
     if not model.endswith(".pt"):
         from headscope.reading import load
 
@@ -49,9 +59,6 @@ def open_model(model: str | None, device: str | None = None, *rest: Any) -> Scop
 def openai_whisper(path: Path, device: str | None = None) -> Scope:
     """A checkpoint in OpenAI's format; the file of byte-pair ranks lies beside it."""
     import torch
-    from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
-
-    from headscope.reading import load
 
     if not path.is_file() or not path.with_name(RANKS).is_file():
         raise BadInput(f"{path} and {path.with_name(RANKS)} are needed; one is not there.")
@@ -59,26 +66,54 @@ def openai_whisper(path: Path, device: str | None = None) -> Scope:
     sizes = kept["dims"]
     if sizes["n_vocab"] != 51864:
         raise BadInput(f"{path.name} is not an English model: it has {sizes['n_vocab']} tokens.")
-    tokenizer = english_tokenizer(path.with_name(RANKS))
+    state = {_renamed(name): tensor.float() for name, tensor in kept["model_state_dict"].items()}
+    name = path.name.removesuffix(".pt")
+    return opened(
+        network(state, sizes["n_audio_head"], sizes["n_text_head"], 50256, 50257),
+        english_tokenizer(path.with_name(RANKS)), f"whisper-{name}", PUBLISHED.get(name), device,
+    )  # fmt: skip
+
+
+def network(state: dict[str, Tensor], encoder_heads: int, heads: int, end: int, start: int) -> Any:
+    """A Whisper of transformers with these weights, whose shapes tell its sizes."""
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+
+    def layers(part: str) -> int:
+        return 1 + max(int(name.split(".")[2]) for name in state if f"{part}.layers." in name)
+
+    words, width = state["decoder.embed_tokens.weight"].shape
     configuration = WhisperConfig(
-        vocab_size=sizes["n_vocab"], d_model=sizes["n_audio_state"],
-        num_mel_bins=sizes["n_mels"], encoder_layers=sizes["n_audio_layer"],
-        encoder_attention_heads=sizes["n_audio_head"], decoder_layers=sizes["n_text_layer"],
-        decoder_attention_heads=sizes["n_text_head"],
-        encoder_ffn_dim=4 * sizes["n_audio_state"], decoder_ffn_dim=4 * sizes["n_text_state"],
-        max_source_positions=sizes["n_audio_ctx"], max_target_positions=sizes["n_text_ctx"],
-        pad_token_id=50256, bos_token_id=50256, eos_token_id=50256, decoder_start_token_id=50257,
+        vocab_size=words, d_model=width, num_mel_bins=state["encoder.conv1.weight"].shape[1],
+        encoder_layers=layers("encoder"), encoder_attention_heads=encoder_heads,
+        decoder_layers=layers("decoder"), decoder_attention_heads=heads,
+        encoder_ffn_dim=4 * width, decoder_ffn_dim=4 * width,
+        max_source_positions=len(state["encoder.embed_positions.weight"]),
+        max_target_positions=len(state["decoder.embed_positions.weight"]),
+        pad_token_id=end, bos_token_id=end, eos_token_id=end, decoder_start_token_id=start,
     )  # fmt: skip
     configuration._attn_implementation = "eager"  # pyright: ignore[reportPrivateUsage]
-    network: Any = WhisperForConditionalGeneration(configuration).eval()
-    state = {f"model.{_renamed(name)}": tensor for name, tensor in kept["model_state_dict"].items()}
-    state["proj_out.weight"] = state["model.decoder.embed_tokens.weight"]
-    network.load_state_dict({name: tensor.float() for name, tensor in state.items()})
-    name = path.name.removesuffix(".pt")
-    heads = [list(one) for one in PUBLISHED.get(name, ())]
-    network.generation_config.alignment_heads = heads or None
-    extractor = WhisperFeatureExtractor(feature_size=sizes["n_mels"])
-    return load(network.to(device or "cpu"), tokenizer, processor=extractor, name=f"whisper-{name}")
+    made = WhisperForConditionalGeneration(configuration).eval()
+    weights = {f"model.{name}": tensor for name, tensor in state.items()}
+    weights["proj_out.weight"] = state["decoder.embed_tokens.weight"]
+    made.load_state_dict(weights)
+    return made
+
+
+def opened(
+    model: Any,
+    tokenizer: Any,
+    name: str,
+    heads: Sequence[Sequence[int]] | None,
+    device: str | None,
+) -> Scope:
+    """The model with its features; `heads` are those that its makers published."""
+    from transformers import WhisperFeatureExtractor
+
+    from headscope.reading import load
+
+    model.generation_config.alignment_heads = [list(one) for one in heads] if heads else None
+    extractor = WhisperFeatureExtractor(feature_size=model.config.num_mel_bins)
+    return load(model.to(device or "cpu"), tokenizer, processor=extractor, name=name)
 
 
 def _renamed(name: str) -> str:
