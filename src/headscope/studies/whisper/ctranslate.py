@@ -93,7 +93,7 @@ def _projections(
 def ctranslate_whisper(folder: Path, device: str | None = None) -> Scope:
     """A folder with model.bin, config.json and tokenizer.json."""
     import torch
-    from transformers import WhisperTokenizerFast
+    from transformers import WhisperTokenizerFast  # pyright: ignore[reportAttributeAccessIssue]
 
     from headscope.studies.whisper.model import network, opened
 
