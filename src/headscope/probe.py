@@ -360,6 +360,12 @@ def alignment(
     -------
     FoundHeads
         Every head's alignment error rate, precision and AUC.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("Helsinki-NLP/opus-mt-en-de")  # doctest: +SKIP
+    >>> hs.probe.alignment(scope, "gold.txt").table  # doctest: +SKIP
     """
     arguments.need_scope(scope)
     from dataclasses import replace
@@ -416,6 +422,12 @@ def atoms(
     -------
     FoundHeads
         Every head's precision at one and AUC, with attention added in both directions too.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("./rxnmapper")  # doctest: +SKIP
+    >>> hs.probe.atoms(scope, "reactions.txt").table  # doctest: +SKIP
     """
     arguments.need_scope(scope)
     from headscope.corpus.links.reactions import read_reactions
@@ -468,6 +480,12 @@ def contacts(
     -------
     FoundHeads
         Every head's precision at L/5, precision at one and AUC.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("facebook/esm2_t6_8M_UR50D")  # doctest: +SKIP
+    >>> hs.probe.contacts(scope, "proteins.jsonl").table  # doctest: +SKIP
     """
     arguments.need_scope(scope)
     from dataclasses import replace
@@ -517,6 +535,12 @@ def speech(
     -------
     FoundHeads
         Every cross head's time error in seconds, precision at one and AUC over moments.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> scope = hs.load("openai/whisper-tiny.en")  # doctest: +SKIP
+    >>> hs.probe.speech(scope, "recordings").table  # doctest: +SKIP
     """
     arguments.need_scope(scope)
     from headscope.corpus.links.word_times import read_word_times

@@ -116,7 +116,7 @@ def found(planted):
 def test_a_head_of_three_behaviours_has_three_and_a_plain_head_one(found):
     assert found.heads == ((0, 0), (0, 1))
     assert found.map("behaviours").to_numpy().tolist() == [[3.0, 1.0]]
-    points = found.rows_of(found.points, 0, 0).merge(found.positions, on="position")
+    points = found.points.query("layer == 0 and head == 0").merge(found.positions, on="position")
     asks = {**dict.fromkeys(FIRST, 0), **dict.fromkeys(ARTICLE, 1)}
     truth = [asks.get(word, 2) for word in points["query_token"]]
     assert adjusted_rand_score(truth, points["behaviour"]) >= 0.9

@@ -17,7 +17,8 @@ SECTIONS = ("Parameters", "Returns", "Examples")
 # what their examples need is not on every machine: decoders, pictures, sounds, a written atlas
 ELSEWHERE = {"ground", "fit_head_weights", "grounding_view", "finetune", "word_times", "live_page",
              "atlas_view", "image_view", "sound_view", "probe.all_heads", "budget", "press_of",
-             "over_checkpoints", "circuits.edges"}  # fmt: skip
+             "over_checkpoints", "circuits.edges", "probe.alignment", "probe.atoms",
+             "probe.contacts", "probe.speech"}  # fmt: skip
 
 
 def public() -> dict[str, Any]:

@@ -146,7 +146,7 @@ def test_the_command_says_before_and_after_and_chooses_heads(llama, tmp_path):
         for text, span, answer in EXAMPLES
     )
     (tmp_path / "examples.jsonl").write_text(lines)
-    words = ["--examples", str(tmp_path / "examples.jsonl"), "--chosen", "2", "--draws", "2"]
+    words = ["--examples", str(tmp_path / "examples.jsonl"), "--best", "2", "--draws", "2"]
     done = CliRunner().invoke(
         build(), ["emphasise", *words, *model, "-o", str(tmp_path / "heads.parquet")]
     )

@@ -25,6 +25,7 @@ NEEDS = "score"
 BUNDLE = "score"  # its script travels with pages that show it, not with all
 HEIGHT = 620  # of a notebook's frame
 SHOWS = "who wrote what a query asks for × who wrote what the key offers, with the words behind"
+EXAMPLE = 'hs.circuits.score(hs.load(), "The cat sat on the mat.", 2, 6, 3, 2)'
 WRITERS = 14  # shown of each side
 
 

@@ -70,7 +70,7 @@ class Behaviours(HeadResult):
         pandas.DataFrame
             Share of the positions, label with score and lift over uniform attention.
         """
-        return self.rows_of(self.found, layer, head).reset_index(drop=True)
+        return self._rows_of(self.found, layer, head).reset_index(drop=True)
 
     def examples(self, layer: int, head: int, behaviour: int, n: int = 10) -> pd.DataFrame:
         """Examples of one behaviour, the strongest weights first.
@@ -89,7 +89,7 @@ class Behaviours(HeadResult):
         pandas.DataFrame
             Document, query, key, weight and `text`, the query in [[ ]], the key in << >>.
         """
-        points: Any = self.rows_of(self.points, layer, head)
+        points: Any = self._rows_of(self.points, layer, head)
         points = points[points["behaviour"] == behaviour]
         if points.empty:
             count = len(self.of(layer, head))
@@ -97,11 +97,11 @@ class Behaviours(HeadResult):
                 f"Head {layer}-{head} has no behaviour {behaviour}; it has {count}, from 0."
             )
         rows: Any = points.nlargest(n, "weight").merge(self.positions, on="position")
-        texts = [self.text(row) for row in rows.itertuples()]
+        texts = [self._text(row) for row in rows.itertuples()]
         columns = ["document", "query", "query_token", "key", "key_token", "weight"]
         return rows[columns].assign(text=texts).reset_index(drop=True)
 
-    def text(self, row: Any) -> str:
+    def _text(self, row: Any) -> str:
         """A position's text with the query marked, and the key of a head."""
         count = len(row.tokens)
         document = DocumentTokens(
@@ -112,7 +112,7 @@ class Behaviours(HeadResult):
         made = excerpt(document, int(row.query) - int(row.start), [key] if inside else [], count)
         return made if inside else f"<<{row.key_token}>> … {made}"
 
-    def rows_of(self, frame: pd.DataFrame, layer: int, head: int) -> pd.DataFrame:
+    def _rows_of(self, frame: pd.DataFrame, layer: int, head: int) -> pd.DataFrame:
         rows: Any = frame[(frame["layer"] == layer) & (frame["head"] == head)]
         if rows.empty:
             raise BadInput(f"Head {layer}-{head} was not clustered; see `heads`.")
@@ -129,7 +129,7 @@ class Behaviours(HeadResult):
         """A head's queries and strongest keys in one plane, coloured by behaviour."""
         from headscope.figures.plane_of_keys import plane_of_keys
 
-        points: Any = self.rows_of(self.points, layer, head)
+        points: Any = self._rows_of(self.points, layer, head)
         names = [self.name(row) for row in self.of(layer, head).itertuples()]
         return plane_of_keys(
             points[["query_x", "query_y"]].to_numpy(),
@@ -145,6 +145,6 @@ class Behaviours(HeadResult):
         share = f"{row.share:.0%}"
         if row.label:
             return f"{share} {row.label} (lift {row.lift:.1f})"
-        keys: Any = self.rows_of(self.profiles, row.layer, row.head)
+        keys: Any = self._rows_of(self.profiles, row.layer, row.head)
         keys = keys[(keys["behaviour"] == row.behaviour) & (keys["profile"] == "key_token")]
         return share if keys.empty else f"{share} to “{keys.iloc[0]['name']}”"
