@@ -64,45 +64,51 @@ def kept_steps(steps: int, every: int) -> set[int]:
     return {0, *range(every, steps, every), steps}
 
 
-def train(seed: int, output: Path, steps: int = 800, every: int = 50) -> list[dict[str, float]]:
-    """Train, and write step-N folders, the loss as losses.jsonl and texts to survey."""
+def train(seed: int, output: Path, steps: int = 1000, every: int = 25) -> list[dict[str, float]]:
+    """Train, and write step-N folders, their loss as losses.jsonl and texts to survey."""
     generator = torch.Generator().manual_seed(seed)
     model, words = decoder(seed), tokenizer()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     output.mkdir(parents=True, exist_ok=True)
-    texts = sequences(24, torch.Generator().manual_seed(1000 + seed))
+    unseen = torch.Generator().manual_seed(1000 + seed)
+    texts = sequences(24, unseen)
+    checks = [sequences(8, unseen) for _ in range(8)]  # one batch of one length would be noise
     # a text a line: lines of a plain file could be read as one document
     lines = [json.dumps({"text": " ".join(f"t{int(one)}" for one in row)}) for row in texts]
     (output / "corpus.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     losses: list[dict[str, float]] = []
     kept = kept_steps(steps, every)
     for step in range(steps + 1):
-        batch = sequences(BATCH, generator)
-        logits = model(batch).logits[:, :-1]
-        lost = torch.nn.functional.cross_entropy(
-            logits.reshape(-1, WORDS + 1), batch[:, 1:].reshape(-1), reduction="none"
-        ).view(BATCH, -1)
         if step in kept:
             model.save_pretrained(output / f"step-{step}")
             words.save_pretrained(output / f"step-{step}")
-        if step % 10 == 0:
-            repeated = float(
-                lost[:, batch.shape[1] // 2 :].mean()
-            )  # what can be told from the first half
-            losses.append({"step": step, "loss": float(lost.mean()), "repeated": repeated})
+            with torch.no_grad():
+                found = [_losses(model, batch) for batch in checks]
+            whole = torch.cat([one.flatten() for one in found])
+            # of the tokens that the first half tells
+            repeated = torch.cat([one[:, one.shape[1] // 2 :].flatten() for one in found])
+            losses.append(
+                {"step": step, "loss": float(whole.mean()), "repeated": float(repeated.mean())}
+            )
         optimizer.zero_grad()
-        lost.mean().backward()
+        _losses(model, sequences(BATCH, generator)).mean().backward()
         optimizer.step()
     text = "\n".join(json.dumps(one) for one in losses) + "\n"
     (output / "losses.jsonl").write_text(text, "utf-8")
     return losses
 
 
+def _losses(model: Any, batch: Tensor) -> Tensor:
+    """b n-1: the loss of every next token."""
+    logits = model(batch).logits[:, :-1]
+    return torch.nn.functional.cross_entropy(logits.transpose(1, 2), batch[:, 1:], reduction="none")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=800)
-    parser.add_argument("--every", type=int, default=50)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--every", type=int, default=25)
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     train(given.seed, given.output, given.steps, given.every)
