@@ -60,6 +60,34 @@ def test_a_random_model_is_not_said_to_show_patterns(report) -> None:
     assert not labelled & {"next word", "previous word", "rest of the word"}
 
 
+def test_the_counts_of_the_summary_add_up_to_those_of_the_tables() -> None:
+    """Two heads with three labels: a head may show several patterns."""
+    from types import SimpleNamespace
+
+    import pandas as pd
+
+    from headscope.studies.vig.study import _summary
+
+    held = [(0, "next_word"), (0, "delimiter_sep1"), (3, "next_word")]
+    rows = [
+        {
+            "kind": "encoder",
+            "layer": 1,
+            "head": head,
+            "pattern": name,
+            "labelled": (head, name) in held,
+        }
+        for head in range(4)
+        for name in ("next_word", "delimiter_sep1", "bag_of_words")
+    ]
+    found = SimpleNamespace(scores=pd.DataFrame(rows), corpus=SimpleNamespace(pairs=[1] * 7))
+    said = _summary(found)
+    assert said.startswith("2 of 4 heads earn a label on 7 sentence pairs.")
+    total = int(re.search(r"They earn (\d+) labels", said)[1])
+    assert total == sum(map(int, re.findall(r"\((\d+)\)", said))) == len(held)
+    assert "_" not in said
+
+
 def test_the_page_needs_no_network_and_says_how_it_was_made(report) -> None:
     text = report.html()
     assert not re.search(r'(?:src|href)="(?:https?:)?//', text)

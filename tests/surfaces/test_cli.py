@@ -89,6 +89,14 @@ def test_the_bare_command_opens_the_app_on_loopback(monkeypatch):
     listening.close()
 
 
+def test_a_model_that_cannot_be_opened_ends_the_command_with_a_sentence(tmp_path, capfd):
+    from headscope.cli.app import serve
+
+    with pytest.raises(HeadscopeError, match="no-such-model"):
+        serve(_listen("127.0.0.1", 0), {"localhost"}, [str(tmp_path / "no-such-model")], None, None)
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_the_app_listens_on_loopback_unless_told():
     import inspect
 

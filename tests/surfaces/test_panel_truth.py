@@ -107,13 +107,15 @@ def check_facts(truth: Truth, found: dict[str, Any], layer: int, head: int) -> N
         if one["labelled"] and "sink" not in one["evidence"]:
             assert truth.large(name, layer, head), (name, layer, head)
     labelled = {one["name"]: one for one in found["patterns"] if one["labelled"]}
-    assert (found["label"] is None) == (not labelled)
+    sinks = {name for name, one in labelled.items() if one["rests"]}
+    assert (found["label"] is None) == (not labelled.keys() - sinks), "a sink is no name"
+    assert (found["sink"] is None) == (not sinks)
     if found["label"] is not None:
         assert found["evidence"] == labelled[found["label"]]["evidence"]
         if "sink" not in found["evidence"]:
             truth.number(truth.title[found["label"]], found["score"], layer, head)
     assert (found["why"] is None) == bool(found["why_not"])
-    assert ("No pattern stands out" in (found["why_not"] or "")) == (found["label"] is None)
+    assert ("No pattern stands out" in (found["why_not"] or "")) == (not labelled)
 
 
 def check_support(reading: hs.Reading, found: dict[str, Any], layer: int, head: int) -> None:

@@ -17,10 +17,13 @@ from headscope.surfaces.tour import read_tour
 if TYPE_CHECKING:
     import socket
 
+    from headscope.surfaces.app.models import Models
+
 LOOPBACK = "127.0.0.1"
 LOCAL = frozenset({LOOPBACK, "localhost", "::1"})
 EVERYWHERE = ("0.0.0.0", "::")
 PORT = 8311
+UNTIL_SEEN = 1.0  # seconds in which an open page reads why the app could not start
 
 
 def register(app: typer.Typer) -> None:
@@ -33,7 +36,7 @@ def open_app(
         typer.Option(
             "--model",
             "-m",
-            help="A model the app may open; given several times, the first is opened.",
+            help="A model the app may open; of several the first is opened, of two both, compared.",
         ),
     ] = None,
     host: Annotated[
@@ -65,6 +68,8 @@ def open_app(
       headscope app
 
       headscope app --model bert-base-uncased --port 8400
+
+      headscope app --model bert-base-uncased --model bert-base-cased
     """
     if atlas is not None and not Path(atlas).exists():
         raise BadInput(f"There is no atlas {atlas}; make one with `headscope atlas`.")
@@ -109,9 +114,11 @@ def serve(
 
     import uvicorn
 
+    from headscope.cli.shared.console import say_error
     from headscope.surfaces.app.front import HEADERS, STARTING, Front, Stage
     from headscope.surfaces.app.guard import Application, Guard
 
+    failures: list[Exception] = []
     plain = not models and atlas is None and tour is None and device is None and dtype is None
 
     def make(stage: Stage) -> Application:
@@ -123,23 +130,39 @@ def serve(
 
         known = Models(models, device, dtype, trust_remote_code=trust_remote_code)
         stage.doing = f"opening {known.default}"
-        known.open(known.default)
         steps = () if tour is None else read_tour(tour)
-        session = session_over(known, None if atlas is None else Atlas.load(atlas), steps)
+        try:
+            known.scope(known.default)
+            session = session_over(known, None if atlas is None else Atlas.load(atlas), steps)
+            session.against = known.second
+        except (HeadscopeError, OSError) as error:  # the command ends with it
+            failures.append(error)
+            threading.Timer(UNTIL_SEEN, stop).start()
+            raise
         if plain:
             with contextlib.suppress(HeadscopeError):  # the page says so at its next question
                 made(session)
         stage.doing = None
-        threading.Thread(target=known.open_all, name=STARTING, daemon=True).start()
+        threading.Thread(target=open_others, args=(known,), name=STARTING, daemon=True).start()
         return routes_over(session)
 
+    def open_others(known: Models) -> None:
+        for name in known:
+            if error := known.open(name):
+                say_error(f"{name} cannot be opened: {error}")
+
+    def stop() -> None:
+        server.should_exit = True
+
     app = Guard(Front(make, with_first=plain), hosts, HEADERS, token)
-    config = uvicorn.Config(app, **settings())
+    server = uvicorn.Server(uvicorn.Config(app, **settings()))
     if open_at is not None:
         import webbrowser
 
         threading.Timer(0.1, webbrowser.open, [open_at]).start()
-    uvicorn.Server(config).run(sockets=[listening])
+    server.run(sockets=[listening])
+    if failures:
+        raise failures[0]
 
 
 def settings() -> dict[str, Any]:

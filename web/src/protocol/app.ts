@@ -35,6 +35,8 @@ export interface ModelsReply {
   atlas?: string | null;
   /** Saved states to show one by one; `address`: the part after "?" of the app's address. */
   tour?: { title: string; text: string; address: string }[];
+  /** The model that the first picture is compared with. */
+  against?: string;
 }
 /** Places of an atlas's corpus, the most alike first; text: before the token, the token, after it. */
 export interface NearestReply {

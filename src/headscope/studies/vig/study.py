@@ -131,14 +131,18 @@ def _predictive(scope: Scope, texts: Corpus, run: Run) -> pd.DataFrame:
 
 
 def _summary(found: Findings) -> str:
+    from headscope.patterns.pattern import patterns
+
     held: Any = found.scores[found.scores["labelled"]]
     heads = found.scores.groupby(["kind", "layer", "head"]).ngroups
     labelled = held.groupby(["kind", "layer", "head"]).ngroups
+    known = patterns()
     kinds = held.groupby("pattern").size().sort_values(ascending=False)
-    listed = ", ".join(f"{name.replace('_', ' ')} ({count})" for name, count in kinds.items())
+    listed = ", ".join(f"{known[name].label} ({count})" for name, count in kinds.items())
     return (
-        f"{labelled} of {heads} heads show a named pattern on {len(found.corpus.pairs)} sentence "
-        f"pairs: {listed or 'none'}. The others show no clear pattern, which is normal."
+        f"{labelled} of {heads} heads earn a label on {len(found.corpus.pairs)} sentence pairs. "
+        f"They earn {len(held)} labels, because a head may show several patterns: "
+        f"{listed or 'none'}. The others earn none, which is normal."
     )
 
 
@@ -173,4 +177,4 @@ def _overview(report: Report, found: Findings) -> None:
         "behind its numbers.",
     )
     columns = ["layer", "head", "label", "score", "lift", "null", "error", "documents"]
-    section.table("labels", labels[columns], "Every label that holds, by head.")
+    section.table("labels", labels[columns], f"All {len(labels)} labels, by head.")

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from time import monotonic
 
+from headscope.errors import HeadscopeError
 from headscope.surfaces.app import first
 from headscope.surfaces.app.guard import Application, Receive, Scope, Send, again, answer
 from headscope.surfaces.bundle import app_script, further_script
@@ -67,9 +68,10 @@ class Front:
             self._shown.wait(PATIENCE)  # an import holds up every answer beside it
         try:
             self._app = make(self.stage)
-        except Exception as error:  # the page says it; the terminal has the whole of it
+        except Exception as error:  # the page shows the sentence, the terminal an unforeseen error
             self.stage.failed = f"The app could not start: {error}"
-            traceback.print_exc()
+            if not isinstance(error, HeadscopeError):
+                traceback.print_exc()
         self._made.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -95,16 +95,19 @@ def _fact(measure: Measure, value: float) -> dict[str, Any]:
 
 
 def label_of(kept: KeptReading, kind: str, layer: int, head: int) -> dict[str, Any]:
-    """The head's name with what it rests on, here or over a corpus; and the sink beside it."""
+    """The head's name with its evidence, here or over a corpus; and the sink beside it.
+
+    A sink is no name: many heads have one, and it says nothing of what they do with the rest.
+    """
     found: dict[str, Any] = {"label": None, "score": None, "about": None, "evidence": None}
     at = (kind, layer, head)
     for each in as_labels(kept.labels, kind):
-        if (each.kind, each.layer, each.head) == at:
+        if (each.kind, each.layer, each.head) == at and not each.rests:
             about = next(one.about for one in patterns().values() if one.label == each.text)
             found = {"label": each.text, "score": each.score, "about": f"It {about}."}
             found["evidence"] = each.evidence
     sinks = [one for one in of_head(kept.scores, *at) if one["labelled"] and one["rests"]]
-    return found | {"sink": sinks[0] if sinks and sinks[0]["name"] != found["label"] else None}
+    return found | {"sink": sinks[0] if sinks else None}
 
 
 def of_head(scores: pd.DataFrame | None, kind: str, layer: int, head: int) -> list[dict[str, Any]]:

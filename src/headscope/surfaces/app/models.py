@@ -39,6 +39,7 @@ class Models:
         self._sources: dict[str, str | None] = {BUNDLED: None}
         given = [BUNDLED if name == BUNDLED else self._named(name) for name in names]
         self.default = given[0] if given else BUNDLED
+        self.second = given[1] if len(set(given)) == 2 else None  # beside which it opens
         self._scopes = dict(scopes or {})
         self._turns = {name: Turns() for name in self._sources}
         # transformers changes torch for all threads while it makes a model
@@ -86,14 +87,13 @@ class Models:
             )
         return name
 
-    def open(self, name: str) -> None:
-        """Open a model ahead of its use; one that cannot be opened says so when it is used."""
-        with contextlib.suppress(HeadscopeError, OSError):
+    def open(self, name: str) -> HeadscopeError | OSError | None:
+        """Open a model ahead of its use; what kept it from opening is raised when it is used."""
+        try:
             self.scope(name)
-
-    def open_all(self) -> None:
-        for name in [self.default, *self._sources]:
-            self.open(name)
+        except (HeadscopeError, OSError) as error:
+            return error
+        return None
 
     def entry(self, name: str) -> dict[str, Any]:
         """What the page needs to know of a model; little is known of one not opened yet."""

@@ -73,6 +73,7 @@ class Session:
     writings: Kept[Writing] = field(default_factory=kept_writings)
     opened_atlas: OpenedAtlas | None = None
     tour: Sequence[Step] = ()
+    against: str | None = None  # the model that the first picture is compared with
 
     def welcome(self) -> dict[str, Any]:
         return {
@@ -84,6 +85,7 @@ class Session:
             "glossary": GLOSSARY,
             "atlas": None if self.opened_atlas is None else self.opened_atlas.model,
             **({"tour": list(self.tour)} if self.tour else {}),
+            **({"against": self.against} if self.against else {}),
         }
 
     def read(

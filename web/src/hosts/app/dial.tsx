@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Thumbnail } from "../../instrument/chips";
 import type { Instrument } from "../../instrument/instrument";
 import { LegendMark } from "../../instrument/legend";
+import type { Label } from "../../protocol/types";
 import { valueText } from "../../render/dom";
 import { diverging, sequential } from "../../render/scales";
 import { cellAt, headGrid, markOpen, rangeOf } from "../../views/head_map/grid";
@@ -43,7 +44,7 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
       range,
       ramp,
       size: Math.max(9, Math.min(layers.length > 16 ? 14 : 26, Math.floor(room / heads) - 2)),
-      label: (layer, head) => reading.label(kind, layer, head),
+      label: (layer, head) => named(reading.label(kind, layer, head)),
       off: (layer, head) => session.isOff(kind, layer, head),
       ring: (layer, head) => (ranked.find((each) => each.kind === kind && each.layer === layer && each.head === head)?.importance ?? 0) / (ranked[0]?.importance || 1),
     });
@@ -84,13 +85,16 @@ export function Dial({ session, instrument }: { session: Session; instrument: In
         <p aria-live="polite">
           <b>{layer}-{head}</b> {value === undefined || Number.isNaN(value) ? "not measured" : valueText(value)}
           <br />
-          <span class="quiet">{label ? `${label.text} · ${label.evidence || label.score.toFixed(2)}` : "no label on this text"}</span>
+          <span class="quiet">{label ? `${label.rests ? "only a " : ""}${label.text} · ${label.evidence || label.score.toFixed(2)}` : "no label on this text"}</span>
         </p>
       </div>
       {session.reading!.other && <ChangeMap session={session} instrument={instrument} />}
     </section>
   );
 }
+
+/** A sink is no name: most heads of a decoder have one. */
+const named = (label: Label | null) => (label?.rests ? null : label);
 
 /** Without measurements the map shows how strong each head's label is. */
 function labelScores(instrument: Instrument, kind: Parameters<Instrument["reading"]["part"]>[0]): Float32Array {

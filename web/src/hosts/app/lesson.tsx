@@ -23,8 +23,8 @@ export function LessonCard({ session, state }: { session: Session; state: State 
 const seen = "headscope hint seen";
 const steps = [
   "Left: every head of the model, layers down, heads across. Click a square to open that head.",
-  "Middle: the text. Hover a word to see where its attention goes; click to hold it there.",
-  "Right: what this head does, in words and numbers, and a switch to turn it off.",
+  "Right: the text. Hover a word to see where its attention goes; click to hold it there.",
+  "Below the squares: what this head does, in words and numbers, and a switch to turn it off.",
 ];
 
 /** A browser that keeps nothing (a private window) shows it again; it is one click to leave. */

@@ -69,9 +69,9 @@ function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.E
   return (
     <>
       <p class="label-line">
-        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{facts.why_no_patterns ?? "No pattern stands out on this text."}</span>}
+        {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{facts.why_no_patterns ?? `No pattern stands out ${facts.sink ? "beside its sink" : "on this text"}.`}</span>}
       </p>
-      {facts.sink && <p class="quiet" data-sink>Besides, it {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
+      {facts.sink && <p class="quiet" data-sink>{facts.label ? "Besides, it" : "It"} {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
       {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}
       <ul class="meters">
         {facts.patterns.slice(0, 4).map((pattern) => (

@@ -41,13 +41,13 @@ export class Session extends Placed {
     this.model ||= this.models.default;
     if (!this.entry) return this.fail(new Error(`This app has no model ${this.model}; choose one of these, or start it with: headscope app --model ${this.model}`));
     if (this.against !== allOn && this.against !== anotherText && !this.models.models.some((each) => each.id === this.against)) this.against = "";
-    const first = this.examples()[0];
+    if (!this.text) this.against ||= this.models.against ?? "";
     // What an image is drawn with is known once its views are.
     if (this.senses) this.state = await mediaViews().then(() => placeOf(written()).state);
     if (this.senses) await this.useMedia(this.isTaken(this.media) ? this.media : (this.mediaExamples()[0] ?? null));
     else if (this.text) await this.read(this.truncated, true);
     else if (this.tour.length && !engine) await this.walkTour(0);
-    else if (first) await this.useExample(first);
+    else if (this.examples().length) await this.useExample(this.examples()[0]);
     else this.settle("empty");
   }
 
