@@ -10,6 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 import headscope as hs
+from headscope.budgets.result import recommending
 from headscope.budgets.texts import ANSWER, CUE, cut_texts, halves
 from headscope.cli import build
 from headscope.edits.disable import Disabled
@@ -173,8 +174,8 @@ def test_exports_hold_the_order_and_the_recommended_set(found, tmp_path):
 
 def test_nothing_is_recommended_where_every_set_costs_too_much(found):
     rows = [{"rise": 0.5, "kept": 1.0, "heads": 2}, {"rise": 0.0, "kept": 0.9, "heads": 3}]
-    assert found.recommending([{**rows[0], "rise": 11.0}, rows[1]], 0.95).recommended == ()
-    assert len(found.recommending(rows, 0.95).recommended) == 2
+    assert recommending(found, [{**rows[0], "rise": 11.0}, rows[1]], 0.95).recommended == ()
+    assert len(recommending(found, rows, 0.95).recommended) == 2
 
 
 def test_what_cannot_be_budgeted_is_refused(llama, tiny_bert):

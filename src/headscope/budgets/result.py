@@ -90,29 +90,6 @@ class Budget(HeadResult):
         """Bytes of a 16-bit key-value cache for so many tokens."""
         return self.key_value_heads.memory(tokens, self.heads(share), self.sink + self.window)
 
-    def with_curve(self, rows: Sequence[dict[str, Any]]) -> Budget:
-        import pandas as pd
-
-        frame = pd.DataFrame(rows)
-        kept = self.sink + self.window
-        for tokens in AT:
-            whole = self.key_value_heads.memory(tokens, (), kept)
-            column = [
-                self.key_value_heads.memory(tokens, self.order[: int(count)], kept)
-                for count in frame["heads"]
-            ]
-            frame[f"memory_{tokens // 1024}k"] = column
-            frame[f"saved_{tokens // 1024}k"] = 1 - np.array(column) / whole
-        return dataclasses.replace(self, curve=frame)
-
-    def recommending(self, rows: Sequence[dict[str, Any]], least: float) -> Budget:
-        """With the largest set whose loss rises by the tolerance at most and that keeps needles."""
-        counts = [0]
-        for row in rows:
-            if row["rise"] <= self.tolerance and not row["kept"] < least:
-                counts.append(int(row["heads"]))
-        return dataclasses.replace(self, recommended=self.order[: max(counts)])
-
     def plot(self, name: str | None = None, kind: str | None = None) -> Figure:
         """The curve; a measure's name draws its map of heads, and "heads" the recommended set."""
         if name is not None and name != "heads":
@@ -267,3 +244,29 @@ def rise(before: Floats, after: Floats) -> tuple[float, float, float]:
 def share_kept(counts: NDArray[np.bool_], found: Floats) -> float:
     """Of the needles that the model finds at all; NaN where it finds none."""
     return float((found[counts, 2] > 0).mean()) if counts.any() else float("nan")
+
+
+def with_curve(budget: Budget, rows: Sequence[dict[str, Any]]) -> Budget:
+    """With the curve and what it saves of the cache at each length."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows)
+    kept = budget.sink + budget.window
+    for tokens in AT:
+        whole = budget.key_value_heads.memory(tokens, (), kept)
+        column = [
+            budget.key_value_heads.memory(tokens, budget.order[: int(count)], kept)
+            for count in frame["heads"]
+        ]
+        frame[f"memory_{tokens // 1024}k"] = column
+        frame[f"saved_{tokens // 1024}k"] = 1 - np.array(column) / whole
+    return dataclasses.replace(budget, curve=frame)
+
+
+def recommending(budget: Budget, rows: Sequence[dict[str, Any]], least: float) -> Budget:
+    """With the largest set whose loss rises by the tolerance at most and that keeps needles."""
+    counts = [0]
+    for row in rows:
+        if row["rise"] <= budget.tolerance and not row["kept"] < least:
+            counts.append(int(row["heads"]))
+    return dataclasses.replace(budget, recommended=budget.order[: max(counts)])

@@ -14,7 +14,7 @@ from headscope.arguments import need_count, need_real, need_scope, need_seed
 from headscope.budgets.gate import estimated_costs
 from headscope.budgets.heads import Head, KeyValueHeads, key_value_heads
 from headscope.budgets.looking import lengths, retrieval_scores, shares_outside
-from headscope.budgets.result import Budget, budget_of, rise, share_kept
+from headscope.budgets.result import Budget, budget_of, recommending, rise, share_kept, with_curve
 from headscope.budgets.texts import (
     ANSWER,
     CUE,
@@ -166,7 +166,7 @@ def budget(
             together.row("exact", found.order[: round(share * len(open_heads))], asked[0], "chosen")
             for share in (0.0, *sorted(set(shares)))
         ]
-        found = found.recommending(curve, KEPT)
+        found = recommending(found, curve, KEPT)
         count = len(found.recommended)
         by_gate = found.by_estimate[:count]
         luck = np.random.default_rng(seed)
@@ -179,7 +179,7 @@ def budget(
                 for some in drawn
             ),
         ]
-        found = found.with_curve(curve)
+        found = with_curve(found, curve)
         if output is not None:
             found.save(output)
     return found

@@ -38,7 +38,7 @@ def emphasis_edit(
 def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ...]:
     """The tokens of a span: (start, stop) as they are, characters found in the text."""
     if isinstance(span, tuple):
-        start, stop = span
+        start, stop = span if len(span) == 2 else (0, 0)
         if not (type(start) is int and type(stop) is int and 0 <= start < stop):
             raise BadInput(f"A span of tokens is (start, stop), such as (3, 6), not {span!r}.")
         return tuple(range(start, stop))
@@ -48,6 +48,8 @@ def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ..
         )
     if isinstance(span, Span):
         start, stop = span.start, span.stop
+    elif not isinstance(span, str):
+        raise BadInput(f"A span is words of the text or (start, stop), not {span!r}.")
     else:
         start = text.find(span) if span else -1
         if start < 0:

@@ -105,6 +105,11 @@ def ground(
     if isinstance(weights, (str, Path)):
         weights = HeadWeights.load(weights)
     if weights is not None:
+        if not isinstance(weights, HeadWeights):
+            raise BadInput(
+                "weights= takes the head weights of a model, or the path of "
+                f"their file, not {type(weights).__name__}."
+            )
         weights.check(scope)
     notes: list[str] = []
     if answer is None:

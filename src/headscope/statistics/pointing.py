@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.arguments import need_reading
+from headscope.arguments import need_items, need_reading
 from headscope.errors import BadInput
 from headscope.media.positions import PositionKind, Positions
 from headscope.results import HeadResult
@@ -74,9 +74,14 @@ def pointing_game(
     >>> found.map("object_share").shape == found.map("object_share:null").shape
     True
     """
-    several: list[Any] = [readings] if hasattr(readings, "parts") else [*cast("Any", readings)]
+    several: list[Any] = [readings]
+    if not hasattr(readings, "parts"):
+        need_items(readings, "readings")
+        several = [*cast("Any", readings)]
     for one in several:
         need_reading(one)
+    if not several:
+        raise BadInput("Give at least one reading.")
     objects = _objects(several, boxes, masks)
     found = [_of_one(one, where, query) for one, where in zip(several, objects, strict=True)]
     return Pointing(_table(several[0].part(), found), {"model": several[0].model})
@@ -87,11 +92,15 @@ def _objects(readings: Sequence[Reading], boxes: Any, masks: Any) -> list[Any]:
     if (boxes is None) == (masks is None):
         raise BadInput("Say where the object is: boxes=(left, top, right, bottom), or masks=.")
     if boxes is not None:
-        given = np.asarray(boxes, dtype=np.float64)
+        try:
+            given = np.asarray(boxes, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise BadInput("A box is four numbers: left, top, right, bottom.") from None
         given = given[None] if given.ndim == 1 else given
         if given.shape != (len(readings), 4):
             raise BadInput("A box is left, top, right, bottom; give one for each reading.")
         return [_in_box(*box) for box in given]
+    need_items(masks, "masks")
     listed = [np.asarray(one).astype(bool) for one in ([masks] if np.ndim(masks) == 2 else masks)]
     if len(listed) != len(readings):
         raise BadInput("Give one mask for each reading.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headscope.arguments import need_count, need_number
 from headscope.atlas.excerpt import DocumentTokens, excerpt
 from headscope.errors import BadInput
 from headscope.results import HeadResult, tidy
@@ -89,6 +90,8 @@ class Behaviours(HeadResult):
         pandas.DataFrame
             Document, query, key, weight and `text`, the query in [[ ]], the key in << >>.
         """
+        need_number(behaviour, "behaviour")
+        need_count(n, "n")
         points: Any = self._rows_of(self.points, layer, head)
         points = points[points["behaviour"] == behaviour]
         if points.empty:
@@ -113,6 +116,8 @@ class Behaviours(HeadResult):
         return made if inside else f"<<{row.key_token}>> … {made}"
 
     def _rows_of(self, frame: pd.DataFrame, layer: int, head: int) -> pd.DataFrame:
+        need_number(layer, "layer")
+        need_number(head, "head")
         rows: Any = frame[(frame["layer"] == layer) & (frame["head"] == head)]
         if rows.empty:
             raise BadInput(f"Head {layer}-{head} was not clustered; see `heads`.")
@@ -130,7 +135,7 @@ class Behaviours(HeadResult):
         from headscope.figures.plane_of_keys import plane_of_keys
 
         points: Any = self._rows_of(self.points, layer, head)
-        names = [self.name(row) for row in self.of(layer, head).itertuples()]
+        names = [self._name(row) for row in self.of(layer, head).itertuples()]
         return plane_of_keys(
             points[["query_x", "query_y"]].to_numpy(),
             points[["key_x", "key_y"]].to_numpy(),
@@ -140,7 +145,7 @@ class Behaviours(HeadResult):
             axes=self.plane,
         )
 
-    def name(self, row: Any) -> str:
+    def _name(self, row: Any) -> str:
         """A behaviour in a line: its share, and its label or most frequent key."""
         share = f"{row.share:.0%}"
         if row.label:

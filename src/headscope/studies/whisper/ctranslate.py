@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.errors import BadInput
+from headscope.studies.whisper.network import network, opened
 
 if TYPE_CHECKING:
     from headscope.reading import Scope
@@ -94,8 +95,6 @@ def ctranslate_whisper(folder: Path, device: str | None = None) -> Scope:
     """A folder with model.bin, config.json and tokenizer.json."""
     import torch
     from transformers import WhisperTokenizerFast  # pyright: ignore[reportAttributeAccessIssue]
-
-    from headscope.studies.whisper.model import network, opened
 
     missing = [one for one in ("config.json", "tokenizer.json") if not (folder / one).is_file()]
     if missing:
