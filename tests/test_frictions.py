@@ -53,7 +53,7 @@ def test_the_row_that_chose_a_generated_token_is_the_one_before_it(tiny_gpt2) ->
     assert reading.chose(-1) == len(ids) - 2
     with pytest.raises(BadInput, match=f"wrote tokens {first} to {len(ids) - 1}"):
         reading.chose(0)
-    with pytest.raises(BadInput, match="Nothing in this reading was generated"):
+    with pytest.raises(BadInput, match="has no generated tokens"):
         tiny_gpt2.read(TEXT).chose(1)
 
 

@@ -19,8 +19,7 @@ def need_scope(given: object, place: str = "first") -> None:
     """A scope, or whatever answers like one."""
     if not (hasattr(given, "kinds") and hasattr(given, "forward")):
         raise BadInput(
-            f"Give a scope, such as hs.load() opens, as the {place} argument, not "
-            f"{type(given).__name__}."
+            f"Pass a scope from hs.load() as the {place} argument, not {type(given).__name__}."
         )
 
 

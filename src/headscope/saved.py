@@ -93,4 +93,4 @@ def _of_parquet(path: Path) -> HeadResult:
 
 
 def _unknown(path: Path) -> str:
-    return f"{path} is nothing that headscope wrote; give a reading, an atlas or a result."
+    return f"{path} was not written by headscope; give a reading, an atlas or a result."

@@ -148,5 +148,5 @@ def test_behaviours_of_a_head_alone_are_those_among_all(planted, found):
     np.testing.assert_allclose(alone.of(0, 0)["share"], found.of(0, 0)["share"])
     with pytest.raises(BadInput, match="no behaviour 9"):
         alone.examples(0, 0, 9)
-    with pytest.raises(BadInput, match="give the layer too"):
+    with pytest.raises(BadInput, match="give layer= too"):
         hs.behaviours(scope, atlas, head=0)

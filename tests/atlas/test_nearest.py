@@ -107,7 +107,7 @@ def test_the_text_of_an_example_is_read_again_token_for_token(atlas, tiny_bert, 
         for row in one.frame("documents").itertuples():
             ids = one.read(scope, row.document).part(row.kind).query.ids
             assert ids.tolist() == list(row.ids)
-    with pytest.raises(BadInput, match="keeps no text 999"):
+    with pytest.raises(BadInput, match="has no text 999"):
         atlas.read(tiny_bert, 999)
 
 
@@ -115,7 +115,7 @@ def test_a_place_of_the_decoder_asks_for_the_text_that_was_read(tiny_t5_atlas):
     scope, atlas = tiny_t5_atlas
     texts = atlas.frame("documents")
     alone = hs.Atlas(atlas.description, atlas._tables | {"documents": texts[:0]})
-    with pytest.raises(BadInput, match="keeps no text that cross attention"):
+    with pytest.raises(BadInput, match="has no text from which cross attention"):
         alone.nearest(scope, *OWN[:1], 0, 0, 0, kind="cross")
     one = texts[(texts["kind"] == "decoder") | (texts["document"] == 2)]
     partly = hs.Atlas(atlas.description, atlas._tables | {"documents": one})
@@ -124,7 +124,7 @@ def test_a_place_of_the_decoder_asks_for_the_text_that_was_read(tiny_t5_atlas):
 
 
 def test_another_model_is_refused(atlas, tiny_gpt2):
-    with pytest.raises(BadInput, match="made of BertForPreTraining with other weights"):
+    with pytest.raises(BadInput, match="made from BertForPreTraining, and its weights differ"):
         atlas.nearest(tiny_gpt2, "the cat", 0, 0, 0)
 
 

@@ -163,7 +163,7 @@ def test_a_text_opened_from_the_atlas_reads_as_it_was_read(atlas, tiny_bert):
     found = OpenedAtlas(atlas, models).text(number)
     part = tiny_bert.read(found["text"], found["text_pair"]).part()
     assert tuple(part.query.labels) == atlas.document(number).tokens
-    with pytest.raises(BadInput, match="keeps no text 999999"):
+    with pytest.raises(BadInput, match="has no text 999999"):
         OpenedAtlas(atlas, models).text(999999)
 
 

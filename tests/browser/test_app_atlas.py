@@ -92,7 +92,7 @@ def test_an_atlas_file_is_opened_from_the_app_and_one_of_another_model_is_told(
     page.locator("[data-control=atlas]").click()
     page.locator(".at-page").wait_for()
     page.set_input_files("[data-control=atlas-file]", other)
-    page.locator(".app-atlas .message", has_text="with other weights").wait_for()
+    page.locator(".app-atlas .message", has_text="its weights differ").wait_for()
     page.set_input_files("[data-control=atlas-file]", own)
     page.locator(".app-atlas .message").wait_for(state="detached")
     page.locator(".at-page").wait_for()

@@ -109,7 +109,7 @@ def test_differential_attention_is_one_layer_of_its_own_heads() -> None:
 
 
 def test_attention_without_a_softmax_is_called_what_it_is() -> None:
-    with pytest.raises(AttentionNotRead, match=r"YosoAttention\) without a softmax that"):
+    with pytest.raises(AttentionNotRead, match=r"YosoAttention\) without a visible softmax"):
         tiny_scope("YosoForMaskedLM").read("the cat")
 
 

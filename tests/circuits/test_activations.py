@@ -275,7 +275,7 @@ def test_what_cannot_be_named_or_put_there_is_refused(tiny_gpt2) -> None:
         tiny_gpt2.activations(TEXT, ["resid_pre"])
     with pytest.raises(BadInput, match="There is no layer 7"):
         tiny_gpt2.with_edits("mlp.output.7", torch.clone)
-    with pytest.raises(BadInput, match=r"norm.scale can be read and not edited"):
+    with pytest.raises(BadInput, match=r"norm.scale can be read but not edited"):
         tiny_gpt2.with_edits("norm.scale", torch.clone)
     with pytest.raises(BadInput, match="return a tensor of the same shape"):
         logits_of(tiny_gpt2.with_edits("mlp.output.1", lambda own: own.sum()), TEXT)

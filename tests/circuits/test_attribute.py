@@ -128,9 +128,9 @@ def test_layers_that_give_more_than_a_tensor_are_read_out_too(architecture, size
         (
             "FSMTForConditionalGeneration",
             FSMT,
-            "names a table of words as its output layer.* cannot be decomposed",
+            "uses a lookup table as its output layer.* cannot be decomposed",
         ),
-        ("Gemma3nForCausalLM", GEMMA_3N, "hand on several streams at once.* cannot be decomposed"),
+        ("Gemma3nForCausalLM", GEMMA_3N, "pass on several streams at once.* cannot be decomposed"),
     ],
 )
 def test_what_cannot_be_taken_apart_is_refused(architecture, sizes, sentence) -> None:

@@ -97,7 +97,7 @@ def test_massive_activations_are_seen_where_they_begin(tiny_gpt2) -> None:
 def test_misuse_is_told_in_one_sentence(tiny_bert, tiny_gpt2) -> None:
     with pytest.raises(hs.BadInput, match="no head called"):
         hs.circuits.named(tiny_gpt2, ["janitor"])
-    with pytest.raises(hs.BadInput, match="does not continue text"):
+    with pytest.raises(hs.BadInput, match="models that continue text"):
         hs.circuits.named(tiny_bert, ["name_mover"])
     with pytest.raises(hs.BadInput, match="does not"):
         hs.circuits.named(tiny_bert, ["retrieval"])

@@ -46,7 +46,7 @@ def test_a_score_of_all_keys_and_a_reading_of_another_text_are_refused(found):
     scope = built_scope(induction_model(), "induction", bare=True)
     with pytest.raises(BadInput, match=r"give hs\.circuits\.score a key"):
         hs.score_view(hs.circuits.score(scope, TEXT, 1, 0, 4))
-    with pytest.raises(BadInput, match="of another text"):
+    with pytest.raises(BadInput, match="of different texts"):
         hs.score_view(score, reading=scope.read("the dog"))
 
 

@@ -103,8 +103,8 @@ FUNCTIONS: dict[str, Callable[[hs.Scope], Any]] = {
 
 # refusals of what was asked for, or of a class of model, and not of a family
 OTHERWISE = re.compile(
-    "no output layer|answers one text with another|pools them|kept no q|hands over no|"
-    "computes its attention outside|does not sum to its logit|does not show the queries and keys|"
+    "no output layer|is an encoder-decoder|pools them|were not kept|does not expose|"
+    "computes its attention in code|does not sum to its logit|"
     "maps its embeddings to another width|not a plain sum"
 )
 

@@ -319,5 +319,5 @@ def test_things_that_are_no_models_or_tokenizers_are_refused() -> None:
     for given in (3, object(), {"model": 1}, nn.Linear(2, 2), b"folder"):
         with pytest.raises(BadInput, match="is not a transformers model"):
             hs.load(given, tiny_tokenizer())
-    with pytest.raises(BadInput, match="is no tokenizer"):
+    with pytest.raises(BadInput, match="is not a transformers tokenizer"):
         hs.load(tiny_model("BertModel"), 3)

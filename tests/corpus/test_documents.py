@@ -70,10 +70,10 @@ def test_parquet_by_column(tmp_path):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"body": ["one", "two"], "n": [1, 2]}).to_parquet(path)
     assert read(path, field="body") == ["one", "two"]
-    with pytest.raises(BadInput, match="no column 'text' but body, n"):
+    with pytest.raises(BadInput, match="no column 'text'; it has body, n"):
         read(path)
     path.write_text("nonsense")
-    with pytest.raises(BadInput, match="no Parquet file"):
+    with pytest.raises(BadInput, match="not a readable Parquet file"):
         read(path)
 
 
@@ -162,7 +162,7 @@ def test_a_table_is_read_by_its_columns(tmp_path, ending, delimiter):
 def test_a_data_frame_is_read_by_its_columns_never_by_their_names():
     frame = pd.DataFrame({"n": [1, 2], "text": ["one", "two"]})
     assert read(frame) == ["one", "two"]
-    with pytest.raises(BadInput, match="no column 'body' but n, text"):
+    with pytest.raises(BadInput, match="no column 'body'; it has n, text"):
         read(frame, field="body")
 
 
@@ -177,7 +177,7 @@ BAD = {
     "a.txt.xz": (b"nonsense", "damaged"),
     "a.txt.bz2": (b"nonsense", "damaged"),
     "a.tar": (b"nonsense", "damaged"),
-    "a.parquet": (b"PAR1nonsense", "no Parquet file"),
+    "a.parquet": (b"PAR1nonsense", "not a readable Parquet file"),
 }
 
 
@@ -223,7 +223,7 @@ def test_a_pipe_that_nobody_writes_into_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(open_text, "PATIENCE", 0.2)
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(BadInput, match="Nothing is written"):
+    with pytest.raises(BadInput, match="No process writes"):
         read(path)
     monkeypatch.setattr(open_text, "PATIENCE", 5.0)
     writer = threading.Thread(target=lambda: path.write_text("one\ntwo\n"))

@@ -113,7 +113,7 @@ def test_finetune_saves_a_model_that_ablate_takes(work, tmp_path, monkeypatch):
             "choose the kind masked",
         ),
         (("ablate", "texts.txt", "--model", "writer"), "choose the kind next"),
-        (("ablate", "texts.txt", "--model", "pairs"), "one text with another"),
+        (("ablate", "texts.txt", "--model", "pairs"), "is an encoder-decoder"),
         (("finetune", "texts.txt", "--model", "base"), "no labels to train on"),
         (("finetune", "wrong.tsv", "--model", "base"), "name one with --text"),
         (("finetune", "alike.tsv", "--model", "base"), "has the label 'yes'"),

@@ -125,9 +125,9 @@ def test_a_metric_that_cannot_be_used_is_refused(tiny_llama, pairs) -> None:
         hs.patch(tiny_llama, pairs, metric="rank", progress=False)
     with pytest.raises(BadInput, match=r"gave .* for 4 rows .*not their mean"):
         hs.patch(tiny_llama, pairs, metric=lambda logits: logits.mean(), progress=False)
-    with pytest.raises(BadInput, match="accuracy has no slope"):
+    with pytest.raises(BadInput, match="accuracy has no gradient"):
         hs.patch(tiny_llama, pairs, metric="accuracy", method="estimate", progress=False)
-    with pytest.raises(BadInput, match="accuracy has no slope"):
+    with pytest.raises(BadInput, match="accuracy has no gradient"):
         importance(tiny_llama, pairs, metric="accuracy", progress=False)
     with pytest.raises(BadInput, match="answers beside the metric"):
         hs.patch(tiny_llama, WORDS[0], WORDS[0], lambda logits: logits[:, -1, 0], progress=False)

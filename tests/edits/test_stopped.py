@@ -172,11 +172,11 @@ def test_ctrl_c_says_how_to_go_on_and_changed_runs_are_refused(
         return " ".join(capsys.readouterr().err.split())
 
     other = ("--mode", "zero") if words is ABLATE else ("--max-tokens", "9")
-    assert "begun with another settings;" in refused(*other)
+    assert "started with another settings;" in refused(*other)
     data = place / words[1 if words is ABLATE else 3]
     text = data.read_text()
     data.write_text(text.replace("\n", "\nthe ", 1))
-    assert f"begun with another {'task' if words is ABLATE else 'corpus'};" in refused()
+    assert f"started with another {'task' if words is ABLATE else 'corpus'};" in refused()
     data.write_text(text)
     with monkeypatch.context() as watching:
         calls = counting(watching, module, name)

@@ -159,7 +159,7 @@ def test_misuse_is_said_in_one_sentence(tiny_bert) -> None:
     for call, message in [
         (lambda: explain(reading, 0, 9, "next_word"), "no head 9"),
         (lambda: explain(reading, 0, 0, "induction"), "does not apply"),
-        (lambda: explain(reading, 0, 0, "related_word"), "no targets to explain"),
+        (lambda: explain(reading, 0, 0, "related_word"), "no single targets to explain"),
         (lambda: explain(reading, 0, 0, "next_word", size=99), "1 to 8 neurons"),
     ]:
         with pytest.raises(BadInput, match=message):

@@ -212,5 +212,5 @@ def test_a_file_whose_parts_do_not_fit_is_refused(
     tensors = {name: torch.from_numpy(one) for name, one in load_file(path).items()}
     break_it(described, tensors)
     write_tensors(tensors, path, {"headscope": json.dumps(described)})
-    with pytest.raises(BadInput, match="does not fit together"):
+    with pytest.raises(BadInput, match="is inconsistent"):
         Reading.load(path)

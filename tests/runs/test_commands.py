@@ -87,7 +87,7 @@ def test_another_model_under_the_same_name_is_refused(name, place, work, capsys,
     capsys.readouterr()
     assert cli.run(words) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "begun with another" in said and "model" in said and "--restart" in said
+    assert "started with another" in said and "model" in said and "--restart" in said
     assert cli.run([*words, "--restart"]) == 0
 
 

@@ -46,7 +46,7 @@ def test_another_model_of_the_same_folder_name_is_refused(name, scopes, tmp_path
     with pytest.raises(hs.Stopped, match="Run the same command to go on"):
         go(scopes, "", folder / output, progress=stop_at(4))
     before = result(folder)
-    with pytest.raises(BadInput, match=r"begun with another .*model.*--restart"):
+    with pytest.raises(BadInput, match=r"started with another .*model.*--restart"):
         go(scopes, "other ", folder / output, progress=False)
     assert result(folder) == before  # a refusal harms nothing
 
@@ -75,6 +75,6 @@ def test_weights_that_are_not_numbers_are_refused(name, scopes, tmp_path):
         with torch.no_grad():
             model.bert.encoder.layer[1].output.dense.weight[3, 3] = float("nan")
         broken[f"broken {key}"] = hs.Scope(model, scopes[key].tokenizer, "broken")
-    with pytest.raises(BadInput, match=r"weights that are not numbers \(in bert.encoder.layer.1"):
+    with pytest.raises(BadInput, match=r"weights that are NaN \(in bert.encoder.layer.1"):
         go(broken, "broken ", folder / output, progress=False)
     assert list(folder.iterdir()) == []

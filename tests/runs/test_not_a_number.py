@@ -40,5 +40,5 @@ def overflowing() -> hs.Scope:
     ],
 )
 def test_attention_that_is_not_a_number_is_refused(overflowing, measure):
-    with pytest.raises(HeadscopeError, match="attention of layer 1 is not a number"):
+    with pytest.raises(HeadscopeError, match="attention of layer 1 is NaN"):
         measure(overflowing)

@@ -86,7 +86,7 @@ def test_damaged_state_is_told_and_restart_helps(tmp_path, name):
 
 def test_what_another_version_left_is_told(tmp_path):
     (tmp_path / "sum.txt.partial").write_bytes(b"a file where a folder should be")
-    with pytest.raises(BadInput, match="left by another version"):
+    with pytest.raises(BadInput, match="written by another version"):
         count_to(tmp_path / "sum.txt")
     assert count_to(tmp_path / "sum.txt", restart=True)[0] == 21.0
 

@@ -180,5 +180,5 @@ def test_rollout_mixes_attention_and_residual_layer_by_layer(tiny_bert):
 
 
 def test_rollout_needs_one_text(tiny_t5):
-    with pytest.raises(BadInput, match="cross attention has two"):
+    with pytest.raises(BadInput, match="cross-attention connects two texts"):
         rollout(tiny_t5.read("the cat sat", target="the dog"), "cross")

@@ -146,7 +146,7 @@ def test_an_empty_tuple_is_explained(bert):
 
 
 def test_a_tuple_of_nones_is_explained():
-    with pytest.raises(BadInput, match="None in place of weights"):
+    with pytest.raises(BadInput, match="None instead of weights"):
         model_view((None, None), ["a", "cat"])
 
 

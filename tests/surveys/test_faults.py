@@ -125,13 +125,13 @@ def test_going_on_with_another_corpus_or_model_is_refused(corpus, tmp_path):
     output = tmp_path / "s.parquet"
     with pytest.raises(hs.Stopped):
         survey(corpus, output, progress=stop_after(2))
-    with pytest.raises(BadInput, match="begun with another model"):
+    with pytest.raises(BadInput, match="started with another model"):
         survey(corpus, output, scope=tiny_scope("BertForPreTraining", num_hidden_layers=1))
-    with pytest.raises(BadInput, match="begun with another statistics"):
+    with pytest.raises(BadInput, match="started with another statistics"):
         survey(corpus, output, statistics=["entropy"])
     text = corpus.read_text()
     corpus.write_text("another " + text)
-    with pytest.raises(BadInput, match="begun with another corpus"):
+    with pytest.raises(BadInput, match="started with another corpus"):
         survey(corpus, output)
     assert survey(corpus, output, restart=True).complete
 
@@ -198,7 +198,7 @@ def test_a_model_whose_direction_depends_on_its_inputs_is_told(corpus):
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
     vision = {**sizes, "num_hidden_layers": 1, "image_size": 16, "patch_size": 8}
     git = tiny_scope("GitForCausalLM", vision_config=vision)
-    with pytest.raises(HeadscopeError, match="GitForCausalLM attends to these texts in another"):
+    with pytest.raises(HeadscopeError, match="GitForCausalLM attends to these texts differently"):
         survey(corpus, scope=git, distances=False)
 
 

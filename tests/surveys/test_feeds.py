@@ -243,7 +243,9 @@ def test_a_gpu_is_helped_unless_a_statistic_reads_the_words(on_gpu, monkeypatch)
 def test_where_no_helper_can_be_started_this_process_prepares_the_text(on_gpu, monkeypatch) -> None:
     monkeypatch.setattr(feeds, "helpers", lambda: 2)
     unsent = SimpleNamespace(**{**vars(CORPUS), "cutter": threading.Lock()})
-    with pytest.warns(RuntimeWarning, match="No process could be started to prepare text") as said:
+    with pytest.warns(
+        RuntimeWarning, match="No process for preparing text could be started"
+    ) as said:
         assert isinstance(feeds.feed_for(on_gpu, unsent, [], Options()), Here)
     assert len(said) == 1
 

@@ -121,5 +121,5 @@ def test_files_and_row_groups_are_shards(tmp_path: Path) -> None:
     assert shards_of(tmp_path / "a.txt", Reader()) is None
     assert shards_of(["the cat"], Reader()) is None
     (tmp_path / "c.parquet").write_text("no")
-    with pytest.raises(BadInput, match="no Parquet file"):
+    with pytest.raises(BadInput, match="not a readable Parquet file"):
         shards_of(tmp_path, Reader())

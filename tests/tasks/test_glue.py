@@ -65,5 +65,5 @@ def test_missing_files_are_named(tmp_path):
         read_glue(folder)
     with pytest.raises(BadInput, match="train, dev or test"):
         read_glue(folder, "validation")
-    with pytest.raises(BadInput, match="no GLUE task"):
+    with pytest.raises(BadInput, match="not a GLUE task"):
         read_glue(tmp_path)

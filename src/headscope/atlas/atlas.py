@@ -177,7 +177,7 @@ class Atlas(HeadResult):
         made_of = self.description.get("weights")
         if made_of is not None and made_of != model_fingerprint(scope.model):
             raise BadInput(
-                f"This atlas was made of {self.model} with other weights than those of "
+                f"This atlas was made from {self.model}, and its weights differ from those of "
                 f"{scope.name}; open that model, or make an atlas of this one."
             )
 
@@ -214,7 +214,7 @@ class Atlas(HeadResult):
         rows: Any = self.frame("documents")
         rows = rows[rows["document"] == number]
         if not self.has_text or rows.empty:
-            raise BadInput(f"This atlas keeps no text {number}.")
+            raise BadInput(f"This atlas has no text {number}.")
         return rows
 
     @cached_property

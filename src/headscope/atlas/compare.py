@@ -67,8 +67,8 @@ class AtlasComparison(HeadResult):
         finite = rows[np.isfinite(rows["z"])]
         if finite.empty and len(rows):
             raise BadInput(
-                "No change has an error to be measured by, as atlases of fewer than six texts "
-                "have none; .table has the changes themselves."
+                "Atlases of fewer than six texts have no standard errors, so changes cannot be "
+                "tested; .table lists the changes."
             )
         order = finite["z"].abs().sort_values(ascending=False, kind="stable").index
         return finite.loc[order].head(n).reset_index(drop=True)
@@ -94,7 +94,7 @@ class AtlasComparison(HeadResult):
             HeadTable(self.table, self.title).save(path)
             return
         if Path(path).suffix.lower() != ".zip":
-            raise BadInput(f"Two atlases compared are written as .zip, not as {Path(path).name}.")
+            raise BadInput(f"A comparison of atlases is written as .zip, not as {Path(path).name}.")
         with (
             tempfile.TemporaryDirectory() as folder,
             atomic_path(path) as temporary,
@@ -116,7 +116,9 @@ class AtlasComparison(HeadResult):
                     for one in stored
                 )
         except (KeyError, *UNREADABLE) as error:
-            raise BadInput(f"{path} holds no two atlases; save the comparison again.") from error
+            raise BadInput(
+                f"{path} does not hold a comparison of atlases; save the comparison again."
+            ) from error
         return cls(first, second, compare_atlases(first, second).matches)
 
 

@@ -72,7 +72,9 @@ class ExampleIndex:
             assert self._beside is not None
             found = _read(_ended(self._beside, VECTORS), self._stamp, "vectors")
             if found is None:
-                raise BadInput(f"{self._beside}{VECTORS} was changed meanwhile; ask once more.")
+                raise BadInput(
+                    f"{self._beside}{VECTORS} changed during the search; run the search again."
+                )
             self._vectors = found.astype(np.float32)
         return self._vectors
 
@@ -150,7 +152,7 @@ def _read(path: Path, stamp: str, name: str) -> NDArray[Any] | None:
                 return None
             return kept[name]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise BadInput(f"{path} is damaged; delete it, and it is made again.") from error
+        raise BadInput(f"{path} is damaged; delete it, and the next run makes it again.") from error
 
 
 def _write(path: Path, stamp: str, arrays: Mapping[str, Any]) -> None:

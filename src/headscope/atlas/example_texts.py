@@ -65,7 +65,7 @@ def kept_texts(atlas: Atlas, scope: Scope, kind: Kind) -> list[InputText]:
         if not writes or row.document in written
     ]
     if not texts:
-        raise BadInput(f"This atlas keeps no text that {kind} attention can be read from again.")
+        raise BadInput(f"This atlas has no text from which {kind} attention can be read again.")
     return texts
 
 
@@ -134,7 +134,9 @@ def read_again(scope: Scope, rows: Any) -> Reading:
     row, written = next(iter(kept.values())), None
     if scope.encoder_decoder:
         if "encoder" not in kept:
-            raise BadInput("Of this text only what was written is kept, not what was read.")
+            raise BadInput(
+                "The atlas stores only the decoder's side of this text, so it cannot be read again."
+            )
         row, written = kept["encoder"], getattr(kept.get("decoder"), "ids", None)
     return scope.read_inputs(scope.accepted(inputs_of(scope, [_kept(row, written)])))
 
@@ -156,7 +158,7 @@ def _sentences(tokenizer: Any, row: Any) -> tuple[str, str]:
 
 def _of_reading(scope: Scope, reading: Reading, kind: Kind) -> InputText:
     if reading.pictures or reading.sound is not None:
-        raise BadInput("Texts are compared with the texts of an atlas, nothing else.")
+        raise BadInput("Give a text to compare with the texts of the atlas.")
     asked = reading.part(kind)
     read = reading.part("cross").key if kind == "decoder" and scope.encoder_decoder else asked.key
     writes = scope.encoder_decoder and kind != "encoder"

@@ -68,12 +68,12 @@ class Store:
         if not self.path.exists():
             raise BadInput(f"There is no atlas {path}; make one with `headscope atlas`.")
         if not self.path.is_dir() and not zipfile.is_zipfile(self.path):
-            raise BadInput(f"{path} is no atlas: it is neither a zip nor a folder of tables.")
+            raise BadInput(f"{path} is not an atlas: it is neither a zip nor a folder of tables.")
         self.description = self._described()
         self.names = [name for name in TABLES if _has(self.path, f"{name}.parquet")]
         missing = [name for name in REQUIRED if name not in self.names]
         if missing:
-            raise BadInput(f"{path} is no atlas: it has no {missing[0]}.parquet.")
+            raise BadInput(f"{path} is not an atlas: it has no {missing[0]}.parquet.")
 
     def table(self, name: str) -> pd.DataFrame:
         import pyarrow
@@ -92,11 +92,15 @@ class Store:
         try:
             found = json.loads(self._bytes(DESCRIPTION))
         except (KeyError, FileNotFoundError) as error:
-            raise BadInput(f"{self.path} is no atlas: it has no {DESCRIPTION}.") from error
+            raise BadInput(f"{self.path} is not an atlas: it has no {DESCRIPTION}.") from error
         except (ValueError, *UNREADABLE) as error:
-            raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} cannot be read.") from error
+            raise BadInput(
+                f"{self.path} is not an atlas: its {DESCRIPTION} cannot be read."
+            ) from error
         if not isinstance(found, dict) or found.get("format") != "headscope atlas":
-            raise BadInput(f"{self.path} is no atlas: its {DESCRIPTION} says something else.")
+            raise BadInput(
+                f"{self.path} is not an atlas: its {DESCRIPTION} describes something else."
+            )
         version = found.get("version")
         if not isinstance(version, int):
             raise BadInput(f"{self.path} is damaged: its {DESCRIPTION} names no version.")

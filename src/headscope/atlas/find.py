@@ -82,7 +82,7 @@ def find_heads(
     if frame.empty:
         raise BadInput(
             f"No text of the corpus has a query {asked.query.said} that sees a key "
-            f"{asked.key.said}; look for something else, or in more text."
+            f"{asked.key.said}; search for something else, or use a larger corpus."
         )
     frame = frame.rename(columns={"labelled": "clear"}).drop(columns=["pattern", "null"])
     return frame.sort_values(
@@ -108,7 +108,7 @@ class _Side:
     @staticmethod
     def of(given: Text, side: str) -> _Side:
         if isinstance(given, str) and not given.strip():
-            raise BadInput(f"Say which {side} to look for, for example 'it' or '/^un/'.")
+            raise BadInput(f"Give the {side} to search for, for example 'it' or '/^un/'.")
         if isinstance(given, str) and given.startswith(SPEECH):
             speech = known_speech(given[len(SPEECH) :])
             return _Side(speech, speech=speech)

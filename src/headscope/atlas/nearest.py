@@ -94,7 +94,7 @@ def nearest(
 def _check(atlas: Atlas, scope: Scope, kind: Kind, layer: int, head: int, of: str) -> None:
     atlas.profiles(layer, head, kind=kind)  # says so if there is no such head
     if of not in ("output", "query"):
-        raise BadInput(f"Examples are alike by a head's 'output' or 'query', not by {of!r}.")
+        raise BadInput(f"Examples are compared by a head's 'output' or 'query', not by {of!r}.")
     if not atlas.has_text:
         raise BadInput("This atlas was made without text, so it has no examples to compare with.")
     atlas.check(scope)
@@ -148,7 +148,10 @@ def _vectors(
         if call.kind != kind or call.layer != layer:
             return
         if call.q is None or call.v is None:
-            raise BadInput(f"The values of {scope.name} cannot be read, so nothing is compared.")
+            raise BadInput(
+                f"The queries and values of {scope.name} cannot be read, so examples cannot be "
+                f"compared."
+            )
         if of == "query":
             found.append(call.q[:, head].float().cpu())
         else:

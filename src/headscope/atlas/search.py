@@ -32,7 +32,7 @@ class Search:
 
     def __init__(self, atlas: Atlas) -> None:
         if not atlas.has_text:
-            raise BadInput("This atlas was made without text, so nothing can be found in it.")
+            raise BadInput("This atlas was made without text, so it cannot be searched.")
         self._atlas = atlas
         self._speech: tuple[Any, Any] | None = None
         examples: Any = atlas.frame("examples")
@@ -194,7 +194,7 @@ def _check(n: Any, weight: Any, **texts: Any) -> None:
         if text is not None and not isinstance(text, (str, re.Pattern)):
             raise BadInput(f"{side} is a token, a word or an expression, not {text!r}.")
         if isinstance(text, str) and not text.strip():
-            raise BadInput(f"Say which {side} to look for, for example 'it' or '/^un/'.")
+            raise BadInput(f"Give the {side} to search for, for example 'it' or '/^un/'.")
 
 
 def _range(offset: Any) -> tuple[int, int]:
@@ -229,7 +229,8 @@ def speech_of_texts(atlas: Atlas) -> list[str]:
     except HeadscopeError as error:
         raise BadInput(
             f"The atlas holds the parts of speech of {len(texts) - len(asked)} of its {len(texts)} "
-            "texts, and no parser is here for the others: run `pip install 'headscope[spacy]'` and "
+            "texts, and no parser is installed for the others: run `pip install "
+            "'headscope[spacy]'` and "
             "`python -m spacy download en_core_web_sm`, or make the atlas of a treebank."
         ) from error
     found: list[str] = []
@@ -244,7 +245,7 @@ def matches(names: Iterable[str], text: Text) -> Mask:
         try:
             text = re.compile(text[1:-1])
         except re.error as error:
-            raise BadInput(f"{text} is no regular expression: {error}.") from error
+            raise BadInput(f"{text} is not a regular expression: {error}.") from error
     if isinstance(text, str):
         return np.array([name in (text, f"##{text}") for name in names], dtype=bool)
     return np.array([text.search(name) is not None for name in names], dtype=bool)

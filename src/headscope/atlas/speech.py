@@ -23,7 +23,7 @@ SPEECH = (
 def known_speech(name: str) -> str:
     """A universal part of speech as it is spelled; anything else is no such thing."""
     if name.upper() not in SPEECH:
-        raise BadInput(f"{name!r} is no part of speech; there are {', '.join(SPEECH)}.")
+        raise BadInput(f"{name!r} is not a part of speech; choose one of {', '.join(SPEECH)}.")
     return name.upper()
 
 

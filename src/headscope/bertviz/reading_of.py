@@ -11,8 +11,8 @@ from headscope.reading import Reading
 from headscope.text.tokens import Tokens
 
 _NONE = (
-    "The attention holds None in place of weights: the model ran a fast attention that keeps none; "
-    "load it with attn_implementation='eager' and output_attentions=True, or use "
+    "The attention holds None instead of weights: the model ran a fast attention that does not "
+    "store them; load it with attn_implementation='eager' and output_attentions=True, or use "
     "hs.load(model, tokenizer).read(text)."
 )
 

@@ -61,7 +61,7 @@ class KeyValueHeads:
 def key_value_heads(scope: Scope, inputs: Mapping[str, Tensor]) -> KeyValueHeads:
     """The key-value heads that a pass over these inputs shows."""
     if "decoder" not in scope.kinds or scope.encoder_decoder:
-        raise BadInput(f"A head budget is of a model that writes on; {scope.name} does not.")
+        raise BadInput(f"A head budget needs a model that continues text; {scope.name} does not.")
     seen: dict[int, Call] = {}
 
     def note(call: Call) -> None:
@@ -74,8 +74,8 @@ def key_value_heads(scope: Scope, inputs: Mapping[str, Tensor]) -> KeyValueHeads
         call.k is None or call.k.shape[1::2] != first.k.shape[1::2] for call in calls
     ):
         raise BadInput(
-            f"{scope.name} shows no keys, or has layers with other numbers of key-value heads; "
-            "ablate its heads with mode='streaming' instead."
+            f"{scope.name} does not expose its keys, or its layers differ in key-value heads; "
+            f"ablate its heads with mode='streaming' instead."
         )
     return KeyValueHeads(
         tuple(call.layer for call in calls),

@@ -82,7 +82,8 @@ class Budget(HeadResult):
         count = known.groups * known.per_group
         if scope.heads.get("decoder") != count or scope.layer_numbers["decoder"] != known.layers:
             raise BadInput(
-                f"The budget is of {self.model}, which has other heads than {scope.name}."
+                f"The budget was made for {self.model}, whose heads differ from those of "
+                f"{scope.name}; make one for this model."
             )
         return scope.edited(known.edit(heads, self.sink, self.window)) if heads else scope
 

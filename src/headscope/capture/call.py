@@ -184,7 +184,7 @@ def checked(answer: Tensor, batch: int, heads: int, queries: int, keys: int) -> 
     """The weights a sink gave back, refused at once when they cannot take the others' place."""
     if answer.shape != (batch, heads, queries, keys):
         raise BadInput(
-            f"The sink gave back weights of shape {tuple(answer.shape)}, but the model attends "
+            f"The sink returned weights of shape {tuple(answer.shape)}, but the model attends "
             f"with {(batch, heads, queries, keys)}: batch, heads, queries, keys."
         )
     return answer

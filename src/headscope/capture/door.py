@@ -228,13 +228,13 @@ def _nothing_seen(model: nn.Module) -> str:
     )
     if own and implementation == "sdpa":  # Data2Vec and SAM have a module for it
         return (
-            f"{name} calls sdpa in code of its own ({own[0]}), which makes no weights that could "
-            "be read; load it with attn_implementation='eager' and try again."
+            f"{name} calls sdpa in code of its own ({own[0]}), which never stores its weights; "
+            f"load it with attn_implementation='eager' and try again."
         )
     if own:  # YOSO hashes, I-BERT may compute in integers
         return (
-            f"{name} computes its attention ({own[0]}) without a softmax that can be seen, so its "
-            "weights cannot be read; there is nothing to show."
+            f"{name} computes its attention ({own[0]}) without a visible softmax, so its "
+            f"weights cannot be read."
         )
     return (
         f"{name} computed no attention that can be read; "

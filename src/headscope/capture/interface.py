@@ -266,8 +266,8 @@ def _own_eager_function(module: nn.Module) -> Eager:
         if home is not None and hasattr(home, "eager_attention_forward"):
             return home.eager_attention_forward
     raise HeadscopeError(
-        f"{type(module).__name__} names no eager attention function, so its weights cannot be "
-        "computed as the model would; load it with attn_implementation='eager'."
+        f"{type(module).__name__} has no eager attention function, so its weights cannot be "
+        f"computed; load it with attn_implementation='eager'."
     )
 
 

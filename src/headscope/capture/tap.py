@@ -137,8 +137,8 @@ def show_weights(
     """Show weights (b h t s) the module has made to every door; the last answer comes back."""
     if active.masks_may_be_implied():
         raise AttentionNotRead(
-            f"{type(module).__name__} computes its own attention in a model that was taken to use "
-            "the registered function; capture it with lazy=False."
+            f"{type(module).__name__} computes its own attention, while its model uses the "
+            f"registered function; capture it with lazy=False."
         )
     seen = base = Call(
         kind="encoder",

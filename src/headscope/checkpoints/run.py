@@ -131,7 +131,7 @@ def in_order(models: Sequence[str | Path] | str | Path) -> list[tuple[int, str |
         found += sorted(folder.glob("*.gguf"))
         models = sorted(found) if found else [folder]
     if len(models) < 2:
-        raise BadInput("A series has two checkpoints or more; give a folder of them, or a list.")
+        raise BadInput("A series needs at least two checkpoints; give a folder or a list of them.")
     numbers = [re.findall(r"\d+", Path(one).name) for one in models]
     named = all(numbers)
     steps = [int(found[-1]) for found in numbers] if named else list(range(len(models)))

@@ -99,7 +99,7 @@ class NamedEdit:
         if not isinstance(made, Tensor) or made.shape != own.shape:  # pyright: ignore[reportUnnecessaryIsInstance]
             given = tuple(getattr(made, "shape", ())) or type(made).__name__
             raise BadInput(
-                f"The edit of {self.name} gave {given} in place of {tuple(own.shape)}; return a "
+                f"The edit of {self.name} returned {given} instead of {tuple(own.shape)}; return a "
                 "tensor of the same shape, or None to leave it."
             )
         return made.to(own)
@@ -130,7 +130,8 @@ def _shown(call: Call, name: str) -> Tensor:
     own = getattr(call, name[-1])
     if own is None:
         raise HeadscopeError(
-            f"{type(call.module).__name__} hands over no {name}: it is read at its softmax."
+            f"{type(call.module).__name__} does not expose {name}: its attention is read at the "
+            f"softmax."
         )
     return own
 
@@ -241,10 +242,10 @@ def _takes_layer(function: Function) -> bool:
 def named_edit(scope: Scope, name: str, function: Function) -> NamedEdit:
     """The edit of the activation of that name, with a layer's number at its end or without."""
     if not callable(function):
-        raise BadInput("An edit is a function that takes an activation and gives back another.")
+        raise BadInput("An edit is a function that takes an activation and returns another.")
     base, layer = parsed(scope, name)
     if base in READ_ONLY:
-        raise BadInput(f"{base} can be read and not edited; edit stream.before instead.")
+        raise BadInput(f"{base} can be read but not edited; edit stream.before instead.")
     return NamedEdit(base, layer, function)
 
 
@@ -308,7 +309,7 @@ def read_activations(scope: Scope, text: Text | list[Text], names: Iterable[str]
 def _stacked(scope: Scope, name: str, kept: _Kept, texts: int) -> NDArray[np.float32]:
     """text layer …: what was kept of every layer."""
     if not kept.by_layer:
-        raise HeadscopeError(f"{scope.name} shows no {name} while it runs.")
+        raise HeadscopeError(f"{scope.name} does not expose {name} while it runs.")
     norms = name.startswith("norm.scale")
     each = [
         torch.stack(some, dim=1) if norms else some[-1] for _, some in sorted(kept.by_layer.items())

@@ -161,7 +161,10 @@ def trace(
         raise BadInput(f"{scope.name} reads two texts; follow its scores by circuits.score.")
     found = attribute(scope, text, target=target, position=position, tokens=0, lens=False)
     if found.position is None:
-        raise BadInput("The answer is of the whole text; a trace follows that of one position.")
+        raise BadInput(
+            "This model answers for the whole text, and a trace follows the answer "
+            "at one position; use a model that predicts tokens."
+        )
     graph = _Graph(scope, text, found.query, writers)
     graph.node(Node("answer", "answer", found.position, found.target[0]))
     raising = [one for one in found.strongest(part="head", n=len(found.parts)) if one.value > 0]

@@ -98,6 +98,6 @@ class FrozenNorm:
         least = 1e-3 if dtype == torch.float32 else 5e-2
         if bool((wanted - made).norm() > least * wanted.norm().clamp(min=1e-6)):
             raise HeadscopeError(
-                f"{type(self._module).__name__} is no normalisation that can be frozen, so this "
+                f"{type(self._module).__name__} is not a normalisation that can be frozen, so this "
                 "model's logits cannot be decomposed."
             )

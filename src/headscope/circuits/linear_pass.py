@@ -136,7 +136,7 @@ def _keep(found: Trace, rows: Tensor | None) -> Callable[..., None]:
         hidden = hidden_of(output).detach()
         if hidden.dim() != 3:  # Gemma 3n, DeepSeek-V4
             raise HeadscopeError(
-                "The layers of this model hand on several streams at once, so what its heads add "
+                "The layers of this model pass on several streams at once, so what its heads add "
                 "to a prediction cannot be decomposed."
             )
         found.hidden.append(hidden if rows is None else picked(hidden, rows))

@@ -74,7 +74,7 @@ def mixing(scope: Scope, text: Text, text_pair: Text | None = None) -> dict[int,
             handle.remove()
     own = {at[1]: layer for at, layer in found.items() if at[0] == wired.stack.kind}
     if not own:
-        raise HeadscopeError(f"What the heads of {scope.name} move could not be read.")
+        raise HeadscopeError(f"The outputs of the heads of {scope.name} could not be read.")
     return {
         number: _mixed(layer, entered[number], norms.get(number, []))
         for number, layer in own.items()

@@ -54,7 +54,9 @@ class Prompt:
         inside = (tokens.spans[:, 0] < end) & (tokens.spans[:, 1] > start)
         found = np.flatnonzero(inside & (tokens.spans[:, 0] >= 0))
         if not len(found):
-            raise BadInput(f"{name!r} of {self.text!r} is no token of its own; give it a word.")
+            raise BadInput(
+                f"{name!r} in {self.text!r} is not a token by itself; choose a whole word."
+            )
         return int(found[-1])
 
 

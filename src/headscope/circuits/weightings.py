@@ -164,7 +164,7 @@ def weigh(
         names, (factors, most) = _towards(scope, asked, target)
         title = f"size of the part along the logit of {' over '.join(names)}"
     else:
-        raise BadInput(f"Attention is weighted by norm or by logit, not by {by!r}.")
+        raise BadInput(f"Weights are by='norm' or by='logit', not {by!r}.")
     parts = dict(reading.parts)
     for kind, part in reading.parts.items():
         own = {
@@ -173,7 +173,7 @@ def weigh(
         if len(own) < len(part.numbers):
             continue  # what an encoder attends to reaches a decoder's answer by no straight way
         if any(one.shape[-1] != len(part.key) for one in own.values()):
-            raise BadInput("The text is read as other tokens than the reading's; read it again.")
+            raise BadInput("The text's tokens differ from the reading's; read the text again.")
         made = Weighting(title, most or 1.0, own)
         parts[kind] = dataclasses.replace(part, weightings={**part.weightings, by: made})
         share_values(part, parts[kind])

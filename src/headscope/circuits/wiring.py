@@ -91,7 +91,8 @@ def _find(scope: Scope) -> Wiring:
         values = [leaf.value for leaf in leaves]
         if not values:  # I-BERT's modules hand on numbers and their scales
             raise HeadscopeError(
-                f"{scope.name} writes into its stream by modules of another kind, so what its "
+                f"{scope.name} writes into its stream with modules headscope does not know, so "
+                f"what its "
                 "heads write cannot be decomposed."
             )
         slopes: Any = torch.autograd.grad(answer, values, allow_unused=True)
@@ -111,13 +112,13 @@ def _check_one_stream(scope: Scope, hidden: list[Tensor]) -> None:
     tokens = trial.get("decoder_input_ids", trial.get("input_ids"))
     if tokens is not None and len(hidden[0]) != len(tokens):  # XLNet: tokens before examples
         raise HeadscopeError(
-            f"{scope.name} keeps its examples along another axis than the first, so what its heads "
+            f"{scope.name} has its batch along an axis other than the first, so what its heads "
             "write cannot be decomposed."
         )
     length = hidden[0].shape[1]
     if tokens is not None and length > tokens.shape[1] and length % tokens.shape[1] == 0:
         raise HeadscopeError(
-            f"The layers of {scope.name} hand on several streams at once, so what its heads add to "
+            f"The layers of {scope.name} pass on several streams at once, so what its heads add to "
             "a prediction cannot be decomposed."
         )
 
@@ -233,4 +234,7 @@ def _all_answers(scope: Scope, output: Any) -> Tensor:
         found = getattr(output, name, None)
         if isinstance(found, Tensor):
             return found.float().sum()
-    raise HeadscopeError(f"{scope.name} gives nothing that its heads could have made.")
+    raise HeadscopeError(
+        f"{scope.name} returns no hidden states or logits, so its heads' "
+        f"contributions cannot be computed."
+    )

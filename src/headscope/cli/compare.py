@@ -94,7 +94,9 @@ def _two_atlases(first: str, second: str, output: Path, map_file: Path | None) -
     from headscope.atlas.compare import compare_atlases
 
     if map_file is not None:
-        raise BadInput("Two atlases are compared in a table; a map is drawn of two models.")
+        raise BadInput(
+            "Two atlases are compared in a table; leave --map out, which compares two models."
+        )
     found = compare_atlases(Atlas.load(first), Atlas.load(second))
     moved = found.matches["same_head"].tolist().count(False)
     out.print(

@@ -119,6 +119,6 @@ def _examples(path: Path) -> list[Any]:
             found.append((str(one["text"]), str(one["span"]), str(one["answer"])))
         except (ValueError, KeyError, TypeError):
             raise BadInput(
-                f"Line {number} of {path} lacks text, span or answer; write one object a line."
+                f"Line {number} of {path} lacks text, span or answer; write one object per line."
             ) from None
     return found

@@ -149,7 +149,7 @@ def _conversation(
     try:
         found = request_of(json.loads(messages.read_text("utf-8")))
     except ValueError as error:
-        raise BadInput(f"{messages} is no JSON ({error}); write a list of messages.") from None
+        raise BadInput(f"{messages} is not JSON ({error}); write a list of messages.") from None
     return found.messages, [*found.documents, *given], found.answer
 
 

@@ -68,7 +68,10 @@ def patterns(
     check_numbers(seed=seed, limit=limit, max_tokens=max_tokens)
     check_data(corpus)
     if corpus == "-" and predictive:
-        raise BadInput("A pipe is read once and --predictive reads twice; write it to a file.")
+        raise BadInput(
+            "--predictive reads the corpus twice and a pipe can be read once; save "
+            "the corpus to a file."
+        )
     scope = open_scope(model, device, dtype, trust_remote_code)
     asked: dict[str, Any] = {
         "cut": segments, "max_tokens": max_tokens, "limit": limit, "output": output,

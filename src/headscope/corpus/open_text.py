@@ -161,12 +161,12 @@ def said(name: str | Path) -> Generator[None]:
         yield
     except DAMAGED as error:
         raise BadInput(
-            f"{name} is damaged or only half there ({str(error) or type(error).__name__}); get it "
-            "again."
+            f"{name} is damaged or incomplete ({str(error) or type(error).__name__}); download "
+            f"or copy it again."
         ) from error
     except OSError as error:
         if error.strerror is None:  # what bz2 says of data that is none
-            raise BadInput(f"{name} is damaged ({error}); get it again.") from error
+            raise BadInput(f"{name} is damaged ({error}); download or copy it again.") from error
         raise BadInput(f"{name} cannot be read ({error.strerror}).") from error
 
 
@@ -269,14 +269,14 @@ def _open(path: Path) -> Any:
     if stat.S_ISREG(kind) or str(path) == os.devnull:
         return path.open("rb", SNIFFED)
     if not stat.S_ISFIFO(kind):
-        raise BadInput(f"{path} is no file but a device or a socket; give a file.")
+        raise BadInput(f"{path} is a device or a socket, not a file; give a file.")
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening it plainly would wait for ever
     deadline = time.monotonic() + PATIENCE
     while not _has_writer(handle):
         if time.monotonic() > deadline:
             os.close(handle)
             raise BadInput(
-                f"Nothing is written into the pipe {path}; give a file, or - for a pipe."
+                f"No process writes to the pipe {path}; give a file, or - for standard input."
             )
         time.sleep(0.05)
     os.set_blocking(handle, True)

@@ -105,7 +105,9 @@ def cells_of(name: str, lines: Iterable[str], delimiter: str) -> Iterator[list[s
     try:
         yield from (row for row in rows if row)
     except csv.Error as error:
-        raise BadInput(f"{name}, line {rows.line_num} is no row of a table ({error}).") from error
+        raise BadInput(
+            f"{name}, line {rows.line_num} is not a row of a table ({error})."
+        ) from error
 
 
 def is_header(row: Sequence[str]) -> bool:
@@ -143,7 +145,7 @@ def _parquet_rows(path: Path) -> TableRows:
     try:
         frame = pd.read_parquet(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise BadInput(f"{path} is no Parquet file that can be read ({error}).") from error
+        raise BadInput(f"{path} is not a readable Parquet file ({error}).") from error
     return TableRows(path.name, {str(name): [str(cell) for cell in frame[name]] for name in frame})
 
 

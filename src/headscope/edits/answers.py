@@ -68,7 +68,7 @@ def as_questions(
         )
     if limit is not None or metric is not None:
         name = "limit" if limit is not None else "metric"
-        raise BadInput(f"Questions are made already; give the {name} to what they are made of.")
+        raise BadInput(f"These Questions are already built; pass {name}= when building them.")
     return task
 
 
@@ -113,7 +113,7 @@ def score(scope: Scope, questions: Questions, run: Run | None = None) -> float:
 def _finite(answers: np.ndarray) -> np.ndarray:
     if not np.isfinite(answers).all():
         raise HeadscopeError(
-            "The model's answers are not numbers: it overflows or its weights are damaged; load "
+            "The model's answers are NaN: it overflows or its weights are damaged; load "
             "it with dtype='float32', or an earlier checkpoint."
         )
     return answers

@@ -53,9 +53,11 @@ def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ..
     else:
         start = text.find(span) if span else -1
         if start < 0:
-            raise BadInput(f"{span!r} does not stand in the text; copy the words from it.")
+            raise BadInput(f"{span!r} is not in the text; copy the words from it.")
         if text.find(span, start + 1) >= 0:
-            raise BadInput(f"{span!r} stands in the text more than once; give more of its words.")
+            raise BadInput(
+                f"{span!r} occurs more than once in the text; give more of the words around it."
+            )
         stop = start + len(span)
     spans = scope.encode([text]).tokens[0].spans
     found = tuple(

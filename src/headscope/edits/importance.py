@@ -178,8 +178,8 @@ def weigh_heads(
         found, real = gate_slopes(scope, inputs, loss, kind, per)
         if any((kind, layer) not in found for layer in attending):  # GIT without a picture
             raise HeadscopeError(
-                f"{scope.name} attends to these texts in another way than to what it was tried on "
-                f"({' and '.join(scope.kinds)} attention), so its heads cannot be weighed."
+                f"{scope.name} attends to these texts differently than to the trial inputs "
+                f"({' and '.join(scope.kinds)} attention), so its heads cannot be ranked."
             )
         slopes = torch.stack([found[kind, layer] for layer in attending])  # l b h t|1
         with part.step(now):
@@ -189,8 +189,7 @@ def weigh_heads(
         run.tell(done, len(questions.batches), title=title)
     if not np.isfinite(size).all():
         raise HeadscopeError(
-            "The slope of the loss is not a number: the model overflows; load it with "
-            "dtype='float32'."
+            "The gradient of the loss is NaN: the model overflows; load it with dtype='float32'."
         )
     whole = np.full((2, scope.layers[kind], scope.heads[kind]), np.nan)
     whole[:, attending] = np.stack([size, slope]) / max(count, 1)

@@ -185,7 +185,7 @@ def _heard(scope: Scope, output: Any, tokens: Tokens) -> _Said:
         return _Said("masked words", positions, words)
     note = f"{scope.name} has no mask token, so there is no word it can fill in."
     if mask is not None:
-        note = f"Put {scope.tokenizer.mask_token} where a word is to be filled in."
+        note = f"Put {scope.tokenizer.mask_token} where the model should fill in a word."
     follows = getattr(output, "seq_relationship_logits", None)
     if follows is not None and len(tokens.texts) == 2:
         return _Said("next sentence", (), follows.float(), note)

@@ -57,7 +57,7 @@ def _at_once(
     if not gates:
         raise BadInput(
             f"{scope.name} runs no attention of that kind on these inputs, so no head can be "
-            "weighed; choose another kind=."
+            f"ranked; choose another kind=."
         )
     slopes = torch.autograd.grad(lost, list(gates.values()), materialize_grads=True)
     return dict(zip(gates, slopes, strict=True))

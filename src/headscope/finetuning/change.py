@@ -51,7 +51,7 @@ class Sums:
             raise BadInput("There is no text to compare the models on.")
         if not all(np.isfinite(total).all() for total in self.totals.values()):
             raise HeadscopeError(
-                "The models' attention is not a number on some texts; load both with "
+                "The models' attention is NaN on some texts; load both with "
                 "dtype='float32', or earlier checkpoints."
             )
         means = {name: total / self.texts for name, total in self.totals.items()}

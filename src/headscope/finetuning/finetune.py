@@ -190,7 +190,9 @@ def _classifier_of(
     except ValueError as error:
         if "trust_remote_code" in str(error):
             raise not_opened(scope.name, error) from error
-        raise BadInput(f"{scope.name} is of a kind that cannot classify texts.") from error
+        raise BadInput(
+            f"{scope.name} has no architecture for classifying texts; choose another model."
+        ) from error
     if not recipe.from_scratch:
         # a pooler that the scope's model does not have is new, as it is when loaded from a folder
         model.base_model.load_state_dict(scope.model.base_model.state_dict(), strict=False)
@@ -233,8 +235,8 @@ def save(
         made.replace(folder)
     except OSError as error:
         raise HeadscopeError(
-            f"The model could not be saved in {folder} ({error.strerror}); its training is kept, "
-            "so the same command goes on from there."
+            f"The model could not be saved in {folder} ({error.strerror}); the training is "
+            f"saved, and the same command resumes it."
         ) from error
 
 

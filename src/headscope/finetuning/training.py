@@ -141,8 +141,8 @@ def train(
             losses.append(float(loss.detach()))
             if not bool(finite):
                 raise HeadscopeError(
-                    f"The loss is not a number any more by step {done}; start anew (--restart) "
-                    "with a lower learning rate."
+                    f"The loss was NaN by step {done}; start again (--restart) with a lower "
+                    f"learning rate."
                 )
             run.tell(done, total, note=f"loss {losses[-1]:.3f}")
     model.eval()

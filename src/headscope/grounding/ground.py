@@ -190,7 +190,9 @@ def _answered(
     whole = written_ids(scope, batch, tokens, {})[0, len(batch.tokens[0]) :]
     said = str(scope.tokenizer.decode(whole, skip_special_tokens=True)).strip()
     if not said:
-        raise BadInput(f"{scope.name} answered nothing; pass answer=… to ask about a given one.")
+        raise BadInput(
+            f"{scope.name} generated an empty answer; pass answer=… to explain a given one."
+        )
     return said
 
 
@@ -234,7 +236,9 @@ def _chosen(exact: Exact, ranked: Floats, count: int) -> list[int]:
     if exact == "all" or (exact == "auto" and count <= FEW):
         return list(range(count))
     if exact != "auto" and (isinstance(exact, (str, bool)) or exact < 0):
-        raise BadInput(f"exact= is 'auto', 'all' or how many sources to take away, not {exact!r}.")
+        raise BadInput(
+            f"exact= is 'auto', 'all' or the number of sources to remove, not {exact!r}."
+        )
     first = CHECKED if exact == "auto" else int(exact)
     return sorted(int(at) for at in np.argsort(-ranked)[:first])
 

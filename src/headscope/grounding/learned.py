@@ -66,8 +66,8 @@ class HeadWeights:
         """Raise where the weights were fitted on another model."""
         if model_fingerprint(scope.model) != self.fingerprint:
             raise BadInput(
-                f"The head weights were fitted on {self.model}, which is another model than "
-                f"{scope.name}; fit its own with hs.fit_head_weights(scope)."
+                f"The head weights were fitted on {self.model}, not on {scope.name}; fit its "
+                f"own with hs.fit_head_weights(scope)."
             )
 
     def save(self, path: str | Path) -> None:

@@ -50,8 +50,8 @@ class AnswerPasses:
         for prompt in prompts:
             if not torch.equal(prompt.ids[prompt.answer :], said):
                 raise BadInput(
-                    "The tokenizer cuts the answer differently after another context; begin it "
-                    "with a letter."
+                    "The tokenizer splits the answer differently in another context; begin the "
+                    "answer with a letter."
                 )
         for group in self._groups(prompts):
             found[group] = self._together([prompts[at] for at in group])

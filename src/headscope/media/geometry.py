@@ -100,7 +100,7 @@ def _channels_last(values: Any, image_processor: Any) -> Floats:
         # channels × moments × patch × patch in a row
         return array.reshape(len(array), 3, -1).transpose(0, 2, 1)
     raise BadInput(
-        f"{type(image_processor).__name__} lays pictures out in a way headscope does not know "
+        f"{type(image_processor).__name__} arranges pictures in a way headscope does not know "
         f"({' × '.join(map(str, array.shape))}); use scope.read_inputs with names of your own."
     )
 
@@ -156,7 +156,10 @@ class Decoder:
         white = process(np.full((height, width, 3), 255, np.uint8))
         low, high = _typical(black), _typical(white)
         if np.any(np.abs(high - low) < 1e-6):
-            raise BadInput("The model's processor gives black and white pictures the same colours.")
+            raise BadInput(
+                "The model's processor turns black and white into the same values, "
+                "so the patches cannot be located."
+            )
         return Decoder((high - low) / 255, low)
 
     def colours(self, channels: Floats) -> Floats:
@@ -174,7 +177,7 @@ def window_of(pixels: Floats, height: int, width: int) -> Window:
     rows, columns = pixels.shape[:2]
     there = pixels[:, :, 2] > 200
     if not there.any():
-        raise BadInput("The model's processor left nothing of the picture; give a larger one.")
+        raise BadInput("The model's processor reduced the picture to nothing; give a larger one.")
     down, top = _line(pixels[:, :, 1], there, axis=0, count=rows, size=height)
     across, left = _line(pixels[:, :, 0], there, axis=1, count=columns, size=width)
     return Window(left, top, across, down)

@@ -118,8 +118,8 @@ def _from_array(source: Any) -> NDArray[np.uint8]:
         array = array[:, :, None]
     if array.ndim != 3 or array.shape[2] not in (1, 3, 4) or 0 in array.shape:
         raise BadInput(
-            f"An array of shape {np.asarray(source).shape} is no picture; "
-            "give rows × columns, or rows × columns × 3."
+            f"An array of shape {np.asarray(source).shape} is not a picture; give rows × "
+            f"columns, or rows × columns × 3."
         )
     if array.shape[0] * array.shape[1] > MOST_PIXELS:
         raise BadInput(

@@ -94,7 +94,7 @@ def _wav(file: Any, told: str, name: str, most_seconds: float) -> Sound:
 
 def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
     if rate is None:
-        raise BadInput("Say how many samples there are a second: sampling_rate=16000.")
+        raise BadInput("Give the samples per second: sampling_rate=16000.")
     if samples.ndim == 2:  # several channels: their mean, whichever axis they are on
         samples = samples.mean(axis=1 if samples.shape[1] <= samples.shape[0] else 0)
     if samples.ndim != 1 or not len(samples):
@@ -104,7 +104,7 @@ def _from_array(samples: NDArray[Any], rate: int | None, name: str) -> Sound:
         half = (np.iinfo(samples.dtype).max + 1) / (2 if samples.dtype.kind == "u" else 1)
         values = (values - half if samples.dtype.kind == "u" else values) / half
     if not np.isfinite(values).all():
-        raise BadInput("The sound holds values that are NaN or infinite.")
+        raise BadInput("The sound holds NaN or infinite values; replace them first.")
     _check(len(values), 1, rate, name or "The sound", MOST_SECONDS)
     return Sound(values.astype(np.float32), int(rate), name)
 
@@ -120,7 +120,7 @@ def _check(frames: int, channels: int, rate: int, told: str, most_seconds: float
         )
     if not RATES[0] <= rate <= RATES[1]:
         raise BadInput(
-            f"{told} has {rate:,} samples a second; resample it to {RATES[0]:,} to {RATES[1]:,}."
+            f"{told} has {rate:,} samples per second; resample it to {RATES[0]:,} to {RATES[1]:,}."
         )
     if frames * channels > MOST_SAMPLES:
         raise BadInput(

@@ -41,7 +41,7 @@ def check_room(model: Any, source: str, report: Mapping[str, Any]) -> None:
     left = [name for name in sorted(report["unexpected_keys"]) if _NUMBER.sub("#", name) in kinds]
     if left:
         raise HeadscopeError(
-            f"{source} holds {len(left):,} weights that the model has no room for "
+            f"{source} holds {len(left):,} weights that the model does not have "
             f"({_listed(left)}): its config.json has too few layers; put it right."
         )
 
@@ -66,8 +66,9 @@ def check_output_layer(model: nn.Module, name: str, asked: Asked = "words") -> N
         missing = [one for one in missing if _POOLER.search(one) or _SENTENCES in one]
     if missing:
         raise BadInput(
-            f"The output layer of {name} was not trained: the weights {_listed(missing)} were in "
-            "no file and are random; load the model it was pretrained or fine-tuned as."
+            f"The output layer of {name} was not trained: the weights {_listed(missing)} are "
+            f"missing from the checkpoint and random; load the pretrained or fine-tuned model "
+            f"with its output layer."
         )
 
 
@@ -100,6 +101,6 @@ def check_weights(model: Any, name: str) -> None:
         if bool(values.sum(dtype=torch.float32).isfinite()) or bool(values.isfinite().all()):
             continue
         raise BadInput(
-            f"{name} holds weights that are not numbers (in {where}): training has failed or the "
+            f"{name} holds weights that are NaN (in {where}): training has failed or the "
             "file is damaged; load an earlier checkpoint."
         )

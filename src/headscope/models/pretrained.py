@@ -133,7 +133,7 @@ def _unreadable(source: str, options: dict[str, Any], error: Exception) -> Heads
         )
     if isinstance(error, ImportError):  # a quantiser, or accelerate for a device map
         return HeadscopeError(
-            f"Opening {source} like this needs another package ({first_line(error)}); install it."
+            f"Opening {source} needs another package ({first_line(error)}); install it."
         )
     if "device_map" in options and "at start of device string" in said:
         return no_device(options["device_map"])

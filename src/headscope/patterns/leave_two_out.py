@@ -119,7 +119,7 @@ def _by_masking(scope: Scope, batch: Batch) -> Tensor:
     """π of a masked language model: every token masked alone, and every two together."""
     mask_id = getattr(scope.tokenizer, "mask_token_id", None)
     if mask_id is None:
-        raise BadInput(f"{scope.name} has no mask token, so it guesses no words.")
+        raise BadInput(f"{scope.name} has no mask token, so it cannot predict masked words.")
     tokens, ids = batch.tokens[0], batch.inputs["input_ids"][0]
     content = np.flatnonzero(tokens.content).tolist()
     pairs = [(i, i) for i in content]

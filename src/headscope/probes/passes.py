@@ -172,8 +172,8 @@ def check_finite(weights: Tensor, layer: int) -> None:
     """Refuse attention that is not a number: whatever a probe made of it would mean nothing."""
     if not bool(weights.sum().isfinite()):
         raise HeadscopeError(
-            f"The attention of layer {layer} is not a number: the model overflows or its weights "
-            "are damaged; load it with dtype='float32', or another checkpoint."
+            f"The attention of layer {layer} is NaN: the model overflows or its weights are "
+            f"damaged; load it with dtype='float32', or another checkpoint."
         )
 
 

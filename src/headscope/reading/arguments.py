@@ -43,7 +43,7 @@ def check_targets(scope: Scope, targets: Sequence[Text | None] | None) -> None:
 def check_pairs_and_targets(pairs: Sequence[Any], targets: Sequence[Any]) -> None:
     """A second sentence and a target would be read by the same decoder."""
     if any(a is not None and b is not None for a, b in zip(pairs, targets, strict=True)):
-        raise BadInput("Give the decoder's text once: as target, or as text_pair.")
+        raise BadInput("Give the decoder's text either as target or as text_pair, not both.")
 
 
 def named_layers(numbers: Sequence[int]) -> str:
@@ -58,11 +58,13 @@ def check_alone(
 ) -> str | None:
     """Beside a picture or a sound stands one text at most."""
     if image is not None and audio is not None:
-        raise BadInput("Give a picture or a sound, not both: no model here reads them together.")
+        raise BadInput(
+            "Give a picture or a sound, not both; headscope reads one of them at a time."
+        )
     if text is not None and not isinstance(text, str):
-        raise BadInput("The text beside a picture or a sound is one string.")
+        raise BadInput("With a picture or a sound, give the text as one string.")
     if text_pair is not None or target is not None:
-        raise BadInput("Beside a picture or a sound stands one text: leave the second out.")
+        raise BadInput("With a picture or a sound, give one text; leave the second out.")
     return text
 
 
@@ -70,4 +72,4 @@ def check_no_text(**others: object) -> None:
     """A conversation is all that is read."""
     given = [name for name, value in others.items() if value is not None]
     if given:
-        raise BadInput(f"Messages are read by themselves; leave {given[0]} out.")
+        raise BadInput(f"Messages cannot be combined with {given[0]}; leave it out.")

@@ -101,8 +101,8 @@ def describe(model: nn.Module, given: Mapping[str, Tensor] | None = None) -> Des
                 _run(model, inputs)
     if not seen["finite"]:
         raise HeadscopeError(
-            f"The attention of {type(model).__name__} is not a number even on a few tokens; its "
-            "weights are damaged or overflow: load it again, or with dtype='float32'."
+            f"The attention of {type(model).__name__} is NaN even on a few tokens: its weights "
+            f"are damaged or overflow; load it again, or with dtype='float32'."
         )
     for kind in in_pieces:  # a tower that attends window by window: its layers cannot be counted
         del layers[kind]

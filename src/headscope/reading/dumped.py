@@ -37,7 +37,9 @@ def dumped(path: Path) -> tuple[list[Any], list[int] | None, list[str] | None]:
     if tokens is not None and not (
         isinstance(tokens, list) and all(isinstance(one, str) for one in tokens)
     ):
-        raise BadInput(f"The tokens in {path} are no list of strings; write one for every row.")
+        raise BadInput(
+            f"The tokens in {path} are not a list of strings; write one string for every row."
+        )
     return layers, numbers, tokens
 
 
@@ -72,7 +74,7 @@ def _safetensors(path: Path) -> tuple[dict[str, Any], Any]:
         file: Any = safe_open(path, framework="pt")
         found = {name: file.get_tensor(name).float().numpy() for name in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise BadInput(f"{path} is damaged or no safetensors file ({error}).") from None
+        raise BadInput(f"{path} is damaged or not a safetensors file ({error}).") from None
     listed = (file.metadata() or {}).get("tokens")
     return found, None if listed is None else json.loads(listed)
 

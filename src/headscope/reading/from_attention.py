@@ -155,8 +155,8 @@ def _stack(attention: Any, name: str) -> list[NDArray[np.float32]]:
             )
         if layer.size and float(np.nanmin(layer)) < -ROUNDING:
             raise BadInput(
-                f"{name} holds negative numbers in layer {number}, which no attention weight is; "
-                "give the weights after the softmax."
+                f"{name} holds negative numbers in layer {number}, and attention weights are "
+                f"never negative; give the weights after the softmax."
             )
     return layers
 

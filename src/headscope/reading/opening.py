@@ -87,7 +87,7 @@ def load(
     named = model is None or isinstance(model, (str, Path))
     if named and tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
         raise BadInput(
-            f"{type(tokenizer).__name__} is no tokenizer of transformers; give one, or its folder."
+            f"{type(tokenizer).__name__} is not a transformers tokenizer; give one, or its folder."
         )
     if named:
         opened = open_model(
@@ -103,12 +103,15 @@ def load(
     else:
         if attn_implementation is not None:
             raise BadInput(
-                "A model that is open already takes no attn_implementation=; "
-                "use model.set_attn_implementation(…)."
+                "attn_implementation= does not apply to a model that is already loaded; use "
+                "model.set_attn_implementation(…)."
             )
         if pretrained or (isinstance(dtype, str) and dtype in BITS):
             asked = f"dtype={dtype!r}" if not pretrained else f"{next(iter(pretrained))}="
-            raise BadInput(f"A model that is open already takes no {asked}; give hs.load its name.")
+            raise BadInput(
+                f"{asked} does not apply to a model that is already loaded; give "
+                f"hs.load its name or folder instead."
+            )
         scope = _of_object(model, tokenizer, device, dtype, name, processor is not None)
     if processor is not None:
         scope = dataclasses.replace(scope, processor=processor)
@@ -145,7 +148,7 @@ def _of_object(
         raise BadInput("Give the tokenizer too: hs.load(model, tokenizer).")
     if tokenizer is not None and not callable(getattr(tokenizer, "convert_ids_to_tokens", None)):
         raise BadInput(
-            f"{type(tokenizer).__name__} is no tokenizer of transformers; give one, or its folder."
+            f"{type(tokenizer).__name__} is not a transformers tokenizer; give one, or its folder."
         )
     check_loaded(model)
     model = on_device(model, device, dtype)

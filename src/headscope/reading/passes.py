@@ -93,7 +93,7 @@ def _need_running(scope: Scope, alone: Callable[[], Any]) -> None:
             alone()
     except FOREIGN as error:
         raise HeadscopeError(
-            f"{scope.name} itself does not run on these inputs ({first_line(error)}); check "
+            f"{scope.name} fails on these inputs ({first_line(error)}); check "
             "that the tokenizer is the model's own, or use scope.capture with other inputs."
         ) from error
 

@@ -38,7 +38,7 @@ def fill(scope: Scope, text: Text, text_pair: Text | None, n: int) -> list[list[
     batch = scope.encode([text], [text_pair])
     masked = (batch.inputs["input_ids"][0] == mask_id).nonzero().flatten().tolist()
     if not masked:
-        raise BadInput(f"Put {scope.tokenizer.mask_token} where a word is to be filled in.")
+        raise BadInput(f"Put {scope.tokenizer.mask_token} where the model should fill in a word.")
     probabilities = word_logits(scope, scope.forward(batch))[0].softmax(-1)
     return [likeliest(scope, probabilities[position], n) for position in masked]
 
@@ -86,7 +86,8 @@ def word_logits(scope: Scope, output: Any, positions: Sequence[int] | None = Non
     if logits is not None and logits.dim() == 3 and logits.shape[-1] == rows:
         return (logits if positions is None else logits[:, list(positions)]).float()
     raise BadInput(
-        f"{scope.name} has no output layer of words; load the model it was pretrained as."
+        f"{scope.name} has no output layer of words; load the pretrained model with its output "
+        f"layer."
     )
 
 
@@ -102,7 +103,7 @@ def logits_in(output: Any) -> Tensor | None:
 def likeliest(scope: Scope, probabilities: Tensor, n: int) -> list[Prediction]:
     """The n likeliest words of a vocabulary, best first."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput(f"n is how many words to name, 1 or more, not {n!r}.")
+        raise BadInput(f"n is the number of words to list, at least 1, not {n!r}.")
     top = torch.topk(probabilities, min(n, probabilities.numel()))
     tokens = spelling_of(scope.tokenizer, top.indices.tolist())
     return [

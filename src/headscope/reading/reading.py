@@ -148,7 +148,7 @@ class Reading:
         kind: Kind | None = "decoder" if "decoder" in self.parts else None
         count, prompt = len(self.part(kind).query), self.metadata.get("prompt_tokens")
         if prompt is None:
-            raise BadInput("Nothing in this reading was generated; use scope.generate(prompt).")
+            raise BadInput("This reading has no generated tokens; use scope.generate(prompt).")
         at = token + count if token < 0 else token
         if not prompt <= at < count:
             raise BadInput(

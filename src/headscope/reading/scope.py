@@ -253,7 +253,7 @@ class Scope:
 
             check_no_text(text=text, text_pair=text_pair, target=target, image=image, audio=audio)
             if truncate:
-                raise BadInput("A conversation is read whole; leave truncate out.")
+                raise BadInput("Conversations are never truncated; leave truncate out.")
             return conversation_reading(self, messages, documents, answer, layers, keep, memory)
         if documents or answer is not None:
             raise BadInput("Documents and an answer belong to messages; pass messages=… too.")
@@ -399,7 +399,7 @@ class Scope:
     def edited(self, edit: Edit) -> Scope:
         """This scope with one more edit, applied after those it has."""
         if not callable(edit):
-            raise BadInput("An edit is a function that takes a call and gives back weights.")
+            raise BadInput("An edit is a function that takes a call and returns weights.")
         return dataclasses.replace(self, edits=(*self.edits, edit))
 
     def with_edits(self, name: str, function: Callable[..., Tensor | None]) -> Scope:

@@ -123,7 +123,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
         }
         for kind, part in fields["parts"].items():
             if (fault := fault_of(part)) is not None:
-                raise BadInput(f"{path} does not fit together ({kind}: {fault}); save it again.")
+                raise BadInput(f"{path} is inconsistent ({kind}: {fault}); save it again.")
         return fields
     except BadInput:
         raise

@@ -62,13 +62,16 @@ def word_times(
     """
     if "cross" not in reading.parts or reading.sound is None:
         raise BadInput(
-            "Words have times where a decoder attends to a sound; read one with "
+            "Word times need a decoder that attends to a sound; read one with "
             "scope.read(audio=…) and a model such as Whisper."
         )
     part = reading.part("cross")
     positions = part.key.positions
     if positions is None or not (positions.kinds == PositionKind.FRAME).any():
-        raise BadInput("This reading does not know which moments were heard.")
+        raise BadInput(
+            "This reading has no times for its positions; read the sound again with "
+            "scope.read(audio=…)."
+        )
     tokens = spoken_tokens(part)
     if not tokens.size:
         return ()
@@ -188,7 +191,9 @@ def warp(costs: Floats) -> NDArray[np.int64]:
     """
     rows, columns = costs.shape
     if not rows or not columns:
-        raise BadInput("There is nothing to warp: one side is empty.")
+        raise BadInput(
+            "Word times need at least one token and one moment of sound; one side is empty."
+        )
     total = np.full((rows + 1, columns + 1), np.inf)
     total[0, 0] = 0.0
     for diagonal in range(rows + columns - 1):  # cells of a diagonal do not depend on each other

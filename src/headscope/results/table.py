@@ -49,7 +49,7 @@ class HeadTable(HeadResult):
         except (ValueError, OSError) as error:
             raise BadInput(f"{path} cannot be read as CSV ({error}).") from error
         if not {"layer", "head"} <= set(frame.columns):
-            raise BadInput(f"{path} is no table of heads: it has no columns layer and head.")
+            raise BadInput(f"{path} is not a table of heads: it has no columns layer and head.")
         if "kind" not in frame:
             frame = frame.assign(kind="")
         return cls(_long(frame), Path(path).name)

@@ -167,7 +167,7 @@ def search(
     """Find heads as one field scores them; the arguments of `find_heads`."""
     need_scope(scope)
     if most_heads < 1:
-        raise BadInput(f"At least 1 head is chosen, not {most_heads}.")
+        raise BadInput(f"most_heads= is at least 1, not {most_heads}.")
     faults, data = Faults(bad_data), Data(documents, limit)
     kind = _kind(scope, data, kind)
     named = _checked_lists(scope, kind, lists or {})
@@ -348,7 +348,7 @@ def _kind(scope: Scope, data: Data[Linked], kind: Kind | None) -> Kind:
         raise BadInput(f"{scope.name} has no {kind} attention; it has {', '.join(scope.kinds)}.")
     if kind == "decoder" and scope.encoder_decoder:
         raise BadInput(
-            "Links of a decoder beside an encoder are not measured; choose kind='cross'."
+            "Links within the decoder of an encoder-decoder are not measured; choose kind='cross'."
         )
     return kind
 

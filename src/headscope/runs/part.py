@@ -52,7 +52,7 @@ class RunPart:
             return State(json.loads(str(arrays.pop("position"))), arrays)
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise BadInput(
-                f"{path} cannot be read ({error}); start anew with --restart (restart=True)."
+                f"{path} cannot be read ({error}); start again with --restart (restart=True)."
             ) from error
 
     @contextlib.contextmanager

@@ -211,7 +211,7 @@ class Run:
             return
         if not folder.is_dir():
             raise BadInput(
-                f"{folder} was left by another version of headscope or by something else; {_ANEW}."
+                f"{folder} was written by another version of headscope or another program; {_ANEW}."
             )
         if not (folder / IDENTITY).exists():  # killed before it said whose it is: nothing is in it
             self._forget()
@@ -226,7 +226,8 @@ class Run:
             raise BadInput(f"{folder} cannot be read ({error}); {_ANEW}.") from error
         if other:
             raise BadInput(
-                f"{folder} was begun with another {_listed(other)}; resume with the same, {_ANEW}."
+                f"{folder} was started with another {_listed(other)}; resume with the same, "
+                f"{_ANEW}."
             )
         self._resumed = True
 
@@ -330,7 +331,7 @@ class Run:
             self.tell(done, total, title=title)
 
 
-_ANEW = "start anew with --restart (restart=True), or choose another output"
+_ANEW = "start again with --restart (restart=True), or choose another output"
 
 
 def _listed(names: list[str]) -> str:

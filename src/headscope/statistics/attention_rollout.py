@@ -18,7 +18,7 @@ def rollout(reading: Reading, kind: Kind | None = None) -> NDArray[np.float64]:
     """
     attention = np.asarray(reading.part(kind).attention, dtype=np.float64)  # layer head query key
     if attention.shape[-1] != attention.shape[-2]:
-        raise BadInput("Rollout follows one text through the layers; cross attention has two.")
+        raise BadInput("Rollout needs self-attention; cross-attention connects two texts.")
     identity = np.eye(attention.shape[-1])
     flow = identity
     layers: list[NDArray[np.float64]] = []

@@ -136,7 +136,7 @@ def _of_one(reading: Reading, inside: Any, query: int | None) -> dict[str, Float
     x, y = ((positions.rectangles[patches, :2] + positions.rectangles[patches, 2:]) / 2).T
     on = inside(x.astype(np.float64), y.astype(np.float64))
     if not on.any():
-        raise BadInput("No patch has its middle on the object; give a larger box or mask.")
+        raise BadInput("No patch has its centre on the object; give a larger box or mask.")
     looks = _looking(part, positions, query)[:, :, patches]  # layers heads patches
     count = int(on.sum())
     strongest = np.argsort(-looks, axis=-1, kind="stable")[..., :count]

@@ -31,7 +31,8 @@ def read_tour(path: str | os.PathLike[str]) -> list[Step]:
         raise BadInput(f"There is no tour {path}; give a file with a list of steps.") from error
     except (ValueError, RecursionError) as error:  # msgspec's and json's own are of this kind
         raise BadInput(
-            f"{path} is no tour ({error}); it is a JSON list of steps, each with title, text and "
+            f"{path} is not a tour ({error}); a tour is a JSON list of steps, each with title, "
+            f"text and "
             "address."
         ) from error
     if not steps:

@@ -126,7 +126,8 @@ class Cutter:
 
 WHOLE = Shard(0, "", "")
 ANOTHER = (
-    "The corpus is not the one the earlier run read; start anew with --restart (restart=True), or "
+    "The corpus differs from the one the earlier run read; start again with --restart "
+    "(restart=True), or "
     "choose another output."
 )
 

@@ -67,8 +67,8 @@ def _helped(measurer: Measurer, corpus: Corpus, count: int) -> Feed:
         return Helped(measurer, corpus, count)
     except Exception as error:  # no more processes, or a tokenizer that cannot be sent to one
         warnings.warn(
-            f"No process could be started to prepare text ({type(error).__name__}: "
-            f"{first_line(error)}); this one prepares it, and the GPU waits for it.",
+            f"No process for preparing text could be started ({type(error).__name__}: "
+            f"{first_line(error)}); the main process prepares it, so the GPU waits for it.",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -180,7 +180,7 @@ def _check_kinds(scope: Scope, recorder: Recorder) -> None:
     """A picture before the text (GIT) or token types (HRM) may decide which way it looks."""
     if not recorder.kinds:
         raise HeadscopeError(
-            f"{scope.name} attends to these texts in another way than to what it was tried on "
+            f"{scope.name} attends to these texts differently than to the trial inputs "
             f"({' and '.join(scope.kinds)} attention), so they cannot be measured; read single "
             "texts with scope.read."
         )
@@ -195,8 +195,8 @@ def _check_finite(recorder: Recorder) -> Later:
         for layer, lost in zip(layers, fetched.values.tolist(), strict=True):
             if lost:
                 raise HeadscopeError(
-                    f"The attention of layer {layer} is not a number: the model overflows or its "
-                    "weights are damaged; load it with dtype='float32', or another checkpoint."
+                    f"The attention of layer {layer} is NaN: the model overflows or its weights "
+                    f"are damaged; load it with dtype='float32', or another checkpoint."
                 )
 
     return check

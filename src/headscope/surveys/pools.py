@@ -67,7 +67,7 @@ def spread(pool: Pool, tasks: Iterator[Task], ahead: int = 1) -> Iterator[Any]:
                 if task.tried == TRIES:
                     raise HeadscopeError(
                         f"A process of the survey died {TRIES + 1} times (memory may be short); "
-                        "what was measured is kept, run the same survey again to resume."
+                        "the results so far are saved: run the same survey again to resume."
                     ) from error
                 give(worker, dataclasses.replace(task, tried=task.tried + 1))
                 continue
@@ -176,8 +176,8 @@ class Ray:
             raise
         except self._ray.exceptions.RayError as error:
             raise HeadscopeError(
-                f"A Ray worker failed for good ({type(error).__name__}); what was measured is "
-                "kept, run the same survey again to resume."
+                f"A Ray worker kept failing ({type(error).__name__}); the results so far are "
+                f"saved: run the same survey again to resume."
             ) from error
 
     def close(self) -> None:

@@ -250,8 +250,8 @@ def over_corpus(
             raise BadInput("The corpus holds no text that can be read; check the path and field.")
         if so_far.amount.unknown == so_far.amount.words > 0:
             raise BadInput(
-                f"Every word of the corpus is unknown to {scope.name}, so its attention says "
-                "nothing; check the language, the field and the tokenizer."
+                f"Every word of the corpus is unknown to {scope.name}, so its attention is "
+                f"meaningless; check the language, the field and the tokenizer."
             )
         return found(complete=True)
 

@@ -48,7 +48,7 @@ class AnswerMetric:
             shape = tuple(getattr(found, "shape", ())) or type(found).__name__
             raise BadInput(
                 f"The metric {self.name} gave {shape} for {len(logits)} rows of logits; return "
-                "one number a row, not their mean."
+                f"one number per row, not their mean."
             )
         return found
 

@@ -99,8 +99,8 @@ def room(max_tokens: int) -> int:
 def _check_words(scope: Scope, task: Task) -> None:
     if scope.encoder_decoder:
         raise BadInput(
-            f"{scope.name} answers one text with another, so a text by itself has no {task.kind} "
-            "loss; give Questions of your own (see Scoring a task in docs/how-to/edits.md)."
+            f"{scope.name} is an encoder-decoder, so a text by itself has no {task.kind} loss; "
+            f"give Questions of your own (see Scoring a task in docs/how-to/edits.md)."
         )
     if scope.model.get_output_embeddings() is None:
         raise BadInput(
@@ -109,12 +109,15 @@ def _check_words(scope: Scope, task: Task) -> None:
         )
     if task.kind == "next" and not scope.causal:
         raise BadInput(
-            f"{scope.name} reads both ways and so sees the next token; choose the kind masked."
+            f"{scope.name} attends in both directions and so sees the next token; choose the "
+            f"kind masked."
         )
     if task.kind == "masked" and scope.tokenizer.mask_token_id is None:
         raise BadInput(f"{scope.name} has no mask token; choose the kind next instead of masked.")
     if task.kind == "masked" and scope.causal:
-        raise BadInput(f"{scope.name} continues text and fills in no words; choose the kind next.")
+        raise BadInput(
+            f"{scope.name} continues text and does not fill in masked words; choose the kind next."
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

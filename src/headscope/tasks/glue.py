@@ -92,7 +92,7 @@ def read_glue(folder: str | Path, split: str = "dev") -> Task:
     folder = Path(folder)
     form = FORMATS.get(folder.name)
     if form is None:
-        raise BadInput(f"{folder.name} is no GLUE task; known are {', '.join(FORMATS)}.")
+        raise BadInput(f"{folder.name} is not a GLUE task; choose one of {', '.join(FORMATS)}.")
     choices: dict[str, tuple[tuple[str, ...], ...]] = {
         "train": form.train,
         "dev": form.dev,

@@ -109,7 +109,10 @@ def _of_answers(task: Task, metric: object) -> AnswerMetric | None:
         return None
     found = answer_metric(metric)
     if task.kind == "regression" and not found.own:
-        raise BadInput(f"{task.name} has numbers as answers, which have no {found.name}.")
+        raise BadInput(
+            f"{task.name} has numbers as answers, for which {found.name} is not "
+            f"defined; choose another metric."
+        )
     return found
 
 
@@ -124,7 +127,7 @@ def marked_singly(
 
     def losses(output: Any, targets: Tensor) -> Tensor:
         if not metric.differentiable:
-            raise BadInput(f"{metric.name} has no slope; choose loss, logit or probability.")
+            raise BadInput(f"{metric.name} has no gradient; choose loss, logit or probability.")
         return -metric.sign * read(output, targets)[:, 0]
 
     marks = Metric(metric.name, metric.higher_is_better, given_sums, share_of_sums)

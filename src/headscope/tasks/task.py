@@ -68,7 +68,7 @@ def language_task(name: str, texts: Sequence[str], kind: TaskKind = "masked") ->
     """The task of guessing the text itself: its masked words or its next tokens."""
     kept = tuple(text for text in texts if text.strip())
     if not kept:
-        raise BadInput(f"{name} holds no text; give a file with one text a line.")
+        raise BadInput(f"{name} holds no text; give a file with one text per line.")
     return Task(name, kind, kept, None, np.zeros(len(kept)), (), "loss")
 
 

@@ -274,8 +274,8 @@ def _aligned(text: str, skeleton: str, units: _Units) -> Found:
     found = _matched(text, 0, pieces, 0, units)
     if found is None:
         raise HeadscopeError(
-            "The model's chat template rewrites its messages, so where they stand in the text "
-            "cannot be told; pass the text itself."
+            "The model's chat template rewrites its messages, so their positions in the text "
+            "are unknown; pass the text itself."
         )
     return found
 

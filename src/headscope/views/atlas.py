@@ -73,7 +73,7 @@ def build(
     gave) a head's page says what disabling it does.
     """
     if not isinstance(source, Atlas):
-        raise BadInput("The atlas view is made of an atlas: hs.Atlas.load(path) opens one.")
+        raise BadInput("The atlas view needs an atlas: hs.Atlas.load(path) opens one.")
     sending = sending or Sending()
     table = plane_table(source, kind)
     disabled = listed(ablations, table)

@@ -47,7 +47,7 @@ def build(
     """source: what `hs.ground` gave. With `reading`, of the same conversation, a click on a head
     opens it in the text view."""
     if not isinstance(source, Grounding):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput("The grounding view is made of what hs.ground(scope, …) gave.")
+        raise BadInput("The grounding view needs the result of hs.ground(scope, …).")
     sending = sending or Sending()
     chosen = source.best if method is None else method
     shown = WHOLE if sentence is None else sentence

@@ -73,9 +73,7 @@ def positions_seen(part: Part) -> Positions:
     """The positions of what is looked at, or a sentence about readings that have none."""
     positions = part.key.positions
     if positions is None or not _has_patches(part):
-        raise BadInput(
-            "This reading has no picture; make one with scope.read(image=…) to see it shaded."
-        )
+        raise BadInput("This reading has no picture; make one with scope.read(image=…).")
     return positions
 
 

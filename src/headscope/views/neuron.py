@@ -74,7 +74,9 @@ def draw(reading: Reading, state: Mapping[str, Any], labels: Sequence[Label] = (
     layer, head = part.layer(state["layer"]), state["head"]
     own = layer.of_heads([head]) if layer.has_qk else layer  # of a long text all are gigabytes
     if own.q is None or own.k is None:
-        raise BadInput(part.why_no_qk or "The reading kept no q and k; read the text with them.")
+        raise BadInput(
+            part.why_no_qk or "q and k were not kept; read the text again with keep=('q', 'k')."
+        )
     query = state.get("query")
     query = middle_word(part.query) if query is None else query
     q, k = own.q[0, query], own.k[0]

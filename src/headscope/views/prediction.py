@@ -59,7 +59,9 @@ def build(
     if not isinstance(source, Attribution):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(NONE)
     if options.get("target") not in (None, "", source.target[0]):
-        raise BadInput("An attribution is of one answer; hs.attribute(…, target=…) makes others.")
+        raise BadInput(
+            "An attribution explains one answer; call hs.attribute(…, target=…) for another."
+        )
     opened = _opened(source, kind, layer, head)
     state = {**opened, "heads": [opened["head"]], **checked(options)}
     if reading is not None:

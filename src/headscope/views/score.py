@@ -41,10 +41,10 @@ def build(
     With `reading`, of the same text, each head says which word it read, and a click opens it.
     """
     if not isinstance(source, Score):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise BadInput("The score view is made of one score; give hs.circuits.score a key.")
+        raise BadInput("The score view shows one score; give hs.circuits.score a key.")
     sending = sending or Sending()
     if reading is not None and reading.part(source.kind).query.labels != source.query_tokens:  # pyright: ignore[reportArgumentType]
-        raise BadInput("The reading is of another text than the score; read the same text.")
+        raise BadInput("The reading and the score are of different texts; read the score's text.")
     buffers = Buffers()
     header = {"score": _header(source, reading, buffers)}
     at = {"kind": source.kind, "layer": source.layer, "head": source.head}

@@ -51,9 +51,7 @@ def build(
     sending = sending or Sending()
     part = reading.part(kind or kind_with_sound(reading))
     if reading.sound is None or part.key.positions is None:
-        raise BadInput(
-            "This reading has no sound; make one with scope.read(audio=…) to see it shaded."
-        )
+        raise BadInput("This reading has no sound; make one with scope.read(audio=…).")
     state = media_state(part, layer, heads, query, key, sending, options, opening=opening(part))
     return frame(NAME, reading, state, sending)
 

@@ -65,7 +65,7 @@ def build(
     sending = sending or Sending()
     part = reading.part(kind)
     if query is not None and key is not None:
-        raise BadInput("The selected words are queries or keys: give query= or key=, not both.")
+        raise BadInput("Select a query or a key: give query= or key=, not both.")
     layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     side = "query" if key is None else "key"
     options.setdefault("side", side)

@@ -120,7 +120,7 @@ export class Server {
       const [one, two] = [said(before), said(after)];
       return { places: positions.map((position, row) => place(`token ${position}`, position, one[row], two[row])) };
     }
-    const note = this.known.mask_token && before.logits[0]?.length ? `Put ${this.known.mask_token} where a word is to be filled in.` : `${this.known.model} has no output layer of words.`;
+    const note = this.known.mask_token && before.logits[0]?.length ? `Put ${this.known.mask_token} where the model should fill in a word.` : `${this.known.model} has no output layer of words.`;
     if (!before.follows || text.texts.length < 2) return { places: [], note };
     const answers = (pass: Pass) => ranked(pass.follows!, (at) => ["follows", "does not follow"][at]);
     return { places: [place("next sentence", null, answers(before), answers(after))], note };
@@ -149,7 +149,7 @@ export class Server {
   }
 
   private begin(text: string, off: OffHead[]): Written {
-    if (!text.trim()) throw new Refused("Type a beginning for the model to go on from.");
+    if (!text.trim()) throw new Refused("Type the beginning of a text for the model to continue.");
     this.checkOff(off);
     const ids = this.reader.encode(text);
     // A text that has ended would not go on.

@@ -76,11 +76,11 @@ def behaviours(
     need_count(positions, "positions")
     chosen: Kind = kind or atlas.kinds[0]
     if chosen == "cross":
-        raise BadInput("Behaviours are those of self-attention; give kind='encoder' or 'decoder'.")
+        raise BadInput("Behaviours are found in self-attention; give kind='encoder' or 'decoder'.")
     if not atlas.has_text:
-        raise BadInput("This atlas was made without text, so its positions cannot be read again.")
+        raise BadInput("This atlas was made without text, so its texts cannot be read again.")
     if head is not None and layer is None:
-        raise BadInput(f"head={head} is one of a layer; give the layer too.")
+        raise BadInput(f"head={head} needs a layer; give layer= too.")
     atlas.need(layer, head, chosen)
     atlas.check(scope)
     heads = _heads(atlas, chosen, layer, head)

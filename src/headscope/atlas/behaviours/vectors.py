@@ -65,7 +65,9 @@ def drawn_positions(
         if query > 0 or not scope.causal
     ]
     if not pairs:
-        raise BadInput("The texts of this atlas have no query that sees several keys.")
+        raise BadInput(
+            "The texts of this atlas have no query that sees more than one key; give longer texts."
+        )
     chosen = np.random.default_rng(seed).permutation(len(pairs))[:count]
     by_text: dict[int, list[int]] = {}
     for at in sorted(chosen.tolist()):
@@ -117,7 +119,9 @@ def matched(
 
 def _of_call(scope: Scope, call: Call, drawn: Drawn, heads: list[int]) -> Iterator[Matched]:
     if call.q is None or call.k is None or call.scaling is None:
-        raise BadInput(f"{scope.name} does not show its queries and keys; they are not clustered.")
+        raise BadInput(
+            f"{scope.name} does not expose its queries and keys, so they cannot be clustered."
+        )
     rows = torch.from_numpy(drawn.queries).to(call.q.device)
     turned = neuron_groups(rotary_of(call), call.q.shape[-1])
     for head in heads:

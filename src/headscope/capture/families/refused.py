@@ -18,11 +18,11 @@ def taps(module: nn.Module) -> None:
     if name == "CpmAntModel":
         raise AttentionNotRead(
             f"CPM-Ant puts a learnt prompt of {module.prompt_length} positions before every text, "
-            "so its maps are not those of the text's tokens; it cannot be read."
+            "so its maps do not match the text's tokens; it cannot be read."
         )
     if name == "T5Gemma2MergedAttention":
         raise AttentionNotRead(
             "The decoder of T5Gemma 2 looks at its own tokens and at the encoder's in one softmax, "
-            "so it has no map of either; read its encoder alone, with "
+            "so it has a separate map for neither; read its encoder alone, with "
             "headscope.load(model.get_encoder(), tokenizer)."
         )

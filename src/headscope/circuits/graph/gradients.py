@@ -79,7 +79,7 @@ def _slopes(scope: Scope, found: Streamed, batch: PairBatch, start: Tensor) -> l
         given = list(torch.autograd.grad(answer, [*ends, passed.end], retain_graph=True))
     except RuntimeError as error:
         raise HeadscopeError(
-            f"{scope.name} attends in a way that gradients do not reach; load it with "
+            f"{scope.name} has attention that gradients do not reach; load it with "
             'attn_implementation="eager".'
         ) from error
     each = len(ends) // graph.layers

@@ -82,8 +82,8 @@ def _find(scope: Scope) -> Streamed:
     groups = next((call.k.shape[1] for call in calls if call.k is not None), 0)
     if not groups:
         raise HeadscopeError(
-            f"{scope.name} does not show the queries and keys of its heads, so no edge leads to "
-            "them; use hs.patch."
+            f"{scope.name} does not expose the queries and keys of its heads, so no edge leads "
+            f"to them; use hs.patch."
         )
     graph = StreamGraph(len(parts), heads, groups, _parallel(scope, found), with_mlps == {True})
     made = Streamed(found, graph, tuple(parts))

@@ -119,8 +119,8 @@ def attribute(
         return attribute_many(scope, text, text_pair, target, position, progress, seed)
     if isinstance(position, str):
         raise BadInput(
-            f"{position!r} names a position, and one text has none; give its number, or a table "
-            "with a template."
+            f"{position!r} is the name of a position, and a single text has no names; give its "
+            f"number, or a table with a template."
         )
     asked = question(scope, text, text_pair, position)
     return of_question(scope, asked, target, tokens=tokens, lens=lens)

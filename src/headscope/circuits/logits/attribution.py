@@ -114,8 +114,8 @@ class Attribution(HeadResult):
         found = self.edges.get(head_name(kind or "", layer))
         if found is None or not 0 <= head < len(found):
             raise BadInput(
-                f"It is not known from where head {layer}-{head} of {self.model} took what it "
-                "wrote: there is no such head, or its values could not be read."
+                f"Head {layer}-{head} of {self.model} has no sources here: there is no such "
+                f"head, or its values could not be read."
             )
         return found[head].sum(axis=0)
 

@@ -171,8 +171,8 @@ def _prompts(texts: Any, target: Any) -> tuple[list[Prompt], list[Target]]:
     column = "prompt" if "prompt" in rows[0] else "clean"
     if column not in rows[0]:
         raise BadInput(
-            f"The table has no column prompt (it has {', '.join(map(str, rows[0]))}); name the "
-            "column of texts so."
+            f"The table has no column 'prompt' (it has {', '.join(map(str, rows[0]))}); give "
+            f"the column of texts that name."
         )
     prompts = [filled(row, column) for row in rows]
     if target is None and "answer" in rows[0]:

@@ -50,7 +50,7 @@ def question(
     if words is None and not classes_of(scope):
         raise BadInput(
             f"{scope.name} has no output layer, so there is no prediction to explain; load the "
-            "model as it was trained, for words or for classes."
+            f"model with the output layer it was trained with."
         )
     if not isinstance(position, int | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadInput(f"A position is the number of a token, not {position!r}.")
@@ -95,7 +95,7 @@ def word_layer(scope: Scope) -> nn.Module | None:
         return None
     if isinstance(layer, nn.Embedding):  # FSMT's is not what scores its words
         raise HeadscopeError(
-            f"{scope.name} names a table of words as its output layer, so what its heads add to a "
+            f"{scope.name} uses a lookup table as its output layer, so what its heads add to a "
             "word cannot be decomposed."
         )
     rows = getattr(model.get_input_embeddings(), "num_embeddings", None)
@@ -118,7 +118,7 @@ def _answer_position(scope: Scope, query: Tokens) -> int:
     if not masked:
         raise BadInput(
             f"{scope.name} fills in masked words; put {scope.tokenizer.mask_token or 'a mask'} "
-            "where a word is to be explained, or name its position."
+            f"in the text, or pass the position to explain."
         )
     return int(masked[0])
 
@@ -129,7 +129,7 @@ def target_ids(scope: Scope, asked: Question, target: Target, logits: Tensor) ->
         return [int(logits.argmax())]
     several: Any = [target] if isinstance(target, str | int) else target
     if not isinstance(several, Sequence) or len(several) not in (1, 2):
-        raise BadInput("A target is one token, or two to be told apart: ('Paris', 'London').")
+        raise BadInput("A target is one token, or two to compare: ('Paris', 'London').")
     of_words = asked.output_layer is not None
     named = token_id if of_words else _class_id
     ids = [int(logits.argmax()) if one is None else named(scope, one) for one in several]
@@ -143,7 +143,7 @@ def check_answers(ids: Sequence[int], count: int) -> None:
     if wrong:
         raise BadInput(f"There is no answer {wrong[0]}; they are 0 to {count - 1}.")
     if len(set(ids)) < len(ids):
-        raise BadInput("The two targets are one token; give two different ones.")
+        raise BadInput("The two targets are the same token; give two different ones.")
 
 
 def token_id(scope: Scope, word: str | int) -> int:
@@ -196,7 +196,7 @@ def logits_of(scope: Scope, output: Any, words: bool, at: Tensor | int | None) -
             return found[torch.arange(len(found), device=found.device), 0 if at is None else at]
         if not words:
             return found if found.dim() == 2 else found[:, 0 if at is None else at]
-    raise BadInput(f"{scope.name} gave no scores that could be explained.")
+    raise BadInput(f"{scope.name} returned no scores to explain.")
 
 
 def difference(logits: Tensor, ids: list[int]) -> Tensor:

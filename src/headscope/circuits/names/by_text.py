@@ -140,7 +140,9 @@ def name_mover(scope: Scope, n: int = 16, seed: int = 0) -> tuple[Floats, Floats
     name, drawn for each text: what a head takes from any one word.
     """
     if "decoder" not in scope.kinds or scope.encoder_decoder:
-        raise BadInput(f"Names are moved to what comes next; {scope.name} does not continue text.")
+        raise BadInput(
+            f"Name movers are found in models that continue text; {scope.name} does not."
+        )
     chance = np.random.default_rng(seed)
     found: list[Floats] = []
     null: list[Floats] = []
@@ -149,7 +151,7 @@ def name_mover(scope: Scope, n: int = 16, seed: int = 0) -> tuple[Floats, Floats
             scope, pair.clean, target=(pair.answer, pair.wrong or 0), tokens=0, lens=False
         )
         if not one.edges:
-            raise BadInput(f"{scope.name} hands over no values, so names cannot be followed.")
+            raise BadInput(f"{scope.name} does not expose its values, so names cannot be followed.")
         by_key = np.stack([edges.sum(1) for edges in one.edges.values()])  # l h s
         named = [at for at, token in enumerate(one.query) if token.strip() == pair.answer]
         names = {str(pair.answer), str(pair.wrong)}

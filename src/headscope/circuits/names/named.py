@@ -101,7 +101,7 @@ def named(
     if wrong:
         raise BadInput(f"There is no head called {wrong[0]!r}; there are {', '.join(NAMES)}.")
     if scope.tokenizer is None:
-        raise BadInput(f"{scope.name} reads no text, in which these heads are found.")
+        raise BadInput(f"{scope.name} does not read text, and these heads are found on text.")
     need_count(n, "n")
     frames: list[Any] = []
     for name in chosen:

@@ -88,7 +88,9 @@ def retrieval_test(
 
 def _check(scope: Scope) -> None:
     if "decoder" not in scope.kinds or scope.encoder_decoder:
-        raise BadInput(f"A needle is given back by writing on; {scope.name} does not.")
+        raise BadInput(
+            f"Retrieval heads are found in models that continue text; {scope.name} does not."
+        )
 
 
 def _encoded(scope: Scope, n: int, sentences: int, seed: int) -> Iterator[tuple[Tensor, int]]:

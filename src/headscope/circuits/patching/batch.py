@@ -68,8 +68,8 @@ def batches(
     """The pairs by length, a few at a time; `names` are the positions that will be patched."""
     if word_layer(scope) is None:
         raise BadInput(
-            f"{scope.name} has no output layer of words, so no answer can come back; load the "
-            "model as it was pretrained."
+            f"{scope.name} has no output layer of words, so no answer can be scored; load the "
+            f"model as it was pretrained."
         )
     lengths = [_length(scope, pair, bool(names)) for pair in pairs.pairs]
     order = sorted(range(len(pairs)), key=lambda number: lengths[number])
@@ -146,7 +146,7 @@ def _answer_position(scope: Scope, tokens: Tokens) -> int:
         return len(tokens) - 1
     masked = (tokens.ids == scope.tokenizer.mask_token_id).nonzero()[0]
     if not len(masked):
-        raise BadInput(f"Put {scope.tokenizer.mask_token} where the answer is to come back.")
+        raise BadInput(f"Put {scope.tokenizer.mask_token} where the answer belongs.")
     return int(masked[0])
 
 

@@ -158,7 +158,7 @@ def _pairs_of(path: Path, lines: Iterable[str]) -> list[Pair]:
             given = json.loads(line)
             known = {name: given.get(name) for name in ("clean", "corrupted", "answer", "wrong")}
         except (ValueError, AttributeError, RecursionError) as error:
-            raise BadInput(f"Line {number} of {path} is no JSON object.") from error
+            raise BadInput(f"Line {number} of {path} is not a JSON object.") from error
         missing = [name for name in ("clean", "corrupted", "answer") if known[name] is None]
         if missing:
             raise BadInput(f"Line {number} of {path} has no {missing[0]!r}.")
@@ -167,7 +167,7 @@ def _pairs_of(path: Path, lines: Iterable[str]) -> list[Pair]:
             raise BadInput(f"Line {number} of {path} has no text as {odd[0]!r}.")
         pairs.append(pair_of(given))
     if not pairs:
-        raise BadInput(f"{path} holds no pairs.")
+        raise BadInput(f"{path} holds no pairs of prompts.")
     return pairs
 
 
@@ -195,7 +195,8 @@ def as_pairs(clean: Any, corrupted: str | Sequence[str] | None, answers: object)
     one, other = _prompts(clean, "clean"), _prompts(corrupted, "corrupted")
     if len(one) != len(other):
         raise BadInput(
-            f"There are {len(one)} clean and {len(other)} corrupted prompts; give a pair each."
+            f"There are {len(one)} clean and {len(other)} corrupted prompts; give equally many "
+            f"of both."
         )
     each = _answers(answers, len(one))
     made = [Pair(a, b, **_named(c)) for a, b, c in zip(one, other, each, strict=True)]
@@ -217,9 +218,9 @@ def _answers(answers: object, count: int) -> list[Any]:
     """The answers to each prompt: the same for all, or a list with one each."""
     each: Any = [answers] * count if _is_answer(answers) else answers
     if not isinstance(each, Sequence) or not each or not all(_is_answer(item) for item in each):
-        raise BadInput("Say what is to come back: a token, or two: ('Mary', 'John').")
+        raise BadInput("Give the answers: a token, or two: ('Mary', 'John').")
     if len(each) != count:
-        raise BadInput(f"There are {count} pairs and {len(each)} answers; give one a pair.")
+        raise BadInput(f"There are {count} pairs and {len(each)} answers; give one per pair.")
     return list(each)
 
 
@@ -243,5 +244,5 @@ def _prompts(given: object, name: str) -> list[str]:
         raise BadInput(f"Give the {name} prompts as a text or a list of texts.")
     texts = list(cast("Sequence[object]", found))
     if not all(isinstance(one, str) and one.strip() for one in texts):
-        raise BadInput(f"Every one of the {name} prompts is a text that is not empty.")
+        raise BadInput(f"One of the {name} prompts is empty or not a text; give a text for each.")
     return cast("list[str]", texts)

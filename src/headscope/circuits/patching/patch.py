@@ -130,7 +130,9 @@ def patch(
     check_weights(scope.model, scope.name)
     pairs, marks = asked_of(clean, corrupted, metric, answers)
     if not marks.differentiable and method != "exact":
-        raise BadInput(f"{marks.name} has no slope, so it cannot be estimated; patch exactly.")
+        raise BadInput(
+            f"{marks.name} has no gradient, so it cannot be estimated; use method='exact'."
+        )
     if limit is not None:
         need_count(limit, "limit")
         pairs = Pairs(pairs.name, pairs.pairs[:limit])
@@ -201,10 +203,13 @@ def _check(scope: Scope, what: What, method: Method, positions: bool | Sequence[
     if method not in ("exact", "estimate", "both"):
         raise BadInput(f"A patch is exact, an estimate or both, not {method!r}.")
     if what in ("weights", "values") and (positions or method != "exact"):
-        raise BadInput(f"A patch of {what} is exact and of all positions together.")
+        raise BadInput(
+            f"A patch of {what} is always exact and covers all positions together; "
+            f"leave method= and positions= out."
+        )
     if what == "values" and not scope.description.reads_values:
         raise HeadscopeError(
-            f"{scope.name} hands over no values, so they cannot be patched; patch its heads, "
+            f"{scope.name} does not expose its values, so they cannot be patched; patch its heads, "
             "weights, mlps or layers."
         )
 

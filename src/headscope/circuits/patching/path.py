@@ -114,9 +114,7 @@ def path_patch(
             f"{heads - 1}), not {sender}."
         )
     if through not in ("q", "k", "v"):
-        raise BadInput(
-            f"A head reads through q, k or v, not through {through!r}; choose one of the three."
-        )
+        raise BadInput(f"A head reads through q, k or v, not through {through!r}.")
     pairs, marks = asked_of(clean, corrupted, metric, answers)
     effects: list[Floats] = []
     ends: list[Floats] = []
@@ -138,7 +136,7 @@ def _hears(scope: Scope) -> Wiring:
     found = HEADS_PATCHED.of(scope)
     if not scope.description.reads_values:
         raise HeadscopeError(
-            f"{scope.name} hands over no q, k and v, so no path to them can be patched."
+            f"{scope.name} does not expose q, k and v, so no path to them can be patched."
         )
     last = len(found.stack.layers) - 1
     if last:

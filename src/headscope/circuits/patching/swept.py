@@ -70,8 +70,8 @@ class PatchSweep(Sweep):
         """b h t s: for families in which nothing but the weights can be put in place of others."""
         if self.what != "weights" or self.other is not None:
             raise HeadscopeError(
-                f"{type(call.module).__name__} mixes its heads' outputs with something else, so "
-                "they cannot be replaced one by one; patch its heads, weights, mlps or layers."
+                f"{type(call.module).__name__} mixes its heads' outputs with other activations, "
+                f"so they cannot be replaced one by one; patch its heads, weights, mlps or layers."
             )
         return self.donor.calls[call.layer].weights
 
@@ -153,8 +153,9 @@ def _sweepable(scope: Scope) -> Wiring:
     found = wiring(scope)
     if not can_be_swept(scope, found.stack):
         raise HeadscopeError(
-            f"{scope.name} cannot be run from the middle of its layers, so nothing of one run can "
-            "be put into another; use hs.ablate, which runs the whole model for every head."
+            f"{scope.name} cannot be run from the middle of its layers, so activations of one "
+            f"run cannot replace those of another; use hs.ablate, which runs the whole model "
+            f"for every head."
         )
     return found
 

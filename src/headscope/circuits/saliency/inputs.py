@@ -216,7 +216,9 @@ def _same_embedded(scope: Scope) -> None:
     trial = trial_inputs(scope.model)
     table = input_embeddings(scope.model)
     if table is None or "input_ids" not in trial:
-        raise HeadscopeError(f"{scope.name} embeds no tokens, so its inputs cannot be weighed.")
+        raise HeadscopeError(
+            f"{scope.name} has no token embeddings, so its inputs cannot be scored."
+        )
     trial["input_ids"] = trial["input_ids"].clamp(min=2)  # 1 is RoBERTa's padding
     whole = _first(scope.forward(trial))
     rest = {name: tensor for name, tensor in trial.items() if name != "input_ids"}
@@ -226,8 +228,8 @@ def _same_embedded(scope: Scope) -> None:
     apart = (_first(scope.forward({**rest, "inputs_embeds": embedded})) - whole).abs().max()
     if float(apart) > 1e-3 * max(1.0, float(whole.abs().max())):
         raise HeadscopeError(
-            f"{scope.name} answers otherwise when it is given vectors in place of tokens, so its "
-            "inputs cannot be weighed."
+            f"{scope.name} answers differently when it is given embeddings instead of tokens, "
+            f"so its inputs cannot be scored."
         )
 
 

@@ -70,7 +70,7 @@ def attention_flow(reading: Reading, kind: str, row: int) -> Floats:
     maps = np.asarray(reading.part(kind).attention, dtype=float).mean(1)  # pyright: ignore[reportArgumentType]
     layers, length = maps.shape[:2]
     if length > MOST_FLOW:
-        raise BadInput(f"Attention flow is worked out for at most {MOST_FLOW} tokens.")
+        raise BadInput(f"Attention flow is computed for at most {MOST_FLOW} tokens.")
     half = maps / 2 + np.eye(length) / 2
     scale = 1_000_000  # the flow is found in whole numbers
     size = (layers + 1) * length

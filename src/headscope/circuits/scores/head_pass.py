@@ -104,7 +104,7 @@ def head_pass(
             scope.forward(inputs, see, lazy=True, gradients=True, **options)
     if found.call is None or found.call.q is None or found.call.k is None:
         raise HeadscopeError(
-            f"{scope.name} does not show the queries and keys of layer {layer}, so its scores "
+            f"{scope.name} does not expose the queries and keys of layer {layer}, so its scores "
             "cannot be decomposed."
         )
     return found

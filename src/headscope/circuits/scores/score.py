@@ -105,14 +105,14 @@ def score(
         relative_to = _position(relative_to, keys, "key")
     if key is None:
         if verify:
-            raise BadInput("verify removes writers of one query and one key; give a key.")
+            raise BadInput("verify needs one query and one key; give key= too.")
         passed = head_pass(scope, found, inputs, kind, layer, None)
         row = _row(scope, passed.call, head, query)
         _check_seen(row, queries, keys, relative_to)
         return all_keys(scope, passed, row, queries, keys, relative_to)
     key = _position(key, keys, "key")
     if relative_to == key:
-        raise BadInput("The two keys are one token; compare it with another, or with 'mean'.")
+        raise BadInput("The two keys are the same token; compare it with another, or with 'mean'.")
     rows = None
     if relative_to != "mean":
         wanted = {query, key} if relative_to is None else {query, key, relative_to}
@@ -148,7 +148,9 @@ def score(
 def _row(scope: Scope, call: Call | None, head: int, query: int) -> Row:
     assert call is not None
     if call.scaling is None:
-        raise BadInput(f"{scope.name} scales its scores in a way of its own; they stay whole.")
+        raise BadInput(
+            f"{scope.name} scales its scores in an unusual way, so they cannot be decomposed."
+        )
     return row_of(call, head, query)
 
 

@@ -85,8 +85,8 @@ def head_weights(scope: Scope) -> HeadWeights:
 def _first_and_last(scope: Scope) -> None:
     if not scope.description.reads_values:
         raise HeadscopeError(
-            f"{scope.name} computes its attention outside the interface that hands over q, k and "
-            "v, so the weights of its heads cannot be told apart."
+            f"{scope.name} computes its attention in code that does not expose q, k and v, so "
+            f"the weights of its heads cannot be separated."
         )
     wired = wiring(scope)
     calls, given = _calls(scope, wired)
@@ -156,8 +156,9 @@ def _try_layer(scope: Scope, wired: Wiring, call: Call, given: tuple[Any, Any]) 
     made = (tried_call.q, tried_call.k, tried_call.v)
     if any(one is None or len(one) != len(directions) for one in made):  # CTRL is given q, k and v
         raise HeadscopeError(
-            f"{type(module).__name__} makes its queries, keys and values of different inputs, so "
-            "the weights of its heads cannot be told apart; attribute or patch on a text instead."
+            f"{type(module).__name__} computes its queries, keys and values from different "
+            f"inputs, so the weights of its heads cannot be separated; attribute or patch on a "
+            f"text instead."
         )
     assert tried_call.q is not None and tried_call.k is not None and tried_call.v is not None
     q, q_bias = _matrix(tried_call.q, call.heads)

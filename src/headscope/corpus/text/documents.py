@@ -252,7 +252,9 @@ class Reader:
         text = next((one for one in asked if one in header), None)
         if text is None:
             known = ", ".join(header)
-            raise BadInput(f"{name} has no column {asked[0]!r} but {known}; name one as field.")
+            raise BadInput(
+                f"{name} has no column {asked[0]!r}; it has {known}: name one with field=."
+            )
         # beside a column of the caller's own choice only the plainest name means a second text
         usual = TEXT_PAIR if asked is TEXT_COLUMNS else TEXT_PAIR[:1]
         pair = next((one for one in usual if one in header), None)
@@ -276,10 +278,12 @@ class Reader:
         try:
             file = pyarrow.parquet.ParquetFile(opened(path))
         except (pyarrow.ArrowException, OSError) as error:
-            raise BadInput(f"{path} is no Parquet file that can be read ({error}).") from error
+            raise BadInput(f"{path} is not a readable Parquet file ({error}).") from error
         if self.field not in file.schema_arrow.names:
             known = ", ".join(file.schema_arrow.names)
-            raise BadInput(f"{path} has no column {self.field!r} but {known}; name one as field.")
+            raise BadInput(
+                f"{path} has no column {self.field!r}; it has {known}: name one with field=."
+            )
         wanted = [c for c in (self.field, "text_pair") if c in file.schema_arrow.names]
         number = 0
         try:

@@ -114,7 +114,7 @@ def _groups(file: Shard) -> Iterator[Shard]:
         with opened(file.path) as data:
             count = pyarrow.parquet.ParquetFile(data).metadata.num_row_groups
     except (pyarrow.ArrowException, OSError) as error:
-        raise BadInput(f"{file.path} is no Parquet file that can be read ({error}).") from error
+        raise BadInput(f"{file.path} is not a readable Parquet file ({error}).") from error
     numbers = range(count) if count > 1 else itertools.repeat(None, 1)
     yield from (dataclasses.replace(file, group=group) for group in numbers)
 

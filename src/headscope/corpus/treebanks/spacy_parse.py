@@ -27,7 +27,7 @@ def open_parser(model: str | None = None) -> Any:
         if importlib.util.find_spec(name) is not None:
             return importlib.import_module(name).load()
     raise HeadscopeError(
-        f"spaCy has no model {model or 'for English'} here; run"
+        f"spaCy model {model or 'for English'} is not installed; run"
         " `python -m spacy download en_core_web_sm`, or give a CoNLL-U file."
     )
 

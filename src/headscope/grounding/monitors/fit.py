@@ -245,8 +245,8 @@ def _looks(examples: list[Labelled]) -> Looks:
     odd = next((at for at, one in enumerate(every, 1) if one != every[0]), None)
     if odd is not None:
         raise BadInput(
-            f"Example {odd} differs from the first in having an answer or documents; fit a monitor "
-            "on examples of one form."
+            f"Example {odd} and the first differ in whether they have an answer or documents; "
+            f"give examples of one form."
         )
     if not every[0].shares:
         raise BadInput("The examples have neither answers nor documents; give either or both.")

@@ -205,7 +205,7 @@ def _object(line: str, number: int) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise BadInput(f"Line {number} is no JSON ({error}); write an object a line.") from None
+        raise BadInput(f"Line {number} is not JSON ({error}); write one object per line.") from None
 
 
 def _labelled(one: Any, number: int) -> Labelled:

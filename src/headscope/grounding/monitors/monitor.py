@@ -98,8 +98,8 @@ class Monitor:
         need_scope(scope)
         if model_fingerprint(scope.model) != self.fingerprint:
             raise BadInput(
-                f"The monitor was fitted on {self.model}, which is another model than "
-                f"{scope.name}; fit its own with hs.monitor.fit(scope, labelled)."
+                f"The monitor was fitted on {self.model}, not on {scope.name}; fit its own with "
+                f"hs.monitor.fit(scope, labelled)."
             )
 
     def __str__(self) -> str:

@@ -165,7 +165,9 @@ def explain(
         raise BadInput(f"A pattern is named, such as 'next_word', not {type(pattern).__name__}.")
     chosen = pattern or _strongest(reading, part.kind, layer, head)
     if part.query is not part.key:
-        raise BadInput("Patterns are explained where queries and keys are the same tokens.")
+        raise BadInput(
+            "Patterns are explained in self-attention only; choose kind='encoder' or 'decoder'."
+        )
     grid = grid_of([part.query], kind=part.kind, causal=part.causal)
     queries = stretch(part, layer, chosen, grid, most_pairs)
     if len(queries) < len(part.query):
@@ -177,7 +179,7 @@ def explain(
         raise BadInput(f"No token of this text has a target for {chosen.label!r}.")
     enough = found.enough() if size is None else size
     if not 1 <= enough <= len(parts):
-        raise BadInput(f"An explanation rests on 1 to {len(parts)} neurons, not {enough}.")
+        raise BadInput(f"An explanation uses 1 to {len(parts)} neurons, not {enough}.")
     captured = part.layer(layer).head_weights(slice(head, head + 1), rows)[0]
     checked = causal(parts, found.order[:enough], captured, chosen, grid)
     stability = found.stability(enough)

@@ -72,7 +72,7 @@ def position_aware(
 ) -> PositionAware:
     """Look for position-aware neurons in one head, over several texts."""
     if len(texts) < LEAST:
-        raise BadInput(f"Position and token can be told apart over {LEAST} texts or more.")
+        raise BadInput(f"Separating position from token needs at least {LEAST} texts.")
     chosen = pattern_named(pattern)
     q, k, places, ids, scores = [], [], [], [], []
     for text in texts:

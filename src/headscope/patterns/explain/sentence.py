@@ -63,7 +63,7 @@ def sentence_sign(
     part = reading.part()
     segments = part.query.segments
     if len(np.unique(segments)) < 2:
-        raise BadInput("Sentence-sign neurons need a sentence pair; this model saw one sentence.")
+        raise BadInput("Sentence-sign neurons need a sentence pair; pass text_pair= too.")
     parts = contributors(part, layer, head)
     content = part.query.content
     asked = parts.visible & content[:, None] & content[None, :]

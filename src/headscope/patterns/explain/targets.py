@@ -58,6 +58,6 @@ def _aimed(pattern: Pattern, pairs: TokenPairs) -> Tensor:
     if pattern.name == "bag_of_words":
         return pairs.from_content & pairs.same_segment & pairs.pair
     raise BadInput(
-        f"The pattern {pattern.label!r} is an order of all words, with no targets to explain; "
-        "choose another, such as 'same_word'."
+        f"The pattern {pattern.label!r} ranks all words and has no single targets to explain; "
+        f"choose another, such as 'same_word'."
     )

@@ -92,7 +92,10 @@ def _run_epoch(
         batch = train[int(number)]
         loss = loss_of(probe(batch), batch)
         if not bool(loss.isfinite()):
-            raise HeadscopeError("A probe's loss is not a number; its maps cannot be learnt.")
+            raise HeadscopeError(
+                "A probe's loss became NaN, so it could not be trained; load "
+                "the model with dtype='float32'."
+            )
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -43,7 +43,7 @@ class Keeping:
             raise BadInput(f"keep is 'auto' or a list of what is kept, of {known}, not {keep!r}.")
         wrong = [name for name in keep if name not in get_args(Keep)]
         if wrong:
-            raise BadInput(f"keep knows {known}; {wrong[0]!r} is none of them.")
+            raise BadInput(f"keep has no {wrong[0]!r}; choose from {known}.")
         return Keeping(frozenset(keep), False, memory.limit(most))
 
     @property

@@ -189,8 +189,8 @@ def _shares(laid: list[Laid], total: int) -> list[int]:
         return [count * total // sum(tiles) for count in tiles]
     if total % len(laid):
         raise BadInput(
-            f"{total} tokens stand for {len(laid)} pictures, which does not come out even; "
-            "read one picture at a time."
+            f"{total} tokens stand for {len(laid)} pictures, which is not a whole number each; "
+            f"read one picture at a time."
         )
     return [total // len(laid)] * len(laid)
 
@@ -213,7 +213,7 @@ def token_positions(configuration: Any, laid: Laid, count: int, picture: int) ->
         return queries
     raise BadInput(
         f"The processor cuts this picture into {len(laid.tiles)} tiles, and the {count} tokens "
-        "that stand for them cannot be placed; give a smaller picture, or switch tiling off in "
+        "that represent them cannot be located; give a smaller picture, or switch tiling off in "
         "the processor."
     )
 
@@ -233,7 +233,8 @@ def _merged(
     together = len(rectangles) // count if count else 0
     if not together or together * count != len(rectangles):
         raise BadInput(
-            f"{count} tokens stand for {len(rectangles)} patches, which does not come out even."
+            f"{count} tokens stand for {len(rectangles)} patches, which is not a whole number "
+            f"each; give a smaller picture."
         )
     blocks = rectangles.reshape(count, together, 4)
     joined = np.concatenate([blocks[:, :, :2].min(axis=1), blocks[:, :, 2:].max(axis=1)], axis=1)

@@ -71,8 +71,8 @@ def _picture_alone(
                 call = windows(call)
                 if rows_of(call) != 1:
                     raise BadInput(
-                        f"{scope.name} looks through {rows_of(call)} windows apart, so that no map "
-                        "covers the picture; use scope.capture to see its calls."
+                        f"{scope.name} attends within {rows_of(call)} separate windows, so no "
+                        f"map covers the whole picture; use scope.capture to see its calls."
                     )
             collector(call)
 
@@ -179,7 +179,7 @@ def _grid(layer: Any, call: Call, first: tuple[int, int]) -> tuple[int, int]:
     if rows % side or columns % side or rows * columns != windows * side * side:
         raise BadInput(
             f"The {rows} × {columns} patches of layer {call.layer} do not fill its windows of "
-            f"{side} × {side}, and the padding takes attention too; have the processor make "
-            "pictures of a size that the windows fill."
+            f"{side} × {side}, so padding receives attention too; set the processor to a "
+            f"picture size that the windows divide."
         )
     return rows, columns

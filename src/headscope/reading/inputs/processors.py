@@ -77,8 +77,9 @@ def processor_of(scope: Scope, what: str) -> Any:
     found = scope.shared["processor"]
     if found is None:
         raise BadInput(
-            f"{scope.name} came without a processor for {what}; put its preprocessor_config.json "
-            "into the model's folder, or hand it over: hs.load(model, processor=processor)."
+            f"{scope.name} came without a processor for {what}; put its "
+            f"preprocessor_config.json into the model's folder, or pass it: hs.load(model, "
+            f"processor=processor)."
         )
     return found
 

@@ -53,7 +53,7 @@ def sound_reading(
         inputs["decoder_input_ids"] = ids
         of_decoder = tokens_of_ids(tokenizer, ids[0].tolist())
     elif text is not None:
-        raise BadInput(f"{scope.name} hears sound and reads no text beside it.")
+        raise BadInput(f"{scope.name} takes sound without text; leave the text out.")
 
     def read(whole: Whole) -> dict[str, Collector]:
         collector = asked.collector(whole)

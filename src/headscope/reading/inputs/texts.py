@@ -51,7 +51,7 @@ def _one_example(scope: Scope, inputs: Mapping[str, Tensor]) -> dict[str, Tensor
     wrong = [name for name, tensor in inputs.items() if not isinstance(tensor, Tensor)]  # pyright: ignore[reportUnnecessaryIsInstance]
     if wrong:
         raise BadInput(
-            f"The input {wrong[0]!r} is no tensor; ask the tokenizer for return_tensors='pt'."
+            f"The input {wrong[0]!r} is not a tensor; call the tokenizer with return_tensors='pt'."
         )
     moved = {name: tensor.to(scope.device) for name, tensor in inputs.items()}
     if next(iter(moved.values())).shape[0] != 1:

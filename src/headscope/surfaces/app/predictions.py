@@ -90,7 +90,7 @@ def attribution(
     if writes and token is not None:
         tokens = kept.reading.part("decoder").query
         if not 1 <= token <= len(tokens):
-            raise BadInput(f"Tokens 1 to {len(tokens)} of this text are explained, not {token}.")
+            raise BadInput(f"Tokens 1 to {len(tokens)} of this text can be explained, not {token}.")
         position = token - 1
         if target is None and token < len(tokens):
             own = int(tokens.ids[token])

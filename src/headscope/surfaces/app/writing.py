@@ -60,7 +60,7 @@ def begin(scope: Scope, model: str, prompt: str, off: tuple[OffHead, ...]) -> Wr
     if not can_write(scope):
         raise BadInput(f"{scope.name} does not write text; choose a model that does.")
     if not prompt.strip():
-        raise BadInput("Type a beginning for the model to go on from.")
+        raise BadInput("Type the beginning of a text for the model to continue.")
     ids = scope.encode([prompt]).tokens[0].ids.tolist()
     if scope.encoder_decoder:
         ids = [_start(scope)]
@@ -112,7 +112,10 @@ def _start(scope: Scope) -> int:
         start = getattr(holder, "decoder_start_token_id", None)
         if start is not None:
             return int(start)
-    raise BadInput(f"{scope.name} names no token its decoder starts with.")
+    raise BadInput(
+        f"{scope.name} has no decoder_start_token_id, so it cannot write; set it in "
+        f"the model's configuration."
+    )
 
 
 def described(scope: Scope, name: str, writing: Writing) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def listed(ablations: Ablations | None, table: Table) -> list[Ablation]:
     shape = (len(table.layers), table.heads)
     for one in given:
         if not isinstance(one, Ablation):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise BadInput("ablations are what hs.ablate(scope, task) gives, one or a list.")
+            raise BadInput("ablations= is a result of hs.ablate(scope, task), or a list of them.")
         if (one.kind, one.layers, one.heads) != (table.kind, *shape):
             raise BadInput(
                 f"The ablation is of {one.layers} × {one.heads} {one.kind} heads of {one.model}; "

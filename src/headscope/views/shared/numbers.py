@@ -57,7 +57,7 @@ def table_of(source: Any, kind: str | None = None) -> Table:
     frame_of_survey = getattr(source, "table", source)
     if hasattr(frame_of_survey, "columns"):
         return _from_frame(frame_of_survey, kind)
-    raise BadInput("A head map is made of a reading, a survey, or an array of layers × heads.")
+    raise BadInput("A head map needs a reading, a survey, or an array of layers × heads.")
 
 
 def _from_frame(table: pd.DataFrame, kind: str | None) -> Table:
@@ -149,7 +149,7 @@ def _of_frame(frame: Any) -> tuple[tuple[int, ...], Columns] | None:
 def _of_arrays(columns: Columns) -> tuple[tuple[int, ...], Columns]:
     shapes = {values.shape for values in columns.values()}
     if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or 0 in shape:
-        raise BadInput("A head map of arrays needs them all of one shape: layers × heads.")
+        raise BadInput("The arrays of a head map must have the same shape: layers × heads.")
     return tuple(range(shape[0])), columns
 
 
@@ -159,4 +159,4 @@ def _array(values: Any) -> NDArray[np.floating]:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadInput("A head map is made of numbers: layers × heads.") from error
+        raise BadInput("A head map needs numbers: layers × heads.") from error

@@ -56,7 +56,7 @@ def drawing(
     found = by_head(part, {**state, **PLAIN})
     far, own = (part.key, part.query) if found.side == "query" else (part.query, part.key)
     if far.positions is None:
-        raise BadInput(f"What is looked at here lies in no {medium}; turn the direction round.")
+        raise BadInput(f"What is attended to here is not in the {medium}; reverse the direction.")
     numbers = [
         (f"head {state['layer']}-{head}", values)
         for head, values in zip(found.heads, found.each, strict=True)
@@ -111,7 +111,7 @@ def media_state(
 ) -> dict[str, Any]:
     """The state of a view with one selected position; `opening` is it where none is named."""
     if query is not None and key is not None:
-        raise BadInput("What is selected is a query or a key: give query= or key=, not both.")
+        raise BadInput("Select a query or a key: give query= or key=, not both.")
     layer, heads = chosen_heads(part, as_labels(sending.labels, part.kind), layer, heads)
     side = "query" if key is None else "key"
     check_token(

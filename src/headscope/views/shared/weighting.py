@@ -24,8 +24,8 @@ def weighting_of(part: Part, state: Mapping[str, Any]) -> Weighting | None:
         return None
     if name not in part.weightings:
         raise BadInput(
-            f"This reading knows no {name} of its {part.kind} attention; "
-            f"hs.circuits.with_weightings(scope, text) makes one that does."
+            f"This reading has no {name} for its {part.kind} attention; "
+            f"hs.circuits.with_weightings(scope, text) makes a reading that has it."
         )
     return part.weightings[name]
 
