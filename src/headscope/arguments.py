@@ -52,6 +52,12 @@ def need_list(given: object, name: str, example: str) -> None:
         raise BadInput(f"{name}= is a list such as {example}, not {given!r}.")
 
 
+def need_kind(given: object, kind: type, name: str, what: str) -> None:
+    """An object of one class."""
+    if not isinstance(given, kind):
+        raise BadInput(f"{name} is {what}, not {type(given).__name__}.")
+
+
 def need_path(given: object) -> Path:
     """A path, as a path."""
     if not isinstance(given, (str, os.PathLike)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from headscope.arguments import need_kind
 from headscope.capture import Kind
 from headscope.edits.disable import Disabled, chosen_kind, disable
 from headscope.edits.modes import mode as find_mode
@@ -48,9 +49,8 @@ def positions_of(scope: Scope, span: Stretch, text: str | None) -> tuple[int, ..
         )
     if isinstance(span, Span):
         start, stop = span.start, span.stop
-    elif not isinstance(span, str):
-        raise BadInput(f"A span is words of the text or (start, stop), not {span!r}.")
     else:
+        need_kind(span, str, "A span", "words of the text, or (start, stop)")
         start = text.find(span) if span else -1
         if start < 0:
             raise BadInput(f"{span!r} is not in the text; copy the words from it.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.arguments import need_count, need_scope
+from headscope.arguments import need_count, need_kind, need_scope
 from headscope.errors import BadInput
 from headscope.grounding.knockout import Head, cut_heads
 from headscope.grounding.learned import HeadWeights
@@ -105,11 +105,7 @@ def ground(
     if isinstance(weights, (str, Path)):
         weights = HeadWeights.load(weights)
     if weights is not None:
-        if not isinstance(weights, HeadWeights):
-            raise BadInput(
-                "weights= takes the head weights of a model, or the path of "
-                f"their file, not {type(weights).__name__}."
-            )
+        need_kind(weights, HeadWeights, "weights=", "head weights, or the path of their file")
         weights.check(scope)
     notes: list[str] = []
     if answer is None:
