@@ -83,6 +83,12 @@ def test_a_model_that_answers_elsewhere_has_no_loss_by_token() -> None:
         hs.attribute(scope, "the cat sat on the red", target="house")
 
 
+def test_queries_that_no_gradient_reaches_are_refused() -> None:
+    scope = odd.odd_scope(odd.zaya)  # normalises query and key in one module of two inputs
+    with pytest.raises(HeadscopeError, match="cannot be followed back to what earlier layers"):
+        hs.circuits.score(scope, SHORT, 1, 1, query=1, key=0)
+
+
 def test_an_error_of_ours_in_a_pass_stays_one() -> None:
     """The model alone runs on the text, so the error is not the model's."""
 

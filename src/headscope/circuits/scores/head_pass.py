@@ -107,6 +107,11 @@ def head_pass(
             f"{scope.name} does not expose the queries and keys of layer {layer}, so its scores "
             "cannot be decomposed."
         )
+    if not found.call.q.requires_grad or not (kind == "cross" or found.call.k.requires_grad):
+        raise HeadscopeError(
+            f"{scope.name} makes the queries and keys of layer {layer} in a way that cannot be "
+            "followed back to what earlier layers wrote, so its scores cannot be decomposed."
+        )
     return found
 
 
