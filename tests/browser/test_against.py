@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
+from headscope.surfaces.app import Models
+from headscope.surfaces.app.front import HEADERS, Front, Stage
+from headscope.surfaces.app.guard import LOOPBACK, Application, Guard
+from headscope.surfaces.app.server import routes_over
+from headscope.surfaces.app.session import session_over
+from tests.browser.serving import served
 from tests.browser.test_app import address
 
 __all__ = ["address"]
@@ -68,3 +74,31 @@ def test_models_of_different_depth_do_not_drag_each_other(new_page, address):
     page.locator(".app-view").evaluate("element => element.headscope.set({head: 3})")
     first, _ = states(page)
     assert first["head"] == 3
+
+
+def test_two_models_of_the_command_open_compared_unless_a_link_says_otherwise(new_page, models):
+    session = session_over(models)
+    session.against = models.second
+
+    def make(stage: Stage) -> Application:
+        stage.doing = None
+        return routes_over(session)
+
+    with served(Guard(Front(make), LOOPBACK, HEADERS)) as where:
+        page = new_page()
+        page.goto(where)
+        page.locator(".app-other.hs-ready").wait_for(state="attached")
+        page.wait_for_url("**model=tiny**against=writer**")
+        page.reload()
+        page.locator(".app-other.hs-ready").wait_for(state="attached")
+        page.goto(f"{where}/?text=the+cat+sat")
+        page.locator(".app-view.hs-ready").wait_for()
+        page.locator('[data-panel="facts"] .label-line').wait_for()
+        assert page.locator(".app-other").count() == 0
+
+
+def test_only_two_named_models_are_compared_at_once():
+    assert Models(["one", "two"]).second == "two"
+    assert Models(["one"]).second is None
+    assert Models(["one", "two", "three"]).second is None
+    assert Models(["bundled", "one"]).second == "one"

@@ -52,6 +52,49 @@ def test_the_first_hint_has_three_steps_and_never_returns(new_page, address):
     assert page.locator("[data-hint]").count() == 0
 
 
+def test_the_hint_names_the_side_on_which_things_stand(new_page, address):
+    page = opened(new_page, address, "model=tiny&text=the+cat+sat")
+    words = []
+    for _ in range(3):
+        words.append(page.locator("[data-hint] p").inner_text())
+        page.locator('[data-control="hint-next"]').click()
+    page.locator(".this-head").wait_for()
+    found = (page.locator(name).bounding_box() for name in (".dial", ".stage", ".this-head"))
+    squares, picture, panel = (one or {} for one in found)
+    assert "Left: every head" in words[0] and squares["x"] < picture["x"]
+    assert "Right: the text" in words[1] and picture["x"] > squares["x"] + squares["width"]
+    assert "Below the squares: what this head does" in words[2]
+    assert panel["y"] >= squares["y"] + squares["height"]
+    page = new_page(viewport={"width": 390, "height": 844})
+    page.goto(f"{address}/?model=tiny&text=the+cat+sat")
+    page.locator("[data-hint]", has_text="▦ opens every head").wait_for()
+    page.locator('[data-control="fold"]').click()
+    assert page.locator(".dial").is_visible()
+
+
+@pytest.mark.parametrize("label", [None, "next word"])
+def test_a_sink_is_a_remark_and_never_the_name_of_a_head(new_page, address, label):
+    """The server's answer about a head, with a sink and with or without a name of its own."""
+
+    def with_sink(route) -> None:
+        facts = route.fetch().json()
+        named = {"label": label, "score": 0.9, "evidence": "9 of 10 queries", "about": None}
+        sink = {"name": "first-token sink", "about": "leaves most to the first token"}
+        sink |= {"score": 0.8, "evidence": "6 of 10 queries", "labelled": True, "rests": True}
+        route.fulfill(json={**facts, **named, "sink": sink, "why_no_patterns": None})
+
+    page = new_page()
+    page.route("**/api/reading/*/head/**", with_sink)
+    page.goto(f"{address}/?model=writer&text=the+cat+sat+on+the+mat")
+    headline = page.locator('[data-panel="facts"] .label-line')
+    remark = page.locator("[data-sink]")
+    said = label or "No pattern stands out beside its sink."
+    expect(headline).to_contain_text(said)
+    expect(headline).not_to_contain_text("first-token sink")
+    begins = "Besides, it leaves" if label else "It leaves"
+    expect(remark).to_have_text(f"{begins} most to the first token: 0.80 · 6 of 10 queries")
+
+
 def test_the_panel_asks_in_plain_order(new_page, address):
     page = opened(new_page, address, "model=tiny&text=the+cat+sat+on+the+mat")
     page.locator('[data-panel="facts"] .meters li').first.wait_for()

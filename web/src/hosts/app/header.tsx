@@ -30,7 +30,7 @@ export function AppHeader({ session, fold }: { session: Session; fold: () => voi
   return (
     <header class="app-head">
       <h1 class="brand">headscope</h1>
-      <button class="icon fold" aria-label="Heads" title="Heads and this head" onClick={fold}>▦</button>
+      <button class="icon fold" data-control="fold" aria-label="Heads" title="Heads and this head" onClick={fold}>▦</button>
       <label class="field">
         <span class="sr">Model</span>
         <select data-control="model" value={session.model} onChange={(event) => void session.choose(event.currentTarget.value)}>

@@ -21,9 +21,15 @@ export function LessonCard({ session, state }: { session: Session; state: State 
 }
 
 const seen = "headscope hint seen";
-const steps = [
+const wide = [
   "Left: every head of the model, layers down, heads across. Click a square to open that head.",
   "Right: the text. Hover a word to see where its attention goes; click to hold it there.",
+  "Below the squares: what this head does, in words and numbers, and a switch to turn it off.",
+];
+/** Where the side column is folded away (app.css). */
+const narrow = [
+  "▦ opens every head of the model, layers down, heads across. Tap a square to open that head.",
+  "Tap a word to see where its attention goes.",
   "Below the squares: what this head does, in words and numbers, and a switch to turn it off.",
 ];
 
@@ -37,6 +43,7 @@ function wasSeen(): boolean {
 }
 
 export function FirstHint(): JSX.Element | null {
+  const steps = matchMedia("(max-width: 899px)").matches ? narrow : wide;
   const [step, setStep] = useState(wasSeen() ? steps.length : 0);
   if (step >= steps.length) return null;
   const go = (next: number) => {
