@@ -73,7 +73,7 @@ def test_words_of_several_pieces_parts_of_speech_and_governors():
 def test_what_cannot_be_looked_for_is_told(tiny_bert, corpus):
     with pytest.raises(BadInput, match="not a regular expression"):
         find_heads(tiny_bert, corpus, "/(/", "cat")
-    with pytest.raises(BadInput, match="Say which key"):
+    with pytest.raises(BadInput, match="Give the key"):
         find_heads(tiny_bert, corpus, "cat", " ")
     with pytest.raises(BadInput, match="No text of the corpus"):
         find_heads(tiny_bert, corpus, "zebra", "cat", progress=False)

@@ -87,10 +87,10 @@ def test_words_of_an_excerpt_are_spelled_as_in_the_text_but_where_a_mark_cuts_th
         ({"weight": "0.5"}, "weight is the least weight"),
         ({"n": 0}, "at least 1, not 0"),
         ({"n": "it"}, "n= is a whole number, not 'it'"),
-        ({"query": ""}, "Say which query"),
+        ({"query": ""}, "Give the query"),
         ({"key": 3}, "key is a token"),
         ({"pos": "NOUN"}, "find does not know pos; what can be asked: query, key"),
-        ({"query_pos": "NOON"}, "no part of speech"),
+        ({"query_pos": "NOON"}, "not a part of speech"),
     ],
 )
 def test_what_cannot_be_asked_is_told_not_answered_with_nothing(small, asked, sentence):

@@ -89,7 +89,7 @@ def test_kept_examples_are_found_by_the_parts_of_speech_that_the_atlas_keeps(
     bare = hs.atlas(tiny_bert, ["the cat sat on the mat."] * 3, progress=False, distances=False)
     with pytest.raises(BadInput, match="of 0 of its 3 texts, and no parser is installed"):
         bare.find(query_pos="NOUN")
-    with pytest.raises(BadInput, match="'THING' is no part of speech"):
+    with pytest.raises(BadInput, match="'THING' is not a part of speech"):
         atlas.find(query_pos="THING")
 
 

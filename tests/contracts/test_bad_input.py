@@ -69,4 +69,4 @@ def test_a_pipe_that_would_be_read_twice_is_refused(capsys):
     from headscope import cli
 
     assert cli.run(["patterns", "-", "--predictive", "4"]) == 2
-    assert "write it to a file" in " ".join(capsys.readouterr().err.split())
+    assert "save the corpus to a file" in " ".join(capsys.readouterr().err.split())

@@ -57,7 +57,7 @@ def test_weights_are_fitted_kept_and_used(scope, tmp_path):
     expected = np.einsum("lh,lhs->s", found.array, mass)
     shown = result.by_source("learned").set_index("source")["value"]
     np.testing.assert_allclose(shown[["document 1", "document 2"]], expected, atol=1e-5)
-    with pytest.raises(BadInput, match="another model"):
+    with pytest.raises(BadInput, match="were fitted on"):
         again.check(scope_with(TEMPLATES["chatml"], "GPT2LMHeadModel"))
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(BadInput, match="no head weights"):

@@ -197,7 +197,7 @@ def test_gradients_that_would_be_zeros_are_refused(folder: Path) -> None:
 def test_what_cannot_be_asked_for_is_said(folder: Path) -> None:
     model = LlamaForCausalLM.from_pretrained(folder)
     for asked, said in (
-        ({"model": model, "tokenizer": tiny_tokenizer(), "dtype": "8bit"}, "open already"),
+        ({"model": model, "tokenizer": tiny_tokenizer(), "dtype": "8bit"}, "already loaded"),
         ({"model": folder, "dtype": "3bit"}, "8bit or 4bit"),
         ({"model": folder, "device_map": {"": "nowhere"}}, "'nowhere' cannot be used"),
     ):

@@ -102,9 +102,9 @@ def test_a_generated_answer_is_a_span_of_its_own():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"text": "a cat", "messages": "who ?"}, "leave text out"),
+        ({"text": "a cat", "messages": "who ?"}, "cannot be combined with text"),
         ({"text": "a cat", "documents": ["a dog"]}, "pass messages="),
-        ({"messages": "who ?", "truncate": True}, "read whole"),
+        ({"messages": "who ?", "truncate": True}, "never truncated"),
         ({"messages": "who ?", "documents": ["a cat " * 400]}, "The conversation has"),
     ],
 )

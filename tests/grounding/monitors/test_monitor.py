@@ -115,7 +115,7 @@ def test_a_monitor_is_fitted_kept_and_applied(scope, tmp_path):
     assert score == pytest.approx(1 / (1 + np.exp(-odds)), abs=1e-5)
     with pytest.raises(BadInput, match="no answer and documents"):
         again.score(scope, "who ?", ["a cat"], "the cat")
-    with pytest.raises(BadInput, match="another model"):
+    with pytest.raises(BadInput, match="was fitted on"):
         again.score(scope_with(TEMPLATES["chatml"], "GPT2LMHeadModel"), "who ?", ["a cat"])
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(BadInput, match="holds no monitor"):
@@ -179,7 +179,7 @@ def test_labelled_examples_are_kept_as_jsonl(tmp_path):
         (lambda rows: rows[:6], "10 examples"),
         (lambda rows: [{**one, "label": True} for one in rows], "All examples have the label True"),
         (lambda rows: [{**one, "label": "yes"} for one in rows], "needs a label"),
-        (lambda rows: [{**rows[0], "answer": None}, *rows[1:]], "Example 2 differs"),
+        (lambda rows: [{**rows[0], "answer": None}, *rows[1:]], "Example 2 and the first differ"),
         (lambda rows: [{**one, "group": "a"} for one in rows], "fewer than 5 groups"),
         (lambda rows: [{**one, "messages": []} for one in rows], "no messages"),
     ],

@@ -111,7 +111,7 @@ def test_a_reading_of_a_picture_comes_back_from_its_file(tmp_path: Path) -> None
         (tiled.blip2_t5, {"text": "a cat", "image": PICTURE}, "an encoder and a decoder"),
         (models.wav2vec2, {"image": PICTURE}, "takes no pictures"),
         (models.wav2vec2, {"audio": NOISE}, "samples per second"),
-        (models.wav2vec2, {"text": "a", "audio": NOISE, "sampling_rate": 16000}, "no text"),
+        (models.wav2vec2, {"text": "a", "audio": NOISE, "sampling_rate": 16000}, "without text"),
     ],
 )
 def test_what_a_model_does_not_read_gets_one_sentence(
