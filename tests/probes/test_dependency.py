@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
 from headscope.probes.dependency.heads import probe_dependency
-from headscope.probes.dependency.tally import DIRECTIONS, DependencyTally, predictions
+from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally, predictions
 from headscope.probes.passes import run_pass
 from tests.probes.conftest import CAT, DOG, SENTENCES, sentence
 
@@ -235,3 +236,59 @@ def test_an_offset_before_the_sentence_is_the_root_as_in_clarks_code():
             expected[place, 0, word] = guess == heads[0, word] + 1
     np.testing.assert_array_equal(offset_hits(heads, sizes), expected)
     assert not offset_hits(heads, sizes)[OFFSETS.index(-2), 0, 1]  # no wrap to the first word
+
+
+def test_every_case_says_what_its_head_chose(tiny_bert):
+    found = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    best = found.summary.set_index("relation")
+    assert len(found.cases) == sum(
+        relation not in ("root", "punct") for one in SENTENCES for relation in one.relations
+    )
+    for row in found.cases.itertuples():
+        gold = next(one for one in SENTENCES if " ".join(one.words) == row.text)
+        assert row.where == gold.where and row.dependent == gold.words[row.dependent_at]
+        assert row.relation == gold.relations[row.dependent_at]
+        assert row.governor_at == gold.heads[row.dependent_at]
+        head = best.loc[row.relation]
+        words = tiny_bert.read(list(gold.words)).words().part()
+        content = np.flatnonzero(words.query.content)
+        weights = words.head_weights(int(head["layer"]), int(head["head"]))[
+            np.ix_(content, content)
+        ]
+        if head["direction"] == DIRECTIONS[1]:
+            weights = weights.T
+        looks = weights[row.dependent_at].copy()
+        looks[row.dependent_at] = -1
+        assert looks[row.choice_at] == pytest.approx(looks.max(), abs=1e-6)
+        assert row.choice == gold.words[row.choice_at]
+        assert row.right == (row.choice_at == row.governor_at)
+        said = min(row.dependent_at + head["offset"], len(gold) - 1)  # as in Clark et al.
+        assert row.baseline_right == (said == row.governor_at)
+
+
+def test_head_and_offset_are_compared_case_by_case(tiny_bert):
+    many = SENTENCES * 4
+    found = probe_dependency(tiny_bert, many, many, minimum=5)
+    row = found.summary.set_index("relation").loc["nsubj"]
+    own = found.cases[found.cases["relation"] == "nsubj"]  # one subject a sentence: 12 units
+    gained = own["right"].to_numpy(float) - own["baseline_right"].to_numpy(float)
+    assert row["above_baseline"] == pytest.approx(gained.mean())
+    assert row["above_low"] <= gained.mean() <= row["above_high"]
+    # every way to deal out the signs, counted one by one
+    dealt = [abs(np.dot(signs, gained)) for signs in product((1, -1), repeat=len(gained))]
+    assert row["p"] == pytest.approx(np.mean(np.array(dealt) >= abs(gained.sum()) - 1e-9))
+    assert row["p_holm"] >= row["p"]
+    assert found.hidden["obj"] == 4 and "obj" not in set(found.summary["relation"])
+
+
+def test_a_stopped_run_keeps_its_cases(tiny_bert, tmp_path):
+    whole = probe_dependency(tiny_bert, SENTENCES, SENTENCES, minimum=1)
+    chosen = [Chosen(1, 2, 0, frozenset({"det"}), 0)]
+    kept, again = (DependencyTally(2, 4, chosen) for _ in range(2))
+    run_pass(tiny_bert, SENTENCES, kept, Faults())
+    again.restore(kept.state())
+    pd.testing.assert_frame_equal(again.cases.table(["det"]), kept.cases.table(["det"]))
+    whole.save(tmp_path / "found.parquet")
+    opened = type(whole).load(tmp_path / "found.parquet")
+    pd.testing.assert_frame_equal(opened.cases, whole.cases)
+    assert opened.hidden == whole.hidden

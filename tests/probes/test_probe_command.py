@@ -44,9 +44,17 @@ def test_dependency_writes_the_table_all_heads_and_a_map(run, tmp_path):
     table = pd.read_csv(tmp_path / "out.csv")
     assert {"relation", "accuracy", "low", "high", "baseline", "offset"} <= set(table.columns)
     assert len(pd.read_csv(tmp_path / "out-heads.csv")) % (2 * 8) == 0
+    cases = pd.read_csv(tmp_path / "out-cases.csv")
+    scored = table.loc[table["relation"] != "all"].set_index("relation")
+    mean = cases.groupby("relation")["right"].mean()
+    assert (mean[scored.index] - scored["accuracy"]).abs().max() < 1e-9
     assert (tmp_path / "map.svg").read_text().startswith("<?xml")
     assert len(list(drawn.glob("*.svg"))) >= 5
     assert not list(tmp_path.glob(".out*"))  # nothing half done is left behind
+
+
+def test_relations_with_too_few_cases_are_named(run):
+    assert "Relations with too few cases for a row:" in run("dependency", "sample").stderr
 
 
 def test_training_data_adds_the_probes_over_all_heads(run, tmp_path):

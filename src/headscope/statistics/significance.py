@@ -12,6 +12,8 @@ from headscope.errors import FewUnits
 
 Array = NDArray[np.float64]
 FEWEST = 6  # units (texts, examples, pairs): 2 · 2⁻⁶ is the first exact p-value below 5 %
+CHUNK = 500  # draws at a time: bounds memory at examples × 500
+EVERY = 12  # units up to which all exchanges are tried
 
 
 def warn_few(count: int, unit: str) -> None:
@@ -36,7 +38,31 @@ def holm(p: Array) -> Array:
     return corrected
 
 
-Array = NDArray[np.float64]
+def sign_flip(values: Array, draws: int = 10_000, seed: int = 0) -> Array:
+    """e: two-sided p-values of means of e n values whose signs chance could have dealt out."""
+    if values.shape[1] < FEWEST:
+        return np.full(len(values), np.nan)
+    signs, exact = deals(values.shape[1], draws, seed)
+    observed = np.abs(values.sum(1))
+    count = np.zeros(len(values))
+    total = 0
+    for some in signs:
+        found = np.abs((1 - 2 * some) @ values.T)
+        count += (found >= observed * (1 - 1e-9) - 1e-15).sum(0)
+        total += len(some)
+    return count / total if exact else (1 + count) / (1 + total)
+
+
+def deals(n: int, draws: int, seed: int) -> tuple[list[Array], bool]:
+    """0/1 for each unit (d n): all ways to exchange them where they are few, else random ones."""
+    if n <= EVERY:
+        numbers = np.arange(2**n)
+        return [((numbers[:, None] >> np.arange(n)) & 1).astype(np.float64)], True
+    generator = np.random.default_rng([seed, 1])
+    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    return [generator.integers(0, 2, (size, n)).astype(np.float64) for size in sizes], False
+
+
 REPLICATES = 1000
 
 

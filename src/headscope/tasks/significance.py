@@ -14,12 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from headscope.statistics.significance import FEWEST, holm, warn_few
+from headscope.statistics.significance import CHUNK, FEWEST, deals, holm, sign_flip, warn_few
 from headscope.tasks.metrics import Metric, rank_correlation
 
 Array = np.ndarray
-CHUNK = 500  # draws at a time: bounds memory at examples × 500
-EVERY = 12  # examples up to which all exchanges are tried
 LEVEL = 0.95
 
 
@@ -93,40 +91,15 @@ def mcnemar(before: Array, after: Array) -> Array:
     return np.minimum(1.0, 2 * tail)
 
 
-def sign_flip(values: Array, draws: int = 10_000, seed: int = 0) -> Array:
-    """e: two-sided p-values of means of e n values whose signs chance could have dealt out."""
-    if values.shape[1] < FEWEST:
-        return np.full(len(values), np.nan)
-    signs, exact = _deals(values.shape[1], draws, seed)
-    observed = np.abs(values.sum(1))
-    count = np.zeros(len(values))
-    total = 0
-    for some in signs:
-        found = np.abs((1 - 2 * some) @ values.T)
-        count += (found >= observed * (1 - 1e-9) - 1e-15).sum(0)
-        total += len(some)
-    return count / total if exact else (1 + count) / (1 + total)
-
-
-def _deals(n: int, draws: int, seed: int) -> tuple[list[Array], bool]:
-    """0/1 for each unit (d n): all ways to exchange them where they are few, else random ones."""
-    if n <= EVERY:
-        numbers = np.arange(2**n)
-        return [((numbers[:, None] >> np.arange(n)) & 1).astype(np.float64)], True
-    generator = np.random.default_rng([seed, 1])
-    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
-    return [generator.integers(0, 2, (size, n)).astype(np.float64) for size in sizes], False
-
-
 def _exchanged(metric: Metric, sums: Array, difference: Array, draws: int, seed: int) -> Array:
     """e: how often exchanging the answers of examples makes as large a difference."""
     edits, parts, n = len(sums) - 1, sums.shape[1], sums.shape[2]
     gain = (sums[1:] - sums[0]).reshape(edits * parts, n)
     before, after = sums[0].sum(-1), sums[1:].sum(-1)
     count, total = np.zeros(edits), 0
-    deals, exact = _deals(n, draws, seed)
+    dealt, exact = deals(n, draws, seed)
     least = np.abs(difference) * (1 - 1e-7) - 1e-12
-    for some in deals:
+    for some in dealt:
         moved = (some @ gain.T).reshape(len(some), edits, parts)
         found = metric.value(after - moved) - metric.value(before + moved)
         count += (np.abs(found) >= least).sum(0)

@@ -62,7 +62,8 @@ def dependency(
 
     DATA is a CoNLL-U file, folder or archive of any language (plain text is parsed with spaCy).
     Heads are chosen on DATA and scored on --test. Every head's accuracy goes beside the table
-    (…-heads.csv), the probes over all heads with --train (…-probes.csv).
+    (…-heads.csv), every scored word with what its head chose (…-cases.csv), and the probes over
+    all heads with --train (…-probes.csv).
 
     Examples:
 
@@ -94,7 +95,7 @@ def dependency(
 
     chosen["restart"] = restart
     found = probe_dependency(scope, dev, scored, minimum=minimum, **names, **chosen, output=output)
-    shared.say_output(output, "heads")
+    shared.say_output(output, "heads", "cases")
     _draw(scope, found, dev, map_file, drawings)
     _summary(found)
     if learnt is not None:
@@ -104,6 +105,10 @@ def dependency(
 
 def _summary(found: DependencyResult) -> None:
     show_table(found.summary, SHOWN)
+    if found.hidden:
+        listed = ", ".join(f"{name} ({count})" for name, count in found.hidden.items())
+        err.print(f"Relations with too few cases for a row: {listed}; --minimum sets how many.",
+                  highlight=False)  # fmt: skip
     say_faults(found.faults)
     if found.dropped_words:
         err.print(f"{found.dropped_words} words (or their governors) have no token here.")

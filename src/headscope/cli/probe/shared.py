@@ -82,11 +82,12 @@ def warn_of_same(data: str, test: str | None) -> None:
         )
 
 
-def say_output(table: Path, other: str) -> None:
-    """Where a run put its table and, as .csv, the second one beside it."""
+def say_output(table: Path, *others: str) -> None:
+    """Where a run put its table and, as .csv, the others beside it."""
     say_written(table)
     if table.suffix.lower() == ".csv":
-        say_written(beside(table, other))
+        for other in others:
+            say_written(beside(table, other))
 
 
 def in_folder(folder: Path, name: str) -> Path:

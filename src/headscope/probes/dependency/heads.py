@@ -7,7 +7,7 @@ scored on another, so that the best of many is not flattered by the choice.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -19,6 +19,7 @@ from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
 from headscope.probes.data import Data
+from headscope.probes.dependency.cases import against_baseline
 from headscope.probes.dependency.gold import Possessive
 from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
@@ -50,6 +51,8 @@ class DependencyResult(ProbeResult):
     heads_per_layer: int
     sentences: int
     dropped_words: int
+    cases: pd.DataFrame = field(repr=False)  # a row a scored word: what its head chose
+    hidden: dict[str, int] = field(repr=False)  # relations with fewer than `minimum` cases
 
     @property
     def title(self) -> str:
@@ -129,13 +132,22 @@ def probe_dependency(
         for data in (first, *(() if second is None or test is dev else (second,))):
             data.faults_into(faults)
         every = of_layers(_every_head(scorer, picks), scope.layer_numbers[kind])
+        cases = scorer.cases.table([pick.relation for pick in picks])
+        cases = cases.loc[~cases["relation"].isin(UNSCORED)].reset_index(drop=True)
+        summary, hidden = _table(scorer, picks, minimum)
+        scored = (
+            summary["relation"] != ALL
+        ).to_numpy()  # its head reads every word, not each relation's best
+        beside = against_baseline(cases, list(summary.loc[scored, "relation"]), seed)
+        summary = summary.join(beside.set_index(summary.index[scored]))
         found = DependencyResult(
-            _table(scorer, picks, minimum), every, layers, heads,
+            summary, every, layers, heads,
             sentences=chooser.sentences + scorer.sentences,
-            dropped_words=chooser.dropped + scorer.dropped, faults=faults, kind=kind,
+            dropped_words=chooser.dropped + scorer.dropped, cases=cases, hidden=hidden,
+            faults=faults, kind=kind,
         )  # fmt: skip
         if output is not None:
-            write_output(found, output, found.summary, heads=found.heads)
+            write_output(found, output, found.summary, heads=found.heads, cases=found.cases)
     return found
 
 
@@ -143,7 +155,6 @@ def probe_dependency(
 class _Pick:
     relation: str
     head: Chosen
-    offset: int  # index in OFFSETS
     dev_accuracy: float
     dev_count: int
 
@@ -166,9 +177,9 @@ def _choose(tally: DependencyTally, subtypes: Subtypes, attending: tuple[int, ..
             continue
         hits = tally.hits[rows].sum(axis=0)[list(attending)]  # layer head direction
         layer, head, direction = np.unravel_index(int(hits.argmax()), hits.shape)
-        chosen = Chosen(attending[layer], int(head), int(direction), members)
         offset = int(tally.offset_hits[rows].sum(axis=0).argmax())
-        picks.append(_Pick(name, chosen, offset, float(hits.max()) / count, count))
+        chosen = Chosen(attending[layer], int(head), int(direction), members, offset)
+        picks.append(_Pick(name, chosen, float(hits.max()) / count, count))
     return picks
 
 
@@ -176,15 +187,22 @@ def _rows(tally: DependencyTally, members: frozenset[str] | None) -> list[int]:
     return [n for label, n in tally.labels.items() if members is None or label in members]
 
 
-def _table(tally: DependencyTally, picks: list[_Pick], minimum: int) -> pd.DataFrame:
+def _table(
+    tally: DependencyTally, picks: list[_Pick], minimum: int
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """A row per relation, and the relations that have too few cases for one."""
     low, high = tally.bootstrap.interval(share=True)
     if tally.bootstrap.units.max(initial=0) < FEWEST:
         warn_few(int(tally.bootstrap.units.max(initial=0)), "sentences")
     found: list[dict[str, object]] = []
+    hidden: dict[str, int] = {}
     for column, pick in enumerate(picks):
         rows = _rows(tally, pick.head.relations)
         count = int(tally.counts[rows].sum())
-        if count < max(minimum, 1) or pick.relation in UNSCORED:
+        if not count or pick.relation in UNSCORED:
+            continue
+        if count < minimum:
+            hidden[pick.relation] = count
             continue
         head = pick.head
         hits = int(tally.hits[rows, head.layer, head.head, head.direction].sum())
@@ -198,8 +216,8 @@ def _table(tally: DependencyTally, picks: list[_Pick], minimum: int) -> pd.DataF
                 "accuracy": hits / count,
                 "low": low[column],
                 "high": high[column],
-                "baseline": int(tally.offset_hits[rows, pick.offset].sum()) / count,
-                "offset": OFFSETS[pick.offset],
+                "baseline": int(tally.offset_hits[rows, head.offset].sum()) / count,
+                "offset": OFFSETS[head.offset],
                 "dev_accuracy": pick.dev_accuracy,
                 "dev_cases": pick.dev_count,
             }
@@ -209,7 +227,7 @@ def _table(tally: DependencyTally, picks: list[_Pick], minimum: int) -> pd.DataF
     found.sort(key=lambda row: -cast(int, row["cases"]))  # "all" has the most
     table = pd.DataFrame(found)
     table["above_baseline"] = table["accuracy"] - table["baseline"]
-    return table
+    return table, hidden
 
 
 def _every_head(tally: DependencyTally, picks: list[_Pick]) -> pd.DataFrame:

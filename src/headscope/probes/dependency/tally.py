@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus.treebanks.conllu import Sentence
+from headscope.probes.dependency.cases import Cases
 from headscope.probes.dependency.gold import Gold, Possessive, gold_trees
 from headscope.probes.dependency.offsets import OFFSETS, offset_hits
 from headscope.probes.word_level import WordIndex
@@ -28,6 +29,7 @@ class Chosen:
     head: int
     direction: int  # index in DIRECTIONS
     relations: frozenset[str] | None  # None: every word
+    offset: int = 0  # index in OFFSETS: the baseline that was chosen beside it
 
 
 def predictions(words: Tensor, present: Tensor) -> Tensor:
@@ -66,6 +68,8 @@ class DependencyTally:
         self._gold: Gold | None = None
         self._present: Tensor | None = None
         self._chosen_hits = np.zeros((0, len(chosen)))
+        self.cases = Cases()
+        self._by_offset = np.zeros((len(OFFSETS), 0, 0), bool)  # offset b w
 
     def begin(self, items: Sequence[Sentence], index: WordIndex) -> None:
         """A batch is about to run through the model."""
@@ -83,6 +87,9 @@ class DependencyTally:
         for column, hits in enumerate(right):
             self.offset_hits[:, column] += np.bincount(relations[hits], minlength=len(self.counts))
         self._chosen_hits = np.zeros((len(items), len(self.chosen)))
+        self._by_offset = right
+        if self.chosen:
+            self.cases.begin(items)
 
     def layer(self, number: int, words: Tensor) -> None:
         """Take one layer's word-level attention, b h w w."""
@@ -100,6 +107,10 @@ class DependencyTally:
             if pick.layer == number:
                 kept = right[:, pick.head, pick.direction] & self._named(pick.relations)
                 self._chosen_hits[:, column] = kept.sum(dim=1).numpy()
+                if pick.relations is not None:  # each word is a case of its own relation alone
+                    said = predicted[:, pick.head, pick.direction].gather(1, gold.speaker)
+                    scored = self._named(pick.relations) & gold.counted
+                    self.cases.add(column, scored, said, self._by_offset[pick.offset])
 
     def end(self, batch: int) -> None:
         """The batch has run; its replicates are added."""
@@ -122,6 +133,7 @@ class DependencyTally:
             "offset_hits": self.offset_hits,
             "dropped": np.array(self.dropped),
             "sentences": np.array(self.sentences),
+            **self.cases.state(),
             **{f"boot_{name}": array for name, array in self.bootstrap.arrays().items()},
         }
 
@@ -130,6 +142,7 @@ class DependencyTally:
         self.hits, self.counts = state["hits"], state["counts"]
         self.offset_hits = state["offset_hits"]
         self.dropped, self.sentences = int(state["dropped"]), int(state["sentences"])
+        self.cases.restore(state)
         self.bootstrap.restore({name: state[f"boot_{name}"] for name in self.bootstrap.arrays()})
 
     def _named(self, relations: frozenset[str] | None) -> Tensor:
