@@ -135,9 +135,8 @@ def probe_dependency(
         cases = scorer.cases.table([pick.relation for pick in picks])
         cases = cases.loc[~cases["relation"].isin(UNSCORED)].reset_index(drop=True)
         summary, hidden = _table(scorer, picks, minimum)
-        scored = (
-            summary["relation"] != ALL
-        ).to_numpy()  # its head reads every word, not each relation's best
+        # the head of "all" reads every word; the cases are those of each relation's own head
+        scored = (summary["relation"] != ALL).to_numpy()
         beside = against_baseline(cases, list(summary.loc[scored, "relation"]), seed)
         summary = summary.join(beside.set_index(summary.index[scored]))
         found = DependencyResult(
