@@ -8,8 +8,9 @@ import time
 import pytest
 
 import headscope as hs
+from headscope.patterns.labels import quick_table
 from headscope.reading.collecting.collector import Interrupted, interruptible
-from headscope.surfaces.app.turns import Turns
+from headscope.surfaces.app.turns import Queued, Turns
 
 PATIENCE = 100  # seconds: whoever waits for a thread on a busy machine
 
@@ -35,14 +36,14 @@ def test_the_first_to_come_is_the_first_served_and_everyone_knows_their_place() 
     for name in ("ticket-0", "ticket-1", "ticket-2"):
         threads.append(threading.Thread(target=work, args=(name,)))
         threads[-1].start()
-        _until(lambda name=name: turns.before(name) is not None)
-    assert [turns.before(f"ticket-{n}") for n in range(3)] == [0, 1, 2]
-    assert turns.before("ticket-9") is None
+        _until(lambda name=name: turns.queued(name) is not None)
+    assert [turns.queued(f"ticket-{n}") for n in range(3)] == [Queued(0), Queued(1), Queued(2)]
+    assert turns.queued("ticket-9") is None
     go.set()
     for thread in threads:
         thread.join()
     assert served == ["ticket-0", "ticket-1", "ticket-2"]
-    assert turns.before("ticket-0") is None
+    assert turns.queued("ticket-0") is None
 
 
 def test_a_waiting_request_can_be_taken_back_and_the_next_moves_up() -> None:
@@ -59,11 +60,11 @@ def test_a_waiting_request_can_be_taken_back_and_the_next_moves_up() -> None:
     threads = [threading.Thread(target=work, args=(f"ticket-{n}",)) for n in range(3)]
     for number, thread in enumerate(threads):
         thread.start()
-        _until(lambda number=number: turns.before(f"ticket-{number}") is not None)
+        _until(lambda number=number: turns.queued(f"ticket-{number}") is not None)
     assert turns.take_back("ticket-1")
     threads[1].join()
     assert found == ["ticket-1: The reading was cancelled."]
-    assert turns.before("ticket-2") == 1
+    assert turns.queued("ticket-2") == Queued(1)
     go.set()
     threads[0].join()
     threads[2].join()
@@ -82,3 +83,33 @@ def test_a_reading_that_runs_ends_at_the_next_layer(tiny_gpt2: hs.Scope) -> None
         tiny_gpt2.edited(watch).read("the cat sat on the mat")
     assert layers == [0]
     assert tiny_gpt2.read("the cat").part().numbers == (0, 1)
+
+
+def test_a_reading_tells_how_much_of_it_is_done_and_never_goes_back(tiny_gpt2: hs.Scope) -> None:
+    turns, seen = Turns(), []
+
+    def watch(call) -> None:
+        seen.append(turns.queued("ticket"))
+
+    with turns.turn("ticket"):
+        assert turns.queued("ticket") == Queued(0), "nothing is known before the first layer"
+        reading = tiny_gpt2.edited(watch).read("the cat sat on the mat, and the dog sat too")
+        quick_table(reading)
+        seen.append(turns.queued("ticket"))
+    first, second, last = seen  # an edit is asked before the layer that it is part of is told
+    assert first.done is None
+    assert (second.done, second.left) == (0.0, None), "too early for a time"
+    assert last.done == pytest.approx(0.75), "labels are half of the work, and have two layers"
+    assert last.left > 0
+    assert turns.queued("ticket") is None
+
+
+def test_labels_of_a_long_text_can_be_stopped_too(tiny_gpt2: hs.Scope) -> None:
+    reading, stop = tiny_gpt2.read("the cat sat on the mat"), threading.Event()
+
+    def report(stage: str, done: float) -> None:
+        if stage == "labels":
+            stop.set()
+
+    with interruptible(stop, report), pytest.raises(Interrupted, match="cancelled"):
+        quick_table(reading)

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openText } from "../src/hosts/app/atlas";
 import { anotherText } from "../src/hosts/app/placed";
 import { Session } from "../src/hosts/app/session";
-import { Waiting } from "../src/hosts/app/waiting";
+import { reading, Waiting } from "../src/hosts/app/waiting";
 import { Painting } from "../src/instrument/painting";
 import type { State } from "../src/protocol/types";
 import { defaults } from "../src/state/state";
@@ -260,7 +260,17 @@ describe("the app", () => {
     waiting.end();
     last("api/queue").answer({ before: 1 });
     await vi.advanceTimersByTimeAsync(10_000);
-    expect([asked.length, waiting.before]).toEqual([1, null]);
+    expect([asked.length, waiting.queued]).toEqual([1, null]);
+  });
+});
+
+describe("a long reading", () => {
+  it("says per cent and the time left once both are known", () => {
+    expect(reading(null, null)).toBe("Reading…");
+    expect(reading(0.02, null)).toBe("Reading: 2 %");
+    expect(reading(0.434, 12.3)).toBe("Reading: 43 %, about 12 s left");
+    expect(reading(0.999, 0.01)).toBe("Reading: 100 %, about 1 s left");
+    expect(reading(0.1, 300)).toBe("Reading: 10 %, about 5 min left");
   });
 });
 

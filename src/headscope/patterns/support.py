@@ -21,6 +21,7 @@ from headscope.patterns.map_scores import rows_of_maps
 from headscope.patterns.pattern import Pattern
 from headscope.patterns.token_pairs import TokenPairs
 from headscope.reading import Part
+from headscope.reading.collecting.collector import check_stop
 from headscope.statistics.features.grid import PUNCTUATION, Grid
 from headscope.statistics.of_reading import grid_of_part
 
@@ -64,6 +65,7 @@ def support(part: Part, patterns: Iterable[Pattern]) -> dict[str, Tested]:
     }
     sinks = _sinks(part, pairs)
     for at, layer in enumerate(part.layers):
+        check_stop("labels", at / len(part.layers))
         weights = torch.from_numpy(np.ascontiguousarray(layer.head_weights(slice(None), rows)))
         weights, heads = weights.float(), layer.shape[0]
         left = weights * ~sinks

@@ -20,6 +20,15 @@ export interface TokensReply {
   unknown: number;
 }
 
+/** GET /api/queue/TICKET */
+export interface Queued {
+  /** Requests that are served before it; null when it is done. */
+  before: number | null;
+  /** The share of its own work that is done, and the seconds that the rest will take. */
+  done: number | null;
+  left: number | null;
+}
+
 /** GET /api/models */
 export interface ModelsReply {
   models: ModelEntry[];

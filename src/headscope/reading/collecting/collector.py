@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from headscope.reading.weights.layer import LayerAttention
 from headscope.text.tokens import Tokens
 
 Way = tuple[Kind, int, tuple[bool, bool, bool] | None, bool]
+CANCELLED = "The reading was cancelled."
 TESTED = 6  # queries of each layer whose weights are made both ways
 NO_QK = (
     "This model computes its attention outside the interface that hands over q and k, so only "
@@ -66,9 +67,11 @@ class Collector:
         self._apart: dict[Layer, list[Tensor]] = defaultdict(list)
         self._rows: dict[tuple[int, torch.device], Tensor] = {}
         self._bytes = 0
+        self._calls = 0
 
     def __call__(self, call: Call) -> None:
-        check_stop()
+        check_stop("pass", self._calls / max(1, sum(self._layers.values())))
+        self._calls += 1
         self._causal[call.kind] = call.causal
         if call.kind not in self._rotary:
             self._rotary[call.kind] = rotary_of(call)
@@ -278,24 +281,36 @@ class Interrupted(HeadscopeError):
     """The work was taken back before it was done."""
 
 
+Report = Callable[[str, float], None]
+
+
 class _Watched(threading.local):
     stop: threading.Event | None = None
+    report: Report | None = None
 
 
 _watched = _Watched()
 
 
 @contextlib.contextmanager
-def interruptible(stop: threading.Event) -> Generator[None]:
-    """Readings taken inside end with `Interrupted` once the event is set."""
-    before, _watched.stop = _watched.stop, stop
+def interruptible(stop: threading.Event, report: Report | None = None) -> Generator[None]:
+    """Readings taken inside end with `Interrupted` once the event is set.
+
+    report: called with the stage of the work and the share of that stage that is done.
+    """
+    before = _watched.stop, _watched.report
+    _watched.stop, _watched.report = stop, report
     try:
-        check_stop()
+        if stop.is_set():
+            raise Interrupted(CANCELLED)
         yield
     finally:
-        _watched.stop = before
+        _watched.stop, _watched.report = before
 
 
-def check_stop() -> None:
+def check_stop(stage: str, done: float) -> None:
+    """Stop here if somebody asked for it; `done`: the share of the stage that lies behind."""
     if _watched.stop is not None and _watched.stop.is_set():
-        raise Interrupted("The reading was cancelled.")
+        raise Interrupted(CANCELLED)
+    if _watched.report is not None:
+        _watched.report(stage, done)

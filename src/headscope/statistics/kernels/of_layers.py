@@ -44,7 +44,7 @@ def from_layers(layers: Sequence[LayerAttention], plan: Plan) -> tuple[list[Redu
         for block in blocks_of(plan, max(layer.shape[0] for layer, _ in units)):
             counts.add(block)
             for layer, into in units:
-                check_stop()
+                check_stop("measures", (some.start + block.queries.start / queries) / len(layers))
                 _fill(into, block, layer, device)
     return reduced, counts
 

@@ -12,7 +12,7 @@ from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope, load
 from headscope.surfaces.app.examples import fitting
 from headscope.surfaces.app.media import senses
-from headscope.surfaces.app.turns import Turns
+from headscope.surfaces.app.turns import Queued, Turns
 from headscope.surfaces.app.writing import can_write
 
 BUNDLED = "bundled"
@@ -62,10 +62,10 @@ class Models:
         """How many requests this model serves or lets wait."""
         return len(self._turns[self._known(name)])
 
-    def before(self, ticket: str) -> int | None:
-        """How many requests are served before the one with that ticket; None when it is done."""
-        ranks = (turns.before(ticket) for turns in self._turns.values())
-        return next((rank for rank in ranks if rank is not None), None)
+    def queued(self, ticket: str) -> Queued:
+        """How many requests are served before the one with that ticket, and how far it is."""
+        found = (turns.queued(ticket) for turns in self._turns.values())
+        return next((one for one in found if one is not None), Queued())
 
     def take_back(self, ticket: str) -> bool:
         """End the request with that ticket, waiting or running; whether there was one."""

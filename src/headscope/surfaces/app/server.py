@@ -91,7 +91,7 @@ def _of_models(session: Session) -> list[Route]:
         return _json({"cancelled": session.models.take_back(ticket)})
 
     async def queue(request: Request) -> Response:
-        return _json({"before": session.models.before(request.path_params["ticket"])})
+        return _json(session.models.queued(request.path_params["ticket"]))
 
     return [
         Route("/api/models", welcome),

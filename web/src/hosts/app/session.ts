@@ -171,8 +171,8 @@ export class Session extends Placed {
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
     if (this.against === allOn && !this.off.length) this.against = "";
-    const waiting = new Waiting((before) => (this.before = before));
-    this.set({ waiting, before: null, truncated: truncate });
+    const waiting = new Waiting((queued) => (this.queued = queued));
+    this.set({ waiting, queued: null, truncated: truncate });
     this.settle("loading");
     try {
       if (this.wrote && !this.writing) await this.writeAgain(this.wrote, signal);

@@ -1,6 +1,6 @@
 /** What the app knows and shows: every entry tells whoever follows it when it changes. */
 import type { Instrument } from "../../../instrument/instrument";
-import type { Comparison, Example, GivenDocument, ImportanceReply, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Writing } from "../../../protocol/app";
+import type { Comparison, Example, GivenDocument, ImportanceReply, MediaRequest, ModelEntry, ModelsReply, OffHead, PredictReply, Queued, Writing } from "../../../protocol/app";
 import type { Source, State, Theme } from "../../../protocol/types";
 import { signals } from "../../../state/signal";
 import type { Step } from "../../../state/tour";
@@ -32,9 +32,9 @@ interface Entries {
   tooLong: { tokens: number; limit: number } | null;
   /** What the server is busy with while it starts; the first picture may be there before, kept from the last start. */
   opening: string;
-  /** The place in the server's queue of a reading that is under way, and how many are before it once that is known. */
+  /** A reading that is under way, and how far it is once that is known. */
   waiting: Waiting | null;
-  before: number | null;
+  queued: Queued | null;
   /** What stands in the boxes, and what of it was read last. */
   text: string;
   pair: string;
@@ -86,7 +86,7 @@ interface Entries {
 }
 
 const initial = (): Entries => ({
-  models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, before: null,
+  models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, queued: null,
   text: "", pair: "", wasRead: { text: "", pair: "" }, documents: [], media: null, off: [], against: "", againstText: "", pairing: "",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
   truncated: false, reading: null, mounted: null, ranked: false, importance: null, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
