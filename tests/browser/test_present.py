@@ -85,7 +85,9 @@ def test_states_are_saved_ordered_shared_and_opened_again(new_page, models, tmp_
         other = new_page()
         other.goto(link.replace("localhost", "127.0.0.1") if "127" in address else link)
         expect(other.locator("[data-present]")).to_contain_text("Third it is.")
-        assert other.locator(".app-view").evaluate("view => view.headscope.state.head") == 3
+        shown = other.locator(".app-view.hs-ready")
+        shown.wait_for()
+        assert shown.evaluate("view => view.headscope.state.head") == 3
         third = new_page()
         third.goto(f"{address}/?model=tiny&text=a+dog")
         third.locator('[data-control="tour"]').click()
