@@ -44,29 +44,50 @@ def matrix(one: ExampleMap, title: str) -> Figure:
     return figure
 
 
+ROW_SECONDS = 8.0  # of speech in a row
+INCHES = 1.2  # a second, so that short words have room for their names
+
+
 def spoken_words(one: ExampleMap, title: str) -> Figure:
     """The spectrogram, with words where they are said (above) and where the head hears them."""
     from headscope.media.sound import open_sound
 
     sound = open_sound(one.sound, None).at(16000)
     assert one.times is not None
+    rows = max(1, int(np.ceil(sound.seconds / ROW_SECONDS - 0.05)))
+    row_seconds = sound.seconds / rows
     with style.drawing():
-        figure = style.new_figure(min(12.0, 0.5 * sound.seconds + 2.0), 2.4)
-        axes = figure.add_subplot()
-        axes.specgram(sound.samples, NFFT=400, Fs=16000, noverlap=240, cmap=colour.sequential())
-        axes.set_ylim(0, 10000)
-        for word, (start, end, first, last) in zip(one.words, one.times, strict=True):
-            for low, (left, right), line in (
-                (8200, (start, end), colour.NEGATIVE),
-                (9200, (first, last), colour.QUIET),
-            ):
-                axes.plot([left, right], [low, low], color=line, linewidth=2)
-            axes.text((start + end) / 2, 8350, drawable(word), ha="center", fontsize=5)
-        axes.set_xlim(0, sound.seconds)
-        axes.set_xlabel("seconds; lower bars: true times, upper bars: the head's")
-        axes.set_ylabel("Hz")
-        axes.set_title(drawable(title), parse_math=False)
+        figure = style.new_figure(INCHES * max(row_seconds, 2.5) + 0.7, 1.9 * rows + 0.5)
+        panels = figure.subplots(rows, 1, squeeze=False)[:, 0]
+        for row, axes in enumerate(panels):
+            axes.specgram(sound.samples, NFFT=400, Fs=16000, noverlap=240, cmap=colour.sequential())
+            axes.set_xlim(row * row_seconds, (row + 1) * row_seconds)
+            axes.set_ylim(0, 11600)
+            axes.set_yticks([0, 4000, 8000])
+            axes.set_ylabel("Hz")
+            _words(axes, one.words, one.times, row * row_seconds, (row + 1) * row_seconds)
+        panels[-1].set_xlabel("seconds; lower bars: true times, upper bars: the head's")
+        panels[0].set_title(drawable(title), parse_math=False)
     return figure
+
+
+def _words(axes: Any, words: list[str], times: Any, left: float, right: float) -> None:
+    """Two bars a word, a gap between neighbours, and its name above where it has room."""
+    free = [left, left]  # where each line of names ends so far
+    for word, (start, end, first, last) in zip(words, times, strict=True):
+        for low, (begins, stops), line in (
+            (8400, (start, end), colour.NEGATIVE),
+            (9000, (first, last), colour.QUIET),
+        ):
+            width = max(stops - begins - 0.03, 0.015)
+            bar = [(begins + (stops - begins - width) / 2, width)]
+            axes.broken_barh(bar, (low, 400), color=line, linewidth=0, clip_on=True)
+        middle, half = (start + end) / 2, 0.026 * len(word)
+        if not left <= middle < right:
+            continue
+        level = 0 if middle - half >= free[0] or free[0] <= free[1] else 1
+        free[level] = middle + half + 0.04
+        axes.text(middle, 9650 + 950 * level, drawable(word), ha="center", va="bottom", fontsize=6)
 
 
 def contact_map(one: ExampleMap, title: str) -> Figure:

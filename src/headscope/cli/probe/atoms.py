@@ -32,7 +32,7 @@ def atoms(
 ) -> None:
     """Which head maps the atoms of a product to those of the reactants.
 
-    DATA holds atom-mapped reaction SMILES, one a line.
+    DATA holds atom-mapped reaction SMILES, one a line; a .csv may hold them in any column.
 
     Examples:
 

@@ -36,7 +36,7 @@ def contacts(
 ) -> None:
     """Which head attends between residues that touch, by precision at L/5.
 
-    DATA is JSONL with `sequence`, and `contacts` [[i, j], …] or `distances`, L × L.
+    DATA is JSONL with `sequence`, and `contacts` (pairs of residues from 0) or `distances`, L × L.
 
     Examples:
 

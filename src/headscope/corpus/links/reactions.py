@@ -20,15 +20,19 @@ INSIDE = re.compile(
     r"(?P<isotope>\d*)(?P<element>[A-Z][a-z]?|[a-z][a-z]?|\*)(?P<chiral>@*(?:[A-Z]{2}\d+)?)"
     r"(?P<hydrogen>H\d*)?(?P<charge>[+-]*\d*)(?::(?P<map>\d+))?"
 )
+COLUMN = re.compile(r"[^\s,;\"]+")
+MAPPED = re.compile(r":\d+\].*>.*:\d+\]")
 BARE = {"B", "C", "N", "O", "P", "S", "F", "Cl", "Br", "I", "b", "c", "n", "o", "p", "s"}
 
 
 def read_reactions(path: str | Path, faults: Faults) -> Iterator[Linked]:
-    """One reaction a line, first in the line; what follows a blank or a tab is ignored."""
+    """One reaction a line: the first mapped column, or the first column where none is mapped."""
     with open_lines(Path(path)) as lines:
         for number, line in enumerate(lines, 1):
-            if line.strip():
-                found = reaction(line.split()[0], f"{Path(path).name}:{number}", faults)
+            columns = COLUMN.findall(line)
+            if columns and (number > 1 or any(">" in one for one in columns)):  # not a heading
+                mapped = next((one for one in columns if MAPPED.search(one)), columns[0])
+                found = reaction(mapped, f"{Path(path).name}:{number}", faults)
                 if found is not None:
                     yield found
 
