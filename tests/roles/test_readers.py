@@ -12,7 +12,7 @@ from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.contacts import read_contacts
 from headscope.corpus.links.jsonl import read_jsonl
 from headscope.corpus.links.pharaoh import read_one_file, read_pharaoh
-from headscope.corpus.links.reactions import reaction
+from headscope.corpus.links.reactions import reaction, read_reactions
 from headscope.corpus.links.word_times import read_word_times, words_of
 from headscope.errors import BadInput
 
@@ -152,3 +152,15 @@ def test_presets_run_from_files(tmp_path, tiny_bert, tiny_t5):
     for found in (hs.probe.contacts(tiny_bert, tmp_path / "p.jsonl", **quiet), atoms, same):
         assert found.draw(0).axes
         assert np.isfinite(found.top(n=1)["value"]).all()
+
+
+def test_a_mapped_reaction_is_read_from_any_column_of_a_table(tmp_path):
+    row = "CO.C>>COC,[CH3:1][OH:2].[CH4:5]>>[CH3:1][O:2]C,0.9\n"
+    (tmp_path / "r.csv").write_text("reaction,mapped,confidence\n" + row * 2 + "none,here,0\n")
+    faults = Faults()
+    first, second = read_reactions(tmp_path / "r.csv", faults)
+    assert first.text == second.text == "CO.C>>COC"
+    assert dict(faults.counts) == {"malformed line": 1}
+    (tmp_path / "r.smi").write_text("not a reaction\n" + row.split(",")[1])
+    list(read_reactions(tmp_path / "r.smi", faults := Faults()))
+    assert dict(faults.counts) == {"malformed line": 1}  # only a table has a heading

@@ -27,10 +27,12 @@ BARE = {"B", "C", "N", "O", "P", "S", "F", "Cl", "Br", "I", "b", "c", "n", "o", 
 
 def read_reactions(path: str | Path, faults: Faults) -> Iterator[Linked]:
     """One reaction a line: the first mapped column, or the first column where none is mapped."""
+    table = ".csv" in Path(path).suffixes or ".tsv" in Path(path).suffixes
     with open_lines(Path(path)) as lines:
         for number, line in enumerate(lines, 1):
             columns = COLUMN.findall(line)
-            if columns and (number > 1 or any(">" in one for one in columns)):  # not a heading
+            heading = number == 1 and table and ">" not in line
+            if columns and not heading:
                 mapped = next((one for one in columns if MAPPED.search(one)), columns[0])
                 found = reaction(mapped, f"{Path(path).name}:{number}", faults)
                 if found is not None:
