@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from numbers import Real
 from pathlib import Path
 from typing import SupportsIndex, cast
@@ -65,8 +65,13 @@ def need_path(given: object) -> Path:
     return Path(given)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _is_whole(given: object) -> bool:
-    """True is no number, and an array of several is not one."""
+def is_empty(given: object) -> bool:
+    """Whether nothing was given; the truth of an array is an error."""
+    return given is None or (isinstance(given, Sized) and not len(given))
+
+
+def is_whole(given: object) -> bool:
+    """Whether that is a whole number: True is none, and an array of several is not one."""
     try:
         operator.index(cast(SupportsIndex, given))
     except TypeError:
@@ -76,7 +81,7 @@ def _is_whole(given: object) -> bool:
 
 def need_number(given: object, what: str) -> None:
     """A whole number; True is none."""
-    if not _is_whole(given):
+    if not is_whole(given):
         raise BadInput(f"{what} is a whole number, not {given!r}.")
 
 
@@ -97,7 +102,7 @@ def need_count(given: object, name: str) -> None:
     """How many of something: a whole number from 1, or None for all."""
     if given is None:
         return
-    if not _is_whole(given):
+    if not is_whole(given):
         raise BadInput(f"{name}= is a whole number, not {given!r}.")
     count = operator.index(cast(SupportsIndex, given))
     if count < 1:

@@ -9,14 +9,20 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from headscope.arguments import need_count, need_reading, need_scope, need_seed, need_survey
+from headscope.arguments import (
+    is_whole,
+    need_count,
+    need_reading,
+    need_scope,
+    need_seed,
+    need_survey,
+)
 from headscope.errors import BadInput
 
 Given = ParamSpec("Given")
@@ -33,11 +39,6 @@ def _is_truth(given: Any) -> bool:
     return type(given).__name__ in ("bool", "bool_")
 
 
-def _whole(given: Any) -> bool:
-    operator.index(given)  # raises for what is none
-    return not isinstance(given, bool)
-
-
 def _listed(given: Any) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, (str, bytes, bytearray))
 
@@ -50,12 +51,17 @@ def _number(given: Any) -> bool:
     return isinstance(given, Real) and not _is_truth(given)
 
 
+def _two_numbers(given: Any) -> bool:
+    return _listed(given) and len(given) == 2 and all(map(is_whole, given))
+
+
+_PAIR = _Rule("two whole numbers", _two_numbers)
 _TEXT = _Rule("a string", _kind_of(str))
 _LIST = _Rule("a list", _listed)
 _CHOICES = ("Literal", "Kind", "Segmentation", "Layout", "Choice", "Through", "Mode", "Subtypes",
-            "Possessive", "Windows", "What", "Method")  # fmt: skip  # names of literals
+            "Possessive", "Windows", "What", "Method", "PartName", "Factor")  # fmt: skip
 _NAMES: dict[str, _Rule] = {
-    "int": _Rule("a whole number", _whole),
+    "int": _Rule("a whole number", is_whole),
     "float": _Rule("a number", _number),
     "str": _TEXT,
     "bool": _Rule("True or False", _is_truth),
@@ -156,6 +162,8 @@ def _of(node: ast.expr) -> tuple[_Rule, ...] | None:
     if isinstance(node, ast.Constant) and node.value is None:
         return (_Rule("None", _kind_of(type(None))),)
     if isinstance(node, ast.Subscript):
+        if ast.unparse(node) == "tuple[int, int]":
+            return (_PAIR,)
         node = node.value
     if isinstance(node, ast.Attribute):  # os.PathLike
         node = ast.Name(node.attr)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 import headscope as hs
 from headscope.corpus.sample import OPINIONS
 from headscope.tasks.files import read_task
@@ -47,6 +49,7 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
     corpus = {"scope": NOTHING, "corpus": WRONG_CORPUS, **long}
     view = {"reading": [*NOTHING, "text"], "layer": [99, -1, "x"], "theme": ["blue"]}
     trees = {"scope": NOTHING, "treebank": [*NOTHING, "nowhere.conllu", "{binary}", []], **long}
+    pair = {"scope": writer(), "clean": "the cat sat", "corrupted": "the dog sat", "metric": "mat"}
     return {
         "survey": (hs.survey, {"scope": bert(), "corpus": TEXTS, **quiet},
                    {**corpus, "statistics": ["nope", ["nope"], 3], "max_tokens": [2],
@@ -83,7 +86,8 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
                      "pattern": ["nope"]}),
         "read": (bert().read, {"text": "the cat"},
                  {"text": [*NOTHING, "", [], ("a", "b", "c")], "text_pair": [3, b"x"],
-                  "layers": [3, [99], ["x"]], "keep": [("weight",)]}),
+                  "layers": [3, [99], ["x"]], "keep": [("weight",)],
+                  "documents": [np.arange(3), 3]}),
         "load": (hs.load, {"model": "nowhere"},
                  {"model": [3, b"bytes", object(), "", "{empty}", "{half}", "{odd_config}"]}),
         "head_view": (hs.head_view, {"reading": reading()}, {**view, "heads": [[99], 99, ["x"]]}),
@@ -108,7 +112,15 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
                        {"path": ["nowhere", "{binary}", "{empty}", "{tar}"]}),
         "attribute": (hs.attribute, {"scope": bert(), "text": "the [MASK] sat"},
                       {"scope": NOTHING, "text": [3, b"bytes", object(), ""],
-                       "target": [3.5, "", 9**9], "position": [99, "x"]}),
+                       "target": [3.5, "", 9**9], "position": [99, "x"],
+                       "tokens": [-1, 2.5, None]}),
+        "Attribution.strongest": (hs.attribute(bert(), "the [MASK] sat").strongest, {},
+                                  {"part": [np.arange(3), 3]}),
+        "ground": (hs.ground, {"scope": writer(), "messages": "who sat ?", "answer": "the cat",
+                               "documents": ["the cat"], "shuffles": 1},
+                   {"exact": [float("nan"), {"a": 1}, -1], "by": [True, 0.5]}),
+        "over_checkpoints": (hs.over_checkpoints, {"models": ["a", "b"], "corpus": TEXTS},
+                             {"models": [(0, 1), np.arange(3), 3, []]}),
         "circuits.copying": (hs.circuits.copying, {"scope": writer()}, {"scope": NOTHING}),
         "circuits.composition": (hs.circuits.composition, {"scope": writer()}, {"scope": NOTHING}),
         "circuits.named": (hs.circuits.named, {"scope": writer()},
@@ -116,9 +128,15 @@ def _functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str
         "circuits.patch": (hs.circuits.patch,
                            {"scope": writer(), "clean": "the cat sat", "corrupted": "the dog sat",
                             "metric": "mat", **quiet},
-                           {"scope": NOTHING, "clean": [3, b"x", ""], "metric": ["", 3.5],
+                           {"scope": NOTHING, "clean": [3, b"x", "", {"a": 1}], "metric": ["", 3.5],
                             "corrupted": [3, None, "a b c d e f"], "limit": WRONG_NUMBER,
                             "what": ["nope"], "method": ["nope"]}),
+        "circuits.path_patch": (hs.circuits.path_patch, {**pair, "sender": (0, 1)},
+                                {"sender": [(), (0,), ("a", "b"), (0, 99), 3]}),
+        "circuits.edges": (hs.circuits.edges, {**pair, **quiet},
+                           {"sizes": [[None], [2.5], [0], []]}),
+        "circuits.weighted": (hs.circuits.weighted, {"scope": writer(), "text": "the cat"},
+                              {"by": [np.arange(3), "nope", 3]}),
         "Reading.load": (hs.Reading.load, {"path": "nowhere"},
                          {"path": ["nowhere", "{binary}", "{empty}", 3, None]}),
         "Survey.load": (hs.Survey.load, {"path": "nowhere"},

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from headscope.arguments import need_list, need_path
 from headscope.checkpoints.result import OverCheckpoints
 from headscope.circuits.weights.composition import composition
 from headscope.circuits.weights.top_tokens import copying
@@ -130,6 +131,9 @@ def in_order(models: Sequence[str | Path] | str | Path) -> list[tuple[int, str |
         found = [one for one in folder.iterdir() if (one / "config.json").is_file()]
         found += sorted(folder.glob("*.gguf"))
         models = sorted(found) if found else [folder]
+    need_list(models, "models", "['step-1', 'step-2']")
+    for one in models:
+        need_path(one)
     if len(models) < 2:
         raise BadInput("A series needs at least two checkpoints; give a folder or a list of them.")
     numbers = [re.findall(r"\d+", Path(one).name) for one in models]

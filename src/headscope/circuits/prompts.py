@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from headscope.arguments import need_list
 from headscope.errors import BadInput
 from headscope.text.tokenise import Text
 
@@ -71,6 +72,8 @@ def is_table(given: object) -> bool:
 def rows_of(table: Any) -> list[Row]:
     """A table's rows."""
     if isinstance(table, Mapping):
+        for name, column in table.items():  # pyright: ignore
+            need_list(column, str(name), "['a prompt', 'another']")  # pyright: ignore
         columns = {str(name): list(column) for name, column in table.items()}  # pyright: ignore
         lengths = {len(column) for column in columns.values()}
         if len(lengths) != 1:

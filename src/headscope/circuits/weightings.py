@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from headscope.reading import Reading, Scope
     from headscope.text.tokenise import Text
 
-By = Literal["norm", "logit"]
-BOTH: tuple[By, ...] = ("norm", "logit")
+Factor = Literal["norm", "logit"]
+BOTH: tuple[Factor, ...] = ("norm", "logit")
 Factors = dict[tuple[Kind, int], NDArray[np.float32]]  # h s
 AT_ONCE = {"cpu": 2**26, "cuda": 2**30}  # bytes of weights; a GPU wants few large steps
 
@@ -49,7 +49,7 @@ def with_weightings(
     text: Text,
     text_pair: Text | None = None,
     *,
-    by: By | Collection[By] = BOTH,
+    by: Factor | Collection[Factor] = BOTH,
     target: Target = None,
     position: int | None = None,
 ) -> Reading:
@@ -84,7 +84,7 @@ def with_weightings(
     if not isinstance(by, str):
         need_list(by, "by", '["norm"]')
     reading = scope.read(text, text_pair)
-    asked: tuple[By, ...] = (by,) if isinstance(by, str) else tuple(by)  # pyright: ignore[reportAssignmentType]
+    asked: tuple[Factor, ...] = (by,) if isinstance(by, str) else tuple(by)  # pyright: ignore[reportAssignmentType]
     for one in asked:
         reading = weigh(scope, reading, text, text_pair, by=one, target=target, position=position)
     return reading
@@ -95,7 +95,7 @@ def weighted(
     text: Text,
     text_pair: Text | None = None,
     *,
-    by: By = "norm",
+    by: Factor = "norm",
     target: Target = None,
     position: int | None = None,
 ) -> Reading:
@@ -151,7 +151,7 @@ def weigh(
     text: Text,
     text_pair: Text | None = None,
     *,
-    by: By,
+    by: Factor,
     target: Target = None,
     position: int | None = None,
 ) -> Reading:

@@ -96,8 +96,14 @@ def with_batch(sums: Sums, a: Scope, b: Scope, batch: Batch, kind: Kind) -> Sums
     totals = {name: total.copy() for name, total in sums.totals.items()}
 
     def keep(call: Call) -> None:
-        if call.kind == kind:
-            first[call.layer] = call.weights.detach()
+        if call.kind != kind:
+            return
+        if call.layer >= a.layers[kind]:  # CANINE attends to characters, then to their pools
+            raise BadInput(
+                f"{a.name} attends more often than its {a.layers[kind]} layers; its heads cannot "
+                "be compared. Use scope.capture."
+            )
+        first[call.layer] = call.weights.detach()
 
     def measure(call: Call) -> None:
         if call.kind != kind:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.arguments import need_count, need_kind, need_scope
+from headscope.arguments import is_whole, need_count, need_kind, need_scope
 from headscope.errors import BadInput
 from headscope.grounding.knockout import Head, cut_heads
 from headscope.grounding.learned import HeadWeights
@@ -132,7 +132,7 @@ def ground(
         sources,
         found["exact"].value,
         asked.prompt([]),
-        [asked.prompt(shuffled(given, random.Random(seed + n))) for n in range(shuffles)],
+        [asked.prompt(shuffled(given, random.Random(int(seed) + n))) for n in range(shuffles)],
     )
     source = int(np.argmax(leading[0]))
     table = _heads(run, mass, sources[source], source, weights, heads)
@@ -231,7 +231,7 @@ def _chosen(exact: Exact, ranked: Floats, count: int) -> list[int]:
     """The sources to take away, by their number."""
     if exact == "all" or (exact == "auto" and count <= FEW):
         return list(range(count))
-    if exact != "auto" and (isinstance(exact, (str, bool)) or exact < 0):
+    if exact != "auto" and (not is_whole(exact) or exact < 0):
         raise BadInput(
             f"exact= is 'auto', 'all' or the number of sources to remove, not {exact!r}."
         )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from headscope.arguments import need_list
 from headscope.errors import BadInput
 from headscope.text.chat import document_names, paragraphs, sentences
 
@@ -29,6 +30,8 @@ def sources_of(documents: Sequence[Titled], by: By = "document") -> list[Source]
     """Every source of a kind, or those with the names asked for, in the order of the text."""
     if isinstance(by, str) and by in KINDS:
         return [one for one, kind in _every(documents) if kind == by]
+    if not isinstance(by, str):
+        need_list(by, "by", "['document 1']")
     wanted = [by] if isinstance(by, str) else list(by)
     known = {one.name: one for one, _ in _every(documents)}
     wrong = [name for name in wanted if name not in known]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from headscope.arguments import is_empty
 from headscope.capture import Kind, Sink
 from headscope.checked import checked_methods
 from headscope.errors import BadInput
@@ -255,7 +256,7 @@ class Scope:
             if truncate:
                 raise BadInput("Conversations are never truncated; leave truncate out.")
             return conversation_reading(self, messages, documents, answer, layers, keep, memory)
-        if documents or answer is not None:
+        if answer is not None or not is_empty(documents):
             raise BadInput("Documents and an answer belong to messages; pass messages=… too.")
         if image is not None or audio is not None:
             from headscope.reading.arguments import check_alone, check_layers
@@ -340,7 +341,7 @@ class Scope:
             return generated_conversation(
                 self, messages, documents, max_new_tokens, keep, memory, options
             )
-        if prompt is None or documents:
+        if prompt is None or not is_empty(documents):
             raise BadInput("Give a prompt, or a conversation with messages=….")
         from headscope.reading.inputs.generation import generated_reading
 

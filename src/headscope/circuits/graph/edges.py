@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.arguments import need_count, need_number, need_scope
+from headscope.arguments import is_whole, need_count, need_number, need_scope
 from headscope.circuits.graph.gradients import edge_scores
 from headscope.circuits.graph.nodes import StreamGraph
 from headscope.circuits.graph.result import Edges
@@ -227,7 +227,7 @@ def _sizes(graph: StreamGraph, given: Sequence[int] | None) -> list[int]:
     every = int(graph.possible.sum())
     if given is None:
         return sorted({max(1, round(share * every)) for share in SHARES})
-    wrong = [one for one in given if not 1 <= one <= every]
+    wrong = [one for one in given if not is_whole(one) or not 1 <= one <= every]
     if wrong or not given:
         raise BadInput(f"sizes are numbers of edges from 1 to {every:,}, not {wrong or given!r}.")
     return sorted(set(given))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from headscope.arguments import need_scope
+from headscope.arguments import need_number, need_scope
 from headscope.circuits.logits.attribution import Attribution
 from headscope.circuits.logits.attributions import Attributions
 from headscope.circuits.logits.lens import logit_lens, promoted
@@ -122,6 +122,9 @@ def attribute(
             f"{position!r} is the name of a position, and a single text has no names; give its "
             f"number, or a table with a template."
         )
+    need_number(tokens, "tokens=")
+    if tokens < 0:
+        raise BadInput(f"tokens= is at least 0, not {tokens}.")
     asked = question(scope, text, text_pair, position)
     return of_question(scope, asked, target, tokens=tokens, lens=lens)
 

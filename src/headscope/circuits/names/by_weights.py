@@ -34,7 +34,7 @@ def copy_suppression(scope: Scope, seed: int = 0) -> tuple[Floats, float]:
     McDougall et al. 2023, with plain embeddings. And what chance gives: ten in the vocabulary.
     """
     into, out = vocabulary(scope)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(int(seed))
     chosen = torch.randperm(len(into), generator=generator)[:TOKENS]
 
     def share(moved: Tensor) -> float:

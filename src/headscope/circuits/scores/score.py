@@ -101,7 +101,7 @@ def score(
     inputs, queries, keys = tokens_of(scope, text, text_pair, kind)
     check_head(scope, kind, layer, head)
     query = _position(query, queries, "query")
-    if relative_to is not None and relative_to != "mean":
+    if relative_to is not None and not (isinstance(relative_to, str) and relative_to == "mean"):
         relative_to = _position(relative_to, keys, "key")
     if key is None:
         if verify:
