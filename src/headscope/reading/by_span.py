@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -69,6 +70,24 @@ def tokens_in(tokens: Tokens, span: Span) -> NDArray[np.bool_]:
     return (start >= 0) & (length > 0) & (
         (2 * inside > length) | ((2 * inside == length) & (start >= span.start))
     )  # fmt: skip
+
+
+def span_runs(tokens: Tokens, spans: Sequence[Span]) -> list[tuple[str, int, int]]:
+    """Name, first token and end of each run of tokens that lie in one message, document or answer.
+
+    A document inside a message counts as the document alone.
+    """
+    owner = np.full(len(tokens), -1)
+    for of in ("message", "answer", "document"):  # the later ones lie inside the earlier
+        for at, span in enumerate(spans):
+            if span.of == of:
+                owner[tokens_in(tokens, span)] = at
+    edges = np.flatnonzero(np.diff(owner, prepend=-2, append=-2))
+    return [
+        (spans[owner[start]].name, int(start), int(end))
+        for start, end in itertools.pairwise(edges)
+        if owner[start] >= 0
+    ]
 
 
 def chosen_spans(spans: Sequence[Span], of: By) -> list[Span]:

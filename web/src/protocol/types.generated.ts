@@ -228,6 +228,14 @@ export interface Thumbnails extends BufferReference {
   size: [number, number];
 }
 
+/** Tokens from start up to (not including) end that belong to one span of a conversation. */
+export interface TokenSpan {
+  /** A span that others interrupt stands here several times. */
+  name: string;
+  start: number;
+  end: number;
+}
+
 /** One kind of attention in a reading. */
 export interface Part {
   kind: Kind;
@@ -250,6 +258,10 @@ export interface Part {
   /** A sentence for the neuron view when q and k cannot be read. */
   why_no_qk?: string | null;
   rotary?: Rotary | null;
+  /** Of a conversation: the message, document or answer that each token belongs to. */
+  spans?: TokenSpan[];
+  /** The name of the answer's span. */
+  answer?: string | null;
 }
 
 /** float32 (layers, heads); NaN = not measured. */

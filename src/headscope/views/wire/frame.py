@@ -11,6 +11,7 @@ import numpy as np
 
 from headscope.capture import Kind
 from headscope.reading import Part, Reading
+from headscope.reading.by_span import span_runs
 from headscope.reading.part import Weighting
 from headscope.views.shared.caption import caption
 from headscope.views.shared.labels import Label, Labels, as_labels
@@ -23,7 +24,7 @@ from headscope.views.wire.container import Buffers, ViewData, view_data
 from headscope.views.wire.layers import pack_heads, plan_of
 from headscope.views.wire.media import media_header
 from headscope.views.wire.packing import pack_numbers
-from headscope.views.wire.part import check_seen, encode_part
+from headscope.views.wire.part import check_seen, encode_part, same_tokens
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def frame(
                 prefix=prefix,
             )
             | {"opening": list(opening_head(part, own))}
+            | _spans_header(part, of)
             for part in of.parts.values()
         ]
 
@@ -93,6 +95,16 @@ def frame(
             "parts": encoded(other, "o"),
         }
     return view_data(header, buffers)
+
+
+def _spans_header(part: Part, reading: Reading) -> dict[str, Any]:
+    if not reading.spans or not same_tokens(part):
+        return {}
+    runs = span_runs(part.key, reading.spans)
+    return {
+        "spans": [{"name": name, "start": start, "end": end} for name, start, end in runs],
+        "answer": next((one.name for one in reading.spans if one.of == "answer"), None),
+    }
 
 
 def _within(

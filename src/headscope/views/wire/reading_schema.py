@@ -169,6 +169,15 @@ class Thumbnails(BufferReference, kw_only=True):
     """rows = min(28, t), columns = min(28, s)."""
 
 
+class TokenSpan(Wire, kw_only=True):
+    """Tokens from start up to (not including) end that belong to one span of a conversation."""
+
+    name: str
+    """A span that others interrupt stands here several times."""
+    start: int
+    end: int
+
+
 class Part(Wire, kw_only=True):
     """One kind of attention in a reading."""
 
@@ -192,3 +201,7 @@ class Part(Wire, kw_only=True):
     why_no_qk: str | None = None
     """A sentence for the neuron view when q and k cannot be read."""
     rotary: Rotary | None = None
+    spans: list[TokenSpan] = []
+    """Of a conversation: the message, document or answer that each token belongs to."""
+    answer: str | None = None
+    """The name of the answer's span."""

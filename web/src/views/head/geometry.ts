@@ -1,4 +1,5 @@
 /** Where every unit sits: rows down the page, or words along a line. */
+import type { Group } from "../../protocol/spans";
 import type { Unit } from "../../protocol/units";
 import { textWidth } from "../../render/text";
 
@@ -23,6 +24,8 @@ export interface Geometry {
   start: number;
   /** Size of everything across the main axis. */
   across: number;
+  /** Room for a span's heading: above its tokens (vertical), or outside everything else. */
+  heading: number;
 }
 
 /** Few tokens get room and size, as far as they fill the height there is; many get density. */
@@ -34,11 +37,20 @@ function rowHeight(count: number, tall: number): [number, number] {
   return count <= 64 ? [22, 15] : [19, 13];
 }
 
-export function rows(query: Unit[], key: Unit[], width: number, tall: number, mirrored: boolean, crops: boolean): Geometry {
-  const [height, size] = rowHeight(Math.max(query.length, key.length), tall);
+export type Spans = Record<"query" | "key", Group[]>;
+
+export function rows(query: Unit[], key: Unit[], spans: Spans, width: number, tall: number, mirrored: boolean, crops: boolean): Geometry {
+  const count = Math.max(query.length + spans.query.length, key.length + spans.key.length);
+  const [height, size] = rowHeight(count, tall);
   const narrow = width < 460;
   const fontSize = narrow ? Math.min(size, 15) : size;
-  const place = (count: number) => Float32Array.from({ length: count }, (_, i) => (i + 0.5) * height);
+  const place = (units: number, groups: Group[]) => {
+    let above = 0;
+    return Float32Array.from({ length: units }, (_, i) => {
+      if (groups[above]?.start === i) above++;
+      return (i + above + 0.5) * height;
+    });
+  };
   const longest = longestText([...query, ...key], fontSize);
   const bars = width > 620 ? 132 : narrow ? 44 : 76;
   const text = Math.round(Math.min(longest + 18 + (crops ? height + 6 : 0), Math.max(crops ? 76 + height : 70, width * (narrow ? 0.28 : 0.24))));
@@ -49,17 +61,18 @@ export function rows(query: Unit[], key: Unit[], width: number, tall: number, mi
   return {
     vertical: true,
     mirrored,
-    query: place(query.length),
-    key: place(key.length),
+    query: place(query.length, spans.query),
+    key: place(key.length, spans.key),
     queryExtent: extent(query.length),
     keyExtent: extent(key.length),
-    length: Math.max(query.length, key.length) * height,
+    length: count * height,
     fontSize,
     text,
     bars,
     gap,
     start,
     across,
+    heading: height,
   };
 }
 
@@ -69,7 +82,7 @@ function longestText(units: Unit[], size: number): number {
   return texts.reduce((widest, text) => Math.max(widest, textWidth(text, size)), 0);
 }
 
-export function line(query: Unit[], key: Unit[], width: number, height: number, mirrored: boolean): Geometry {
+export function line(query: Unit[], key: Unit[], spans: Spans, width: number, height: number, mirrored: boolean): Geometry {
   const fontSize = 16;
   const extents = (units: Unit[]) => Float32Array.from(units, (unit) => Math.ceil(textWidth(unit.text, unit.special ? fontSize * 0.8 : fontSize)) + (unit.continues ? 8 : 14));
   const sizes = [extents(query), extents(key)];
@@ -84,7 +97,9 @@ export function line(query: Unit[], key: Unit[], width: number, height: number, 
     });
   };
   const [text, bars] = [30, 46];
-  const gap = Math.max(160, Math.min(360, height - 2 * (text + bars)));
+  const heading = spans.query.length + spans.key.length ? 20 : 0;
+  const start = text + bars + heading;
+  const gap = Math.max(160, Math.min(360, height - 2 * start));
   return {
     vertical: false,
     mirrored,
@@ -97,7 +112,8 @@ export function line(query: Unit[], key: Unit[], width: number, height: number, 
     text,
     bars,
     gap,
-    start: text + bars,
-    across: 2 * (text + bars) + gap,
+    start,
+    across: 2 * start + gap,
+    heading,
   };
 }

@@ -1,5 +1,6 @@
 /** The head view: tokens on two sides, lines whose opacity is the weight. */
 import { headsOn } from "../../state/state";
+import { groupsOf, sumsBySpan } from "../../protocol/spans";
 import type { State } from "../../protocol/types";
 import { isRightToLeft, passes, project, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
@@ -12,7 +13,7 @@ import { ofToken, strongest } from "../../render/strongest";
 import type { HeadMatrix, Lines } from "../../render/strongest";
 import type { Context, View } from "../view";
 import { line, rows } from "./geometry";
-import type { Geometry } from "./geometry";
+import type { Geometry, Spans } from "./geometry";
 import { inHand, otherSide, pairContent, tokenContent, weightAt } from "./hand";
 import type { Hand, Looked } from "./hand";
 import { Overview, overviewRoom } from "./overview";
@@ -29,6 +30,7 @@ export class HeadView implements View {
   readonly element = make("div", { class: "hv" });
   private readonly sides: Sides;
   private units: Record<Side, Unit[]> = { query: [], key: [] };
+  private spans: Spans = { query: [], key: [] };
   private geometry: Geometry | null = null;
   private matrices: HeadMatrix[] = [];
   private base: Lines | null = null;
@@ -153,16 +155,18 @@ export class HeadView implements View {
     if (key_ === this.placedFor) return;
     this.placedFor = key_;
     this.units = { query: unitsOf(query, state.unit, state.specials), key: unitsOf(key, state.unit, state.specials, state.first) };
+    const part = this.context.reading.part(state.kind);
+    this.spans = { query: groupsOf(this.units.query, part), key: groupsOf(this.units.key, part) };
     const mirrored = state.direction === "rtl" || (state.direction === "auto" && isRightToLeft(query));
     const room = (less: number) =>
       state.orientation === "vertical"
-        ? rows(this.units.query, this.units.key, width - 14 - less, height - 46, mirrored, cut !== null)
-        : line(this.units.query, this.units.key, width - 14, height, mirrored);
+        ? rows(this.units.query, this.units.key, this.spans, width - 14 - less, height - 46, mirrored, cut !== null)
+        : line(this.units.query, this.units.key, this.spans, width - 14, height, mirrored);
     this.geometry = room(0);
     this.long = this.geometry.vertical && this.geometry.length > height - 34;
     if (this.long) this.geometry = room(overviewRoom);
     this.element.classList.toggle("long", this.long);
-    this.sides.place(this.units, this.geometry, Math.max(180, height - 34 - (this.long ? listRoom : 0)), cut);
+    this.sides.place(this.units, this.spans, this.geometry, Math.max(180, height - 34 - (this.long ? listRoom : 0)), cut);
     this.basedOn = "";
   }
 
@@ -239,8 +243,24 @@ export class HeadView implements View {
           }
         : null,
     );
+    this.sides.sum(this.sums(hand));
     this.report(this.drawn, hand, leaving > 0 && !hand);
     if (this.long) this.showWhole(hand);
+  }
+
+  /** What each span gets from the selected query or from the answer, averaged over the heads that are on. */
+  private sums(hand: Hand | null): Map<string, number> | null {
+    if (!this.spans.key.length || !this.matrices.length) return null;
+    const query = hand?.side === "query" ? hand.unit : -1;
+    const { answer } = this.context.reading.part(this.context.store.state.kind);
+    const rows = this.spans.query.filter(({ name }) => name === answer);
+    const total = new Map<string, number>();
+    for (const { matrix } of this.matrices) {
+      for (const [name, sum] of sumsBySpan(matrix, this.units.key.length, this.spans.key, query, rows)) {
+        total.set(name, (total.get(name) ?? 0) + sum / this.matrices.length);
+      }
+    }
+    return total;
   }
 
   /** Asks once for each picture; draws again when they are here. */
@@ -280,7 +300,7 @@ export class HeadView implements View {
     const { scroller } = this.sides;
     const shares = this.shares(hand);
     const root = this.context.store.state.scale === "sqrt" ? shares.map((side) => side.map(Math.sqrt)) : shares;
-    this.overview.draw([root[0], root[1]], sequential(this.context.shade()), scroller.clientHeight, this.geometry!.length);
+    this.overview.draw([root[0], root[1]], this.geometry!, sequential(this.context.shade()), scroller.clientHeight);
     this.overview.follow(scroller.scrollTop, scroller.clientHeight);
     if (!hand) return this.far.show([], false);
     const side = otherSide(hand.side);

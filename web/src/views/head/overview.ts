@@ -2,6 +2,7 @@
 import { make } from "../../render/dom";
 import type { Rgb } from "../../render/oklch";
 import { at } from "../../render/scales";
+import type { Geometry } from "./geometry";
 
 export const overviewRoom = 38;
 const width = 30;
@@ -29,19 +30,24 @@ export class Overview {
   }
 
   /** `shares` of each side's units from 0 to 1; the strongest of a pixel is seen. */
-  draw(shares: [Float32Array, Float32Array], ramp: Rgb[], height: number, length: number): void {
+  draw(shares: [Float32Array, Float32Array], { query, key, queryExtent, length }: Geometry, ramp: Rgb[], height: number): void {
     this.length = length;
+    const row = queryExtent[0] / 2;
     const tall = Math.max(1, Math.floor(height));
     this.element.style.height = `${tall}px`;
     [this.canvas.width, this.canvas.height] = [width, tall];
     const image = this.canvas.getContext("2d")!.createImageData(width, tall);
     shares.forEach((values, side) => {
       const half = width / 2;
+      const centres = side ? key : query;
+      const most = new Float32Array(tall);
+      values.forEach((value, i) => {
+        const from = Math.floor(((centres[i] - row) * tall) / length);
+        const to = Math.max(from + 1, Math.floor(((centres[i] + row) * tall) / length));
+        for (let y = from; y < to; y++) most[y] = Math.max(most[y], value);
+      });
       for (let y = 0; y < tall; y++) {
-        const [from, to] = [Math.floor((y * values.length) / tall), Math.max(1 + Math.floor((y * values.length) / tall), Math.floor(((y + 1) * values.length) / tall))];
-        let most = 0;
-        for (let i = from; i < Math.min(values.length, to); i++) most = Math.max(most, values[i]);
-        const [r, g, b] = at(ramp, most);
+        const [r, g, b] = at(ramp, most[y]);
         for (let x = side * half + 1; x < (side + 1) * half - 1; x++) image.data.set([r, g, b, 255], 4 * (y * width + x));
       }
     });

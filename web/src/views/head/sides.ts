@@ -4,8 +4,9 @@ import type { Cut } from "../../render/crops";
 import { make } from "../../render/dom";
 import type { LinePlace } from "../../render/lines";
 import type { TooltipSide } from "../../render/tooltip";
-import type { Geometry } from "./geometry";
+import type { Geometry, Spans } from "./geometry";
 import type { Hand, Looked } from "./hand";
+import { SpanHeadings } from "./span_headings";
 import { TokenColumn } from "./tokens";
 import type { BarSet, Side } from "./tokens";
 
@@ -25,6 +26,7 @@ export class Sides {
   readonly canvas = make("canvas", { "aria-hidden": "true" });
   private readonly content = make("div", { class: "hv-content" });
   private readonly columns = { query: new TokenColumn("query"), key: new TokenColumn("key") };
+  private readonly spans = { query: new SpanHeadings("query"), key: new SpanHeadings("key") };
   private counts = { query: 0, key: 0 };
   private geometry: Geometry | null = null;
   private size = { width: 0, height: 0 };
@@ -33,7 +35,7 @@ export class Sides {
   private shifted: Float32Array | null = null;
 
   constructor(private readonly events: Events) {
-    this.content.append(this.canvas, this.columns.query.element, this.columns.key.element);
+    this.content.append(this.spans.query.element, this.spans.key.element, this.canvas, this.columns.query.element, this.columns.key.element);
     this.scroller.append(this.content);
     this.scroller.addEventListener("scroll", () => {
       this.window();
@@ -48,11 +50,11 @@ export class Sides {
     this.scroller.remove();
   }
 
-  place(units: Record<Side, Unit[]>, geometry: Geometry, height: number, cut: Cut | null): void {
+  place(units: Record<Side, Unit[]>, spans: Spans, geometry: Geometry, height: number, cut: Cut | null): void {
     this.geometry = geometry;
     this.standApart(0);
     this.counts = { query: units.query.length, key: units.key.length };
-    const { vertical, mirrored, start, gap, text, bars, length } = geometry;
+    const { vertical, mirrored, start, gap, text, bars, length, heading } = geometry;
     const { style } = this.content;
     style.setProperty("--text", `${text}px`);
     style.setProperty("--bars", `${bars}px`);
@@ -84,10 +86,14 @@ export class Sides {
         box.left = "0";
         box.right = "0";
         box.width = "auto";
-        box.top = `${side === "query" ? 0 : start + gap}px`;
+        box.top = `${side === "query" ? heading : start + gap}px`;
         box.height = `${text + bars}px`;
       }
-      column.place(units[side], geometry, cut);
+      column.place(units[side], geometry, cut, spans[side]);
+      const { style: beside } = this.spans[side].element;
+      Object.assign(beside, { left: box.left, right: box.right, width: box.width, top: box.top, height: box.height });
+      if (!vertical) Object.assign(beside, { top: `${side === "query" ? 0 : start + gap + text + bars}px`, height: `${heading}px` });
+      this.spans[side].place(spans[side], geometry);
     }
     this.setHeadings(geometry);
     this.window();
@@ -115,6 +121,11 @@ export class Sides {
     }
   }
 
+  /** What each span is attended to in all, beside the keys. */
+  sum(sums: Map<string, number> | null): void {
+    this.spans.key.show(sums);
+  }
+
   /** Where a token's numbers go: beside it, away from the lines and from the other tokens. */
   beside(side: Side, unit: number): { x: number; y: number; side: TooltipSide } {
     const element = this.columns[side].elementOf(unit);
@@ -135,7 +146,7 @@ export class Sides {
   standApart(by: number): void {
     this.apart = by;
     this.shifted = by && this.geometry ? this.geometry.key.map((at) => at + by) : null;
-    this.columns.key.element.style.transform = by ? `translateY(${by}px)` : "";
+    for (const { element } of [this.columns.key, this.spans.key]) element.style.transform = by ? `translateY(${by}px)` : "";
     this.window();
   }
 

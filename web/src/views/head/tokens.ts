@@ -1,4 +1,6 @@
 /** One side's tokens: only those in sight are elements; each can carry the bars of the heads. */
+import { spanOf } from "../../protocol/spans";
+import type { Group } from "../../protocol/spans";
 import type { Unit } from "../../protocol/units";
 import { square } from "../../render/crops";
 import type { Cut } from "../../render/crops";
@@ -23,6 +25,7 @@ export class TokenColumn {
   private units: Unit[] = [];
   private geometry: Geometry | null = null;
   private cut: Cut | null = null;
+  private spans: Group[] = [];
   private shown = new Map<number, HTMLElement>();
   private bars: BarSet | null = null;
   private active = -1;
@@ -37,8 +40,9 @@ export class TokenColumn {
     });
   }
 
-  place(units: Unit[], geometry: Geometry, cut: Cut | null): void {
+  place(units: Unit[], geometry: Geometry, cut: Cut | null, spans: Group[]): void {
     this.units = units;
+    this.spans = spans;
     this.cut = cut;
     this.geometry = geometry;
     this.element.classList.toggle("across", !geometry.vertical);
@@ -107,6 +111,7 @@ export class TokenColumn {
     if (unit.class === 3) classes.push("punctuation");
     if (i > 0 && (this.units[i - 1].segment !== unit.segment || unit.begins)) classes.push("new-sentence");
     if (unit.begins) classes.push("begins");
+    const span = spanOf(this.spans, i);
     const text = make("span", { class: "text", dir: "auto" }, visible(unit.text));
     const crop = this.cut && square(2 * extent);
     if (crop && this.cut!(crop.getContext("2d")!, this.side, unit.start, 0, 0, 2 * extent)) {
@@ -122,7 +127,7 @@ export class TokenColumn {
         "data-side": this.side,
         "data-token": unit.start,
         "data-unit": i,
-        "aria-label": `${unit.text}, ${this.side} ${unit.start}`,
+        "aria-label": `${unit.text}, ${this.side} ${unit.start}${span && `, ${span}`}`,
         title: visible(unit.text).length > 18 ? visible(unit.text) : null,
       },
       text,

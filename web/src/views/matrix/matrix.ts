@@ -1,4 +1,6 @@
 /** The matrix view: one head's map, tokens on both axes, zoom and pan, numbers on hover; two readings and their difference. */
+import { groupsOf, spanOf, sumsBySpan } from "../../protocol/spans";
+import type { Group } from "../../protocol/spans";
 import type { State } from "../../protocol/types";
 import { project, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
@@ -9,6 +11,7 @@ import { at, diverging, inkOn, sequential } from "../../render/scales";
 import type { Context, View } from "../view";
 import { axisLabels, labelRoom, overviewMark } from "./axes";
 import type { Plot } from "./axes";
+import { bandRoom, spanBands } from "./span_bands";
 import { inside, whole, zoomed } from "./window";
 import type { Window } from "./window";
 
@@ -17,6 +20,7 @@ export class MatrixView implements View {
   private readonly canvas = make("canvas", { role: "application", "aria-roledescription": "attention map", tabindex: 0 });
   private query: Unit[] = [];
   private key: Unit[] = [];
+  private spans: { query: Group[]; key: Group[] } = { query: [], key: [] };
   private values: Float32Array | null = null;
   private largest = 1;
   private window: Window = whole(1, 1);
@@ -51,6 +55,8 @@ export class MatrixView implements View {
       this.unitsFor = key;
       this.query = unitsOf(tokens.query, state.unit, state.specials);
       this.key = unitsOf(tokens.key, state.unit, state.specials, state.first);
+      const part = reading.part(state.kind);
+      this.spans = { query: groupsOf(this.query, part), key: groupsOf(this.key, part) };
       this.window = whole(this.key.length, this.query.length);
     }
     const both = state.reading !== "this" && other;
@@ -137,7 +143,8 @@ export class MatrixView implements View {
     const [rows, columns] = [this.query.length, this.key.length];
     const cut = this.crops.of(state.kind);
     const room = labelRoom(this.query, this.key, cut !== null);
-    const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24, Math.max(260, this.context.height() - 18)];
+    const band = this.spans.key.length ? bandRoom : 0;
+    const [fullWidth, fullHeight] = [(this.element.clientWidth || 900) - 24 - band, Math.max(260, this.context.height() - 18) - band];
     const [across, down] = [Math.min(40, (fullWidth - room.left - (fullWidth > 500 ? 120 : 50)) / columns), Math.min(40, (fullHeight - room.top - 4) / rows)];
     // Cells are square, but where one side is many times the other: a strip would not be a picture.
     const side = Math.min(across, down);
@@ -152,7 +159,7 @@ export class MatrixView implements View {
     };
     const { plot } = this;
     const cell = Math.min(plot.width / window.width, plot.height / window.height);
-    const context = fit(canvas, plot.x + plot.width + 44, plot.y + plot.height + 2);
+    const context = fit(canvas, plot.x + plot.width + 44 + band / 2, plot.y + plot.height + 2 + band);
     context.clearRect(0, 0, canvas.width, canvas.height);
     const { signed } = this;
     const largest = signed ? this.largest : this.context.together(this.largest);
@@ -169,6 +176,7 @@ export class MatrixView implements View {
     axisLabels(context, this.query, this.key, window, plot, style, this.hover ?? pinned, cut);
     if (cell >= 33) this.numbers(context, ramp, share);
     this.frame(context, style);
+    if (band) spanBands(context, this.spans, this.sums((this.hover ?? pinned)[0]), window, plot, style);
     overviewMark(context, window, columns, rows, plot, style);
     canvas.setAttribute("aria-label", `Attention of head ${state.layer}-${state.head}: ${rows} queries down, ${columns} keys across`);
     this.context.status(`${number(rows)} × ${number(columns)} weights, queries down, keys across · drag to pan, Ctrl and wheel to zoom`, {
@@ -178,6 +186,12 @@ export class MatrixView implements View {
       low: signed ? valueText(-largest) : "0",
       high: signed ? valueText(largest) : weightText(largest),
     });
+  }
+
+  /** What each span gets from this query, or from the answer where none is selected. */
+  private sums(query: number): Map<string, number> {
+    const { answer } = this.context.reading.part(this.context.store.state.kind);
+    return sumsBySpan(this.values!, this.key.length, this.spans.key, query, this.spans.query.filter(({ name }) => name === answer));
   }
 
   /** Cells large enough to be read carry their number. */
@@ -325,10 +339,14 @@ export class MatrixView implements View {
     const [i, j] = cell;
     const value = this.values[i * this.key.length + j];
     const { state } = this.context.store;
+    const span = spanOf(this.spans.key, j);
     this.context.tooltip.show(
       {
         title: `${visible(this.query[i].text)} → ${visible(this.key[j].text)}`,
-        rows: [{ text: this.signed ? "this − other" : `head ${state.layer}-${state.head}`, value: this.text(value), data: { query: this.query[i].start, key: this.key[j].start, weight: value } }],
+        rows: [
+          { text: this.signed ? "this − other" : `head ${state.layer}-${state.head}`, value: this.text(value), data: { query: this.query[i].start, key: this.key[j].start, weight: value } },
+          ...(span ? [{ text: `all of ${visible(span)}`, value: this.text(this.sums(i).get(span)!) }] : []),
+        ],
         note: `query ${this.query[i].start}, key ${this.key[j].start}`,
         weight: value,
       },
