@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import headscope as hs
 from headscope.figures.colour import head_colours
+from headscope.reading.by_span import tokens_in
+from tests.tiny import tiny_scope
 
 pytestmark = pytest.mark.browser
 PAIR = ("I went to the store.", "At the store, I bought fresh strawberries.")
@@ -222,3 +227,23 @@ def test_the_head_colours_of_the_page_are_those_of_the_figures(show, head):
     reading = hs.Reading.from_attention(weights, ["a", "cat", "sat"])
     seen = show(hs.head_view(reading, layer=0, heads=[head], labels=()))
     assert seen.coloured(head_colours(12)[head], 4) > 100
+
+
+def test_documents_and_answer_have_headings_with_the_attention_they_get(show):
+    messages = [{"role": "user", "content": "the cat sat ?"}]
+    reading = tiny_scope("LlamaForCausalLM").read(
+        messages=messages, documents=["a cat sat .", "the dog ran ."], answer="the cat ."
+    )
+    seen = show(hs.head_view(reading, layer=1, heads=[1]))
+    expected = reading.by_span("document")[1, 1].mean("query")
+    for name in ("document 1", "document 2"):
+        heading = seen.page.locator(f'.hv-spans.key [data-span="{name}"]')
+        expect(heading.locator("b")).to_have_text(name)
+        written = float(heading.locator(".sum").inner_text())
+        assert written == pytest.approx(float(expected.sel(span=name)), abs=1e-3)
+    expect(seen.page.locator('.hv-spans.query [data-span="answer"]')).to_be_visible()
+    row = int(np.flatnonzero(tokens_in(reading.part().query, reading.spans[-1]))[-1])
+    seen.token("query", row).hover()
+    one = reading.by_span("document").isel(layer=1, head=1, query=-1)
+    sums = seen.page.locator('.hv-spans.key [data-span="document 1"] .sum')
+    expect(sums).to_have_text(re.compile(f"{float(one.sel(span='document 1')):.3f}"))

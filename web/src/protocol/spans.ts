@@ -28,6 +28,11 @@ export function spanOf(groups: Group[], unit: number): string {
   return groups.find(({ start, end }) => unit >= start && unit < end)?.name ?? "";
 }
 
+/** Which query's attention the sums are of, for the status line. */
+export function sumsFrom(query: number, answer: Group[]): string {
+  return `; beside spans: attention from the ${query >= 0 ? "selected token" : answer.length ? "answer" : "last token"}`;
+}
+
 /**
  * How much attention each span gets: from one query, or, where none is selected (-1), on average from the
  * answer's tokens; without an answer, from the last token.

@@ -1,6 +1,7 @@
 /** The head view: tokens on two sides, lines whose opacity is the weight. */
 import { headsOn } from "../../state/state";
-import { groupsOf, sumsBySpan } from "../../protocol/spans";
+import { groupsOf, sumsBySpan, sumsFrom } from "../../protocol/spans";
+import type { Group } from "../../protocol/spans";
 import type { State } from "../../protocol/types";
 import { isRightToLeft, passes, project, unitOf, unitsOf } from "../../protocol/units";
 import type { Unit } from "../../protocol/units";
@@ -248,12 +249,16 @@ export class HeadView implements View {
     if (this.long) this.showWhole(hand);
   }
 
+  private answer(): Group[] {
+    const { answer } = this.context.reading.part(this.context.store.state.kind);
+    return this.spans.query.filter(({ name }) => name === answer);
+  }
+
   /** What each span gets from the selected query or from the answer, averaged over the heads that are on. */
   private sums(hand: Hand | null): Map<string, number> | null {
     if (!this.spans.key.length || !this.matrices.length) return null;
     const query = hand?.side === "query" ? hand.unit : -1;
-    const { answer } = this.context.reading.part(this.context.store.state.kind);
-    const rows = this.spans.query.filter(({ name }) => name === answer);
+    const rows = this.answer();
     const total = new Map<string, number>();
     for (const { matrix } of this.matrices) {
       for (const [name, sum] of sumsBySpan(matrix, this.units.key.length, this.spans.key, query, rows)) {
@@ -341,7 +346,8 @@ export class HeadView implements View {
     const whole = lines.count === lines.possible;
     const count = whole ? `showing all ${number(lines.count)} lines` : `showing ${number(lines.count)} of ${number(lines.possible)} lines, ${share} % of the mass`;
     const filter = state.filter === "all" ? "" : ` (${state.filter[0].toUpperCase()}→${state.filter[1].toUpperCase()})`;
-    this.context.status(`${count}${filter}${hand ? " of the selected token" : ""}${leaving ? "; pale ones end out of sight" : ""}`, legend);
+    const sums = this.spans.key.length ? sumsFrom(hand?.side === "query" ? hand.unit : -1, this.answer()) : "";
+    this.context.status(`${count}${filter}${hand ? " of the selected token" : ""}${leaving ? "; pale ones end out of sight" : ""}${sums}`, legend);
   }
 
   private look(looked: Looked | null, event: MouseEvent | null): void {

@@ -1,5 +1,5 @@
 /** The matrix view: one head's map, tokens on both axes, zoom and pan, numbers on hover; two readings and their difference. */
-import { groupsOf, spanOf, sumsBySpan } from "../../protocol/spans";
+import { groupsOf, spanOf, sumsBySpan, sumsFrom } from "../../protocol/spans";
 import type { Group } from "../../protocol/spans";
 import type { State } from "../../protocol/types";
 import { project, unitOf, unitsOf } from "../../protocol/units";
@@ -179,7 +179,7 @@ export class MatrixView implements View {
     if (band) spanBands(context, this.spans, this.sums((this.hover ?? pinned)[0]), window, plot, style);
     overviewMark(context, window, columns, rows, plot, style);
     canvas.setAttribute("aria-label", `Attention of head ${state.layer}-${state.head}: ${rows} queries down, ${columns} keys across`);
-    this.context.status(`${number(rows)} × ${number(columns)} weights, queries down, keys across · drag to pan, Ctrl and wheel to zoom`, {
+    this.context.status(`${number(rows)} × ${number(columns)} weights, queries down, keys across · drag to pan, Ctrl and wheel to zoom${band ? sumsFrom((this.hover ?? pinned)[0], this.answer()) : ""}`, {
       kind: "ramp",
       ramp,
       title: signed ? "this − other" : state.scale === "sqrt" ? "√weight" : "weight",
@@ -190,8 +190,12 @@ export class MatrixView implements View {
 
   /** What each span gets from this query, or from the answer where none is selected. */
   private sums(query: number): Map<string, number> {
+    return sumsBySpan(this.values!, this.key.length, this.spans.key, query, this.answer());
+  }
+
+  private answer(): Group[] {
     const { answer } = this.context.reading.part(this.context.store.state.kind);
-    return sumsBySpan(this.values!, this.key.length, this.spans.key, query, this.spans.query.filter(({ name }) => name === answer));
+    return this.spans.query.filter(({ name }) => name === answer);
   }
 
   /** Cells large enough to be read carry their number. */

@@ -22,29 +22,29 @@ export function spanBands(
   context.textBaseline = "top";
   context.fillStyle = style.getPropertyValue("--quiet");
   // Along the map's edge: where a group begins and ends in sight, and its name as far as there is room.
-  const along = (groups: Group[], from: number, seen: number, length: number, text: (name: string) => string) => {
+  const along = (groups: Group[], from: number, seen: number, length: number, after: (name: string) => string) => {
     for (const { name, start, end } of groups) {
       const [first, last] = [Math.max(0, ((start - from) * length) / seen), Math.min(length, ((end - from) * length) / seen)];
       if (last - first < 2) continue;
       context.fillRect(first + 0.5, away, last - first - 1, 1.5);
-      const written = fitting(text(name), last - first - 4);
+      const written = fitting(visible(name), after(name), last - first - 4);
       if (written) context.fillText(written, (first + last) / 2, away + 4);
     }
   };
   context.translate(plot.x, plot.y + plot.height);
-  along(spans.key, window.x, window.width, plot.width, (name) => `${visible(name)}  ${weightText(sums.get(name) ?? 0)}`);
+  along(spans.key, window.x, window.width, plot.width, (name) => `  ${weightText(sums.get(name) ?? 0)}`);
   // Downwards at the right: turned, so that what is below the line lies to its left.
   context.translate(plot.width + bandRoom + away, -plot.height);
   context.rotate(Math.PI / 2);
-  along(spans.query, window.y, window.height, plot.height, visible);
+  along(spans.query, window.y, window.height, plot.height, () => "");
   context.restore();
 }
 
-function fitting(text: string, room: number): string {
-  if (textWidth(text, size) <= room) return text;
-  for (let length = text.length - 1; length > 2; length--) {
-    const short = `${text.slice(0, length)}…`;
-    if (textWidth(short, size) <= room) return short;
+/** The name with its number; with less room a shorter name, then the number or nothing. */
+function fitting(name: string, after: string, room: number): string {
+  for (let length = name.length; length > 2; length--) {
+    const text = `${length < name.length ? `${name.slice(0, length)}…` : name}${after}`;
+    if (textWidth(text, size) <= room) return text;
   }
-  return "";
+  return textWidth(after.trim(), size) <= room ? after.trim() : "";
 }
