@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,70 @@ def test_what_cannot_be_shown_is_said_without_an_error(new_page, address):
     page.locator('.app-main[data-state="ready"]').wait_for()
     page.wait_for_url("**truncate=true**")
     assert walker.errors == []
+
+
+SMALLEST = 11  # pixels
+# Also what is drawn: canvases get their text from fillText, in device pixels.
+DRAWN = """() => {
+  globalThis.drawnText = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    const grown = this.getTransform();
+    const size = parseFloat(this.font.match(/([\\d.]+)px/)[1]) * Math.hypot(grown.b, grown.d);
+    globalThis.drawnText.push([size / devicePixelRatio, 'drawn: ' + text]);
+    return draw.call(this, text, ...rest);
+  };
+}"""
+SIZES_OF_TEXT = """() => {
+  const found = globalThis.drawnText.splice(0);
+  const look = (root) => {
+    for (const each of root.querySelectorAll('*')) {
+      if (each.shadowRoot) look(each.shadowRoot);
+      const own = [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+      const typed = each.matches('input, textarea, select');
+      if (!own && !typed || each.closest('.sr, option, script, style, noscript')) continue;
+      if (!each.checkVisibility({ visibilityProperty: true })) continue;
+      const grown = each.closest('svg') ? each.getScreenCTM() : { b: 0, d: 1 };
+      const size = parseFloat(getComputedStyle(each).fontSize) * Math.hypot(grown.b, grown.d);
+      const name = each.tagName + '.' + each.getAttribute('class');
+      found.push([size, name + ': ' + each.textContent.trim().slice(0, 40)]);
+    }
+  };
+  look(document);
+  return found;
+}"""
+
+
+def test_no_text_of_the_app_is_smaller_than_eleven_pixels(new_page, address):
+    page = new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script(f"({DRAWN})()")
+    page.goto(f"{address}/?model=tiny&text=the+cat+sat+on+the+[MASK]&pair=a+dog+ran&query=2")
+    walker = Walker(page, APP_HOST)
+    page.locator('[data-panel="facts"][aria-busy="false"]').wait_for()
+    seen: dict[str, list[tuple[float, str]]] = {}
+    for view in walker.ask(f"headscopeWalk.tabs({APP_HOST})"):
+        walker.ask(f"headscopeWalk.go({APP_HOST}, '{view}')")
+        walker.ask(f"headscopeWalk.settle({APP_HOST})")
+        seen[view] = page.evaluate(SIZES_OF_TEXT)
+    opened = {"help": "[data-help]", "export summary": "[data-format]", "tour": "[data-tour]"}
+    for menu, there in opened.items():
+        name, _, part = menu.partition(" ")
+        page.locator(f'[data-control="{name}"] {part}').first.click()
+        page.locator(there).first.wait_for()
+        seen[menu] = page.evaluate(SIZES_OF_TEXT)
+        page.keyboard.press("Escape")
+    assert all(len(found) > 20 for found in seen.values()), "the texts were found"
+    assert any("drawn" in name for _, name in seen["neuron"]), "and those on canvases"
+    small = {(view, *each) for view, found in seen.items() for each in found if each[0] < SMALLEST}
+    assert small == set()
+
+
+def test_no_stylesheet_asks_for_text_under_eleven_pixels():
+    sheets = sorted((Path(__file__).parents[2] / "web" / "src").rglob("*.css"))
+    sizes = [
+        (sheet.name, float(size))
+        for sheet in sheets
+        for size in re.findall(r"font(?:-size)?:[^;{}]*?([\d.]+)px", sheet.read_text())
+    ]
+    assert len(sizes) > 40
+    assert [each for each in sizes if each[1] < SMALLEST] == []
