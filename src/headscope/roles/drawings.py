@@ -24,13 +24,17 @@ def picture(found: FoundHeads, one: ExampleMap) -> Figure:
 
 
 def matrix(one: ExampleMap, title: str) -> Figure:
-    """Queries down, candidates across; right answers are outlined."""
+    """Queries down, candidates across; right answers outlined, a dot where the head looks most."""
     shown = np.where(one.allowed, one.scores, 0.0)
     rows, columns = shown.shape
     with style.drawing():
         figure = style.new_figure(0.16 * columns + 1.6, 0.16 * rows + 1.2)
         axes = figure.add_subplot()
-        axes.imshow(shown, cmap=colour.sequential(), vmin=0, aspect="auto", interpolation="nearest")
+        most = max(float(shown.max()), 3 / columns)  # uniform attention is pale, never all dark
+        axes.imshow(
+            shown, cmap=colour.sequential(), vmin=0, vmax=most, aspect="auto",
+            interpolation="nearest",
+        )  # fmt: skip
         axes.set_xticks(range(columns), [drawable(key) for key in one.keys], rotation=90)
         axes.set_yticks(range(rows), [drawable(query) for query in one.queries])
         axes.tick_params(length=0)
@@ -40,11 +44,20 @@ def matrix(one: ExampleMap, title: str) -> Figure:
                 np.array([-0.5, -0.5, 0.5, 0.5, -0.5]) + row,
                 color=colour.NEGATIVE, linewidth=0.9,
             )  # fmt: skip
+        asked = np.flatnonzero(one.allowed.any(axis=1))
+        chosen = np.where(one.allowed, one.scores, -np.inf).argmax(axis=1)[asked]
+        ground, rim = colour.of_shade(colour.PAPER), colour.of_shade(colour.INK)
+        axes.plot(
+            chosen, asked, "o", markersize=2.6, color=ground, markeredgecolor=rim,
+            markeredgewidth=0.5,
+        )  # fmt: skip
+        axes.set_xlabel("outlined: true links\ndot: the head's choice", fontsize=style.TINY)
         axes.set_title(drawable(title), parse_math=False)
     return figure
 
 
 ROW_SECONDS = 8.0  # of speech in a row
+DECIBELS = 70.0  # below the loudest moment: quieter noise is left blank
 INCHES = 1.2  # a second, so that short words have room for their names
 
 
@@ -60,13 +73,19 @@ def spoken_words(one: ExampleMap, title: str) -> Figure:
         figure = style.new_figure(INCHES * max(row_seconds, 2.5) + 0.7, 1.9 * rows + 0.5)
         panels = figure.subplots(rows, 1, squeeze=False)[:, 0]
         for row, axes in enumerate(panels):
-            axes.specgram(sound.samples, NFFT=400, Fs=16000, noverlap=240, cmap=colour.sequential())
+            with np.errstate(divide="ignore"):  # digital silence has no decibels
+                drawn: Any = axes.specgram(
+                    sound.samples, NFFT=400, Fs=16000, noverlap=240, cmap=colour.sequential()
+                )
+            loudest = float(np.max(drawn[3].get_array()))
+            drawn[3].set_clim(loudest - DECIBELS, loudest)
+            axes.spines["left"].set_bounds(0, 8000)
             axes.set_xlim(row * row_seconds, (row + 1) * row_seconds)
             axes.set_ylim(0, 11600)
             axes.set_yticks([0, 4000, 8000])
             axes.set_ylabel("Hz")
             _words(axes, one.words, one.times, row * row_seconds, (row + 1) * row_seconds)
-        panels[-1].set_xlabel("seconds; lower bars: true times, upper bars: the head's")
+        panels[-1].set_xlabel("seconds\norange: true times, grey: the head's")
         panels[0].set_title(drawable(title), parse_math=False)
     return figure
 
@@ -99,8 +118,8 @@ def contact_map(one: ExampleMap, title: str) -> Figure:
         axes = figure.add_subplot()
         axes.imshow(above, cmap=colour.sequential(), vmin=0, vmax=top, interpolation="nearest")
         rows, columns = np.nonzero(np.tril(one.right, -1))
-        axes.plot(columns, rows, "s", color=colour.NEGATIVE, markersize=1.6)
-        axes.set_xlabel("residue; above the diagonal the head's scores, below it true contacts")
+        axes.plot(columns, rows, "s", color=colour.NEGATIVE, markersize=min(1.6, 180 / len(above)))
+        axes.set_xlabel("residue\nabove the diagonal: the head's scores; below: true contacts")
         axes.set_ylabel("residue")
         axes.set_title(drawable(title), parse_math=False)
     return figure
@@ -110,12 +129,12 @@ def linked_atoms(one: ExampleMap, title: str) -> Figure:
     """Precursor atoms above, product atoms below; each product atom's first candidate is joined."""
     scores = np.where(one.allowed, one.scores, -np.inf)
     with style.drawing():
-        figure = style.new_figure(0.13 * max(scores.shape) + 1.0, 2.2)
+        figure = style.new_figure(max(2.4, 0.17 * max(scores.shape) + 0.4), 2.2)
         axes = figure.add_subplot()
         for at, name in enumerate(one.keys):
-            axes.text(at, 1.06, drawable(name), ha="center", va="bottom", fontsize=6)
+            axes.text(at, 1.06, _symbol(name), ha="center", va="bottom", fontsize=6)
         for at, name in enumerate(one.queries):
-            axes.text(at, -0.06, drawable(name), ha="center", va="top", fontsize=6)
+            axes.text(at, -0.06, _symbol(name), ha="center", va="top", fontsize=6)
             if not one.allowed[at].any():
                 continue
             chosen = int(scores[at].argmax())
@@ -125,8 +144,11 @@ def linked_atoms(one: ExampleMap, title: str) -> Figure:
         axes.set_ylim(-0.3, 1.3)
         axes.set_xlim(-1, max(scores.shape))
         axes.set_axis_off()
-        axes.set_title(
-            drawable(f"{title}; precursors above, product below, wrong links in colour"),
-            parse_math=False,
-        )
+        axes.set_title(drawable(title), parse_math=False)
+        style.caption(figure, "precursors above, product below; orange: wrong links")
     return figure
+
+
+def _symbol(atom: str) -> str:
+    """An atom without brackets and signs of chirality, for which neighbours leave no room."""
+    return drawable(atom.strip("[]").replace("@", ""))
