@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 import headscope as hs
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.links.linked import of_fields
 from headscope.errors import BadInput, FewUnits
-from tests.roles.conftest import documents, planted
+from tests.roles.conftest import WORDS, documents, partners, planted
 from tests.tiny import tiny_scope
 
 QUIET = {"progress": False}
@@ -86,8 +88,6 @@ def test_scores_are_what_a_loop_over_readings_finds():
 
 def test_the_shuffled_null_is_the_mean_over_all_permutations():
     import itertools
-
-    import torch
 
     from headscope.roles.maps import unit_batch
     from headscope.roles.plans import Plan
@@ -176,6 +176,43 @@ def test_cross_heads_of_a_translator_are_scored_by_both_texts(tiny_t5):
     ]
     only = hs.find_heads(tiny_t5, made[:1] * 6, **QUIET)
     np.testing.assert_allclose(only.map("precision query→target")[0], expected)
+
+
+@pytest.mark.filterwarnings("ignore::headscope.errors.FewUnits")
+def test_a_planted_cross_head_aligns_a_translation_that_reorders_words(tmp_path):
+    """Each word is translated by its partner, in another order: no fixed offset aligns them."""
+    scope = tiny_scope("T5ForConditionalGeneration")
+    ids = {word: scope.tokenizer.convert_tokens_to_ids(word) for word in WORDS}
+    link = {ids[target]: ids[source] for source, target in partners().items()}
+    seen = []
+    scope.model.register_forward_pre_hook(
+        lambda module, args, kwargs: seen.append(kwargs), with_kwargs=True
+    )
+
+    def edit(call):
+        if call.kind != "cross" or call.layer != 1:
+            return None
+        given, asked = seen[-1]["input_ids"], seen[-1]["decoder_input_ids"]
+        wanted = torch.tensor([[link.get(int(one), -1) for one in row] for row in asked])
+        linked = (wanted[:, :, None] == given[:, None, :]).float()
+        weights = call.weights.clone()
+        weights[:, 2] = torch.where(linked.any(-1, keepdim=True), linked, weights[:, 2])
+        return weights
+
+    generator, lines = np.random.default_rng(0), []
+    for _ in range(16):
+        source = list(generator.permutation(WORDS)[:6])
+        order = generator.permutation(6)  # target word i translates source word order[i]
+        target = [partners()[source[at]] for at in order]
+        pairs = [f"{at}-{to}" for to, at in enumerate(order)]
+        lines.append(f"{' '.join(source)} ||| {' '.join(target)} ||| {' '.join(pairs)}\n")
+    (tmp_path / "gold.txt").write_text("".join(lines))
+    planted_scope = dataclasses.replace(scope, edits=(edit,))
+    found = hs.probe.alignment(planted_scope, tmp_path / "gold.txt", most_heads=1, **QUIET)
+    errors = found.map("alignment error rate query→target")
+    assert found.kind == "cross" and found.cases == 96
+    assert errors[1, 2] == 0 and np.sort(errors, axis=None)[1] > 0.5
+    assert found.heads("best head") == [(1, 2)] and found.baseline < 0.4
 
 
 def test_a_stopped_run_resumes_to_the_same_numbers(tmp_path, monkeypatch):
