@@ -1,5 +1,7 @@
 from collections.abc import Collection, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
+
+from typing_extensions import Unpack
 
 from headscope import circuits as circuits
 from headscope import emphasis as emphasis
@@ -58,6 +60,28 @@ from headscope.views.text import Words
 __version__: str
 
 # the views: python -m tests.front_door_stub
+class _Shared(TypedDict, total=False):
+    theme: Literal["auto", "light", "dark"]
+    labels: Labels | None
+    neurons: bool | None
+    budget: str | int | None
+    layers: Collection[int] | None
+    queries: tuple[int, int] | None
+    filter: Literal["all", "aa", "ab", "ba", "bb"] | None
+    specials: Literal["shown", "hidden", "renormalised"] | None
+    first: Literal["shown", "hidden"] | None
+    unit: Literal["tokens", "words"] | None
+    minimum: float | None
+    scale: Literal["linear", "sqrt"] | None
+    orientation: Literal["vertical", "horizontal"] | None
+    direction: Literal["auto", "ltr", "rtl"] | None
+    thumbnails: Literal["maps", "lines"] | None
+    order: Literal["number", "label"] | None
+    find: str | None
+    sort: Literal["number", "contribution"] | None
+    wrap: bool | None
+    marked: Sequence[Any] | None
+
 def atlas_view(
     source: Any,
     layer: int | None = None,
@@ -71,28 +95,9 @@ def atlas_view(
     heads: Sequence[tuple[int, int]] = (),
     per_head: int = 200,
     ablations: Ablations | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     panels: Literal["heads", "clusters", "layers"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Every head over a corpus: as points, as a table, and with the texts behind its numbers."""
 
@@ -102,27 +107,8 @@ def grounding_view(
     reading: Reading | None = None,
     method: str | None = None,
     sentence: int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """An answer beside its documents, shaded by what each sentence took from where."""
 
@@ -135,28 +121,9 @@ def head_view(
     query: int | None = None,
     key: int | None = None,
     head: int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     weighting: Literal["weight", "norm", "logit"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Tokens on two sides, a line for every weight, a colour for every head."""
 
@@ -165,26 +132,7 @@ def head_map(
     column: str | None = None,
     *,
     kind: str | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Layers × heads coloured by a number: of a survey's statistics, or of one reading."""
 
@@ -197,28 +145,9 @@ def head_scatter(
     *,
     kind: str | None = None,
     heads: Sequence[tuple[int, int]] = (),
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     panels: Literal["heads", "clusters", "layers"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Every head as a point: any measure on x, y, colour and size; brush to choose heads."""
 
@@ -231,31 +160,12 @@ def image_view(
     query: int | None = None,
     key: int | None = None,
     head: int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     side: Literal["query", "key"] | None = None,
     also: Sequence[Any] | None = None,
     smoothing: Literal["nearest", "smooth"] | None = None,
     opacity: Literal["0.8", "0.5", "1"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """The picture, shaded by what the selected patch or word looks at, or what looks there."""
 
@@ -267,28 +177,9 @@ def matrix_view(
     kind: Kind | None = None,
     other: Reading | None = None,
     heads: Sequence[int] | int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     weighting: Literal["weight", "norm", "logit"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """One head's map with tokens on both axes, or the difference of two readings."""
 
@@ -298,27 +189,8 @@ def model_view(
     *,
     kind: Kind | None = None,
     head: int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Every head of every layer as a thumbnail; a click opens one."""
 
@@ -330,27 +202,8 @@ def neuron_view(
     *,
     kind: Kind | None = None,
     heads: Sequence[int] | int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Q, k, q×k, q·k, scaled score, bias, mask and softmax of one query, neuron by neuron."""
 
@@ -362,30 +215,11 @@ def prediction_view(
     layer: int | None = None,
     head: int | None = None,
     heads: Sequence[int] | int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     target: str | None = None,
     rather: str | None = None,
     token: str | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """The heads that pushed a predicted token up and down, and from which words they did."""
 
@@ -393,27 +227,8 @@ def score_view(
     source: Score,
     *,
     reading: Reading | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """Who wrote what a query asks for × who wrote what the key offers, with the words behind."""
 
@@ -426,31 +241,12 @@ def sound_view(
     query: int | None = None,
     key: int | None = None,
     head: int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     side: Literal["query", "key"] | None = None,
     also: Sequence[Any] | None = None,
     smoothing: Literal["nearest", "smooth"] | None = None,
     opacity: Literal["0.8", "0.5", "1"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """The spectrogram, shaded by the moments that the selected word or frame attends to."""
 
@@ -463,31 +259,12 @@ def text_view(
     query: Words = None,
     key: Words = None,
     head: int | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-    labels: Labels | None = None,
-    neurons: bool | None = None,
-    budget: str | int | None = None,
-    layers: Collection[int] | None = None,
-    queries: tuple[int, int] | None = None,
-    filter: Literal["all", "aa", "ab", "ba", "bb"] | None = None,
-    specials: Literal["shown", "hidden", "renormalised"] | None = None,
-    first: Literal["shown", "hidden"] | None = None,
-    unit: Literal["tokens", "words"] | None = None,
-    minimum: float | None = None,
-    scale: Literal["linear", "sqrt"] | None = None,
-    orientation: Literal["vertical", "horizontal"] | None = None,
-    direction: Literal["auto", "ltr", "rtl"] | None = None,
-    thumbnails: Literal["maps", "lines"] | None = None,
-    order: Literal["number", "label"] | None = None,
-    find: str | None = None,
-    sort: Literal["number", "contribution"] | None = None,
-    wrap: bool | None = None,
-    marked: Sequence[Any] | None = None,
     column: str | None = None,
     weighting: Literal["weight", "norm", "logit"] | None = None,
     side: Literal["query", "key"] | None = None,
     also: Sequence[Any] | None = None,
     combine: Literal["mean", "sum"] | None = None,
     merge: Literal["mean", "strongest"] | None = None,
+    **shared: Unpack[_Shared],
 ) -> View:
     """The running text, words shaded by attention from or to the selected words."""
