@@ -147,7 +147,8 @@ def coreference(
     Returns
     -------
     CoreferenceResult
-        Every head's accuracy, and the best heads scored on the other half of the documents.
+        Every head's accuracy, the best heads scored on the other half of the documents against
+        a rule, and in `cases` every scored mention with what the best heads chose.
 
     Examples
     --------

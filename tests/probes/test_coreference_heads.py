@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.coreference.documents import CoreferenceDocument, Mention
 from headscope.probes.coreference.cases import reading_windows
-from headscope.probes.coreference.heads import probe_coreference
-from headscope.probes.coreference.rules import head_match, nearest, sieves
-from headscope.probes.coreference.tally import CoreferenceTally
+from headscope.probes.coreference.heads import case_table, probe_coreference
+from headscope.probes.coreference.rules import RULES, head_match, nearest, sieves
+from headscope.probes.coreference.tally import DIRECTIONS, ChosenHead, CoreferenceTally
 from headscope.probes.passes import run_pass
 
 
@@ -130,4 +133,48 @@ def test_the_table_has_the_baselines_and_both_candidate_sets(tiny_bert):
     assert np.isnan(table.loc[0, "proper"])  # the story has no such case
     assert {"fixed random head", "best head"} <= set(table["method"])
     assert set(table["candidates"]) == {"all words", "mentions"}
-    assert result.cases == {"all": 4, "pronoun": 2, "proper": 0, "nominal": 2}
+    assert result.mentions == {"all": 4, "pronoun": 2, "proper": 0, "nominal": 2}
+
+
+def test_every_mention_says_what_the_best_heads_chose(tiny_bert, tmp_path):
+    found = probe_coreference(tiny_bert, [STORY] * 16)
+    heads = found.summary.dropna(subset=["baseline"]).set_index(["method", "candidates"])
+    weights = tiny_bert.read(list(STORY.words)).words().part()
+    content = np.flatnonzero(weights.query.content)
+    gold = {6: (2, {4}), 15: (5, {1})}  # it → dog, cat → cat
+    for row in found.cases.itertuples():
+        head = heads.loc[(row.method, row.candidates)]
+        looks = weights.head_weights(int(head["layer"]), int(head["head"]))[
+            np.ix_(content, content)
+        ]
+        looks = (looks if head["direction"] == DIRECTIONS[0] else looks.T)[row.mention_at]
+        number, antecedents = gold[row.mention_at]
+        before = [one.head for one in STORY.mentions[:number]]
+        others = set(range(16)) - {row.mention_at} if row.candidates == "all words" else before
+        assert row.choice_at in others and row.choice == STORY.words[row.choice_at]
+        assert looks[row.choice_at] == pytest.approx(looks[list(others)].max(), abs=1e-6)
+        assert row.right == (row.choice_at in antecedents)
+        said = RULES[head["baseline"]](STORY, mention(number), STORY.mentions[:number])
+        assert row.baseline_right == (said is not None and said.head in antecedents)
+    # eight windows, two mentions, two candidate sets; then the heads of one kind of mention
+    best = found.cases[found.cases["method"] == "best head"]
+    assert len(best) == 8 * 2 * 2
+    assert set(found.cases.query("method == 'best head for pronoun mentions'")["mention"]) <= {"it"}
+    own = best[best["candidates"] == "mentions"]
+    gained = own["right"].astype(float) - own["baseline_right"].astype(float)
+    row = heads.loc[("best head", "mentions")]
+    assert row["above_baseline"] == pytest.approx(gained.mean())
+    sums = gained.groupby(own["window"]).sum().to_numpy()
+    dealt = [abs(np.dot(signs, sums)) for signs in product((1, -1), repeat=len(sums))]
+    assert row["p"] == pytest.approx(np.mean(np.array(dealt) >= abs(sums.sum()) - 1e-9))
+    found.save(tmp_path / "found.parquet")
+    pd.testing.assert_frame_equal(type(found).load(tmp_path / "found.parquet").cases, found.cases)
+
+
+def test_a_stopped_run_keeps_its_mentions(tiny_bert):
+    picks = [("best head", ChosenHead(1, 0, 1, 2, rule=0))]
+    kept, again = (CoreferenceTally(2, 4, [picks[0][1]]) for _ in range(2))
+    run_pass(tiny_bert, reading_windows(tiny_bert, [STORY] * 3, 128), kept, Faults())
+    again.restore(kept.state())
+    assert len(case_table(again.cases, picks)) == 6
+    pd.testing.assert_frame_equal(case_table(again.cases, picks), case_table(kept.cases, picks))

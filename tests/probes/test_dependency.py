@@ -13,7 +13,7 @@ import torch
 from headscope.corpus.bad_data import Faults
 from headscope.corpus.treebanks.treebank import Treebank
 from headscope.errors import BadInput
-from headscope.probes.dependency.heads import probe_dependency
+from headscope.probes.dependency.heads import case_table, probe_dependency
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally, predictions
 from headscope.probes.passes import run_pass
 from tests.probes.conftest import CAT, DOG, SENTENCES, sentence
@@ -287,7 +287,7 @@ def test_a_stopped_run_keeps_its_cases(tiny_bert, tmp_path):
     kept, again = (DependencyTally(2, 4, chosen) for _ in range(2))
     run_pass(tiny_bert, SENTENCES, kept, Faults())
     again.restore(kept.state())
-    pd.testing.assert_frame_equal(again.cases.table(["det"]), kept.cases.table(["det"]))
+    pd.testing.assert_frame_equal(case_table(again.cases, ["det"]), case_table(kept.cases, ["det"]))
     whole.save(tmp_path / "found.parquet")
     opened = type(whole).load(tmp_path / "found.parquet")
     pd.testing.assert_frame_equal(opened.cases, whole.cases)

@@ -7,9 +7,9 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.coreference.documents import CoreferenceDocument
+from headscope.probes.cases import Cases, against_baseline
 from headscope.probes.coreference.cases import KINDS, Windows, reading_windows
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.coreference.tally import (
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from headscope.reading import Scope
 
 GROUPS = ("all", *KINDS)
+CASE_COLUMNS = [
+    "method", "candidates", "mentions", "window", "where", "text", "mention_at", "mention",
+    "antecedents_at", "antecedents", "choice_at", "choice", "right", "baseline_right",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,9 +58,10 @@ class CoreferenceResult(ProbeResult):
 
     summary: pd.DataFrame  # a row a method: accuracy on all, pronoun, proper and nominal mentions
     heads: pd.DataFrame  # candidates, direction, mentions, layer, head, accuracy, cases
-    cases: dict[str, int]  # mentions scored, by kind
+    mentions: dict[str, int]  # mentions scored, by kind
     documents: int
     dropped_mentions: int
+    cases: pd.DataFrame = field(repr=False)  # a row a scored mention and best head: its choice
 
     @property
     def title(self) -> str:
@@ -92,8 +98,8 @@ def probe_coreference(
 ) -> CoreferenceResult:
     """Find the best head on every second document and score it on the others.
 
-    With an `output` the table is written there and every head's accuracy beside it, and a run
-    that is stopped goes on.
+    With an `output` the table is written there, every head's accuracy and every case beside it,
+    and a run that is stopped goes on.
     """
     faults, kind = Faults(bad_data), self_attention(scope)
     layers, heads = scope.layers[kind], scope.heads[kind]
@@ -116,17 +122,19 @@ def probe_coreference(
         scorer = CoreferenceTally(layers, heads, [head for _, head in picks], seed)
         read(1, scorer)
         data.faults_into(faults)
+        cases = case_table(scorer.cases, picks)
         found = CoreferenceResult(
-            summary=_table(scorer, picks),
+            summary=_table(scorer, picks, cases, seed),
             heads=of_layers(_every_head(scorer), scope.layer_numbers[kind]),
-            cases=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
+            mentions=dict(zip(GROUPS, _grouped(scorer.counts).tolist(), strict=True)),
             documents=chooser.documents + scorer.documents,
             dropped_mentions=chooser.dropped + scorer.dropped,
+            cases=cases,
             faults=faults,
             kind=kind,
         )
         if output is not None:
-            write_output(found, output, found.summary, heads=found.heads)
+            write_output(found, output, found.summary, heads=found.heads, cases=found.cases)
     return found
 
 
@@ -138,24 +146,58 @@ def _grouped(by_kind: NDArray[np.int64]) -> NDArray[np.int64]:
 def _choose(
     tally: CoreferenceTally, seed: int, attending: tuple[int, ...]
 ) -> list[tuple[str, ChosenHead]]:
-    """For both candidate sets: the best head overall, for each kind, and one taken blindly."""
+    """For both candidate sets: the best head overall, for each kind, and one taken blindly.
+
+    Each best head has the rule that is right most often on the same mentions as its baseline.
+    """
     picks: list[tuple[str, ChosenHead]] = []
     generator = np.random.default_rng(seed)
     heads = tally.hits.shape[-1]
     blind = attending[generator.integers(len(attending))], int(generator.integers(heads))
     for candidates in range(len(CANDIDATES)):
-        for name, hits in zip(GROUPS, _grouped(tally.hits[:, candidates]), strict=True):
+        for group, hits in enumerate(_grouped(tally.hits[:, candidates])):
             if not hits.any():
                 continue  # no such mentions: any head would do
             direction, layer, head = np.unravel_index(int(hits.argmax()), hits.shape)
-            found = ChosenHead(candidates, int(direction), int(layer), int(head))
-            label = "best head" if name == "all" else f"best head for {name} mentions"
+            rule = int(_grouped(tally.rules)[group].argmax())
+            own = group - 1 if group else None
+            found = ChosenHead(candidates, int(direction), int(layer), int(head), own, rule)
+            label = f"best head for {GROUPS[group]} mentions" if group else "best head"
             picks.append((label, found))
         picks.append(("fixed random head", ChosenHead(candidates, 0, *blind)))
     return picks
 
 
-def _table(tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]]) -> pd.DataFrame:
+def case_table(cases: Cases, picks: list[tuple[str, ChosenHead]]) -> pd.DataFrame:
+    """A row per mention and best head; a head chosen for one kind has the mentions of that kind."""
+    rows: list[dict[str, object]] = []
+    for case in cases:
+        (method, pick), words = picks[case.pick], case.text.words
+        mention, kind, antecedents = cast("tuple[int, str, list[int]]", case.text.gold[case.at])
+        rows.append(
+            {
+                "method": method,
+                "candidates": CANDIDATES[pick.candidates],
+                "mentions": kind,
+                "window": case.number,
+                "where": case.text.where,
+                "text": " ".join(words),
+                "mention_at": mention,
+                "mention": words[mention],
+                "antecedents_at": " ".join(map(str, antecedents)),
+                "antecedents": " ".join(words[one] for one in antecedents),
+                "choice_at": case.choice,
+                "choice": words[case.choice],
+                "right": case.choice in antecedents,
+                "baseline_right": case.baseline_right,
+            }
+        )
+    return pd.DataFrame(rows, columns=CASE_COLUMNS)
+
+
+def _table(
+    tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]], cases: pd.DataFrame, seed: int
+) -> pd.DataFrame:
     counts = _grouped(tally.counts).astype(float)
     counts[counts == 0] = np.nan  # a share of nothing is not a number
     low, high = tally.bootstrap.interval(share=True).reshape(2, -1, len(GROUPS))
@@ -183,9 +225,32 @@ def _table(tally: CoreferenceTally, picks: list[tuple[str, ChosenHead]]) -> pd.D
             | dict(zip(GROUPS, hits / counts, strict=True))
             | {"low": low[column, 0], "high": high[column, 0]}
         )
-    table = pd.DataFrame(rows)
     columns = ["method", "candidates", "layer", "head", "direction", *GROUPS, "low", "high"]
-    return table.reindex(columns=columns).astype({"layer": "Int64", "head": "Int64"})
+    table = pd.DataFrame(rows).reindex(columns=columns)
+    paired = _paired(picks, cases, seed).set_index("row")
+    return table.join(paired).astype({"layer": "Int64", "head": "Int64"})
+
+
+def _paired(picks: list[tuple[str, ChosenHead]], cases: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Each best head against its rule on the mentions it was chosen for; `row` in the table."""
+    found: list[dict[str, object]] = []
+    groups: list[pd.DataFrame] = []
+    for column, (name, pick) in enumerate(picks):
+        if pick.rule is None:
+            continue
+        named = (cases["method"] == name) & (cases["candidates"] == CANDIDATES[pick.candidates])
+        own = cases.loc[named]
+        groups.append(own)
+        above = (
+            float(
+                own["right"].to_numpy(float).mean() - own["baseline_right"].to_numpy(float).mean()
+            )
+            if len(own)
+            else np.nan
+        )
+        row = len(RULES) + column
+        found.append({"row": row, "baseline": list(RULES)[pick.rule], "above_baseline": above})
+    return pd.DataFrame(found).join(against_baseline(groups, "window", seed))
 
 
 def _every_head(tally: CoreferenceTally) -> pd.DataFrame:

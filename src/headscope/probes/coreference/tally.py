@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.probes.cases import Cases, Text
 from headscope.probes.coreference.cases import KINDS, Window
 from headscope.probes.coreference.rules import RULES
 from headscope.probes.word_level import WordIndex
@@ -27,6 +28,8 @@ class ChosenHead:
     direction: int
     layer: int
     head: int
+    kind: int | None = None  # index in KINDS: the mentions it was chosen for; None is all
+    rule: int | None = None  # index in RULES: the baseline of its cases; None keeps no cases
 
 
 class CoreferenceTally:
@@ -42,6 +45,7 @@ class CoreferenceTally:
         self.bootstrap = Replicates((len(chosen) + len(RULES)) * (1 + len(KINDS)), seed)
         self._batch: _Cases | None = None
         self._chosen_hits = torch.zeros(0)
+        self.cases = Cases()
 
     def begin(self, items: Sequence[Window], index: WordIndex) -> None:
         batch = _cases(items, index.present)
@@ -52,6 +56,11 @@ class CoreferenceTally:
         for kind in range(len(KINDS)):
             self.rules[kind] += batch.rules[batch.kind == kind].sum(dim=0).cpu().numpy()
         self._chosen_hits = torch.zeros(len(batch.row), len(self.chosen))
+        if self.chosen:
+            self.cases.begin(
+                Text(one.where, one.words, [(c.anaphor, c.kind, c.antecedents) for c in one.cases])
+                for one in items
+            )
 
     def layer(self, number: int, words: Tensor) -> None:
         batch = self._batch
@@ -70,6 +79,19 @@ class CoreferenceTally:
             for column, pick in enumerate(self.chosen):
                 if pick.layer == number and pick.candidates == index:
                     self._chosen_hits[:, column] = right[:, pick.direction, pick.head].float().cpu()
+                    self._keep(column, pick, best[:, pick.direction, pick.head], batch)
+
+    def _keep(self, column: int, pick: ChosenHead, choice: Tensor, batch: _Cases) -> None:
+        """The cases of a pick in this batch: mentions of the kind it was chosen for."""
+        if pick.rule is None:
+            return
+        everything = torch.ones_like(batch.kind, dtype=torch.bool)
+        own = everything if pick.kind is None else batch.kind == pick.kind
+        row, number, said, right = (
+            one[own].cpu().numpy()
+            for one in (batch.row, batch.number, choice, batch.rules[:, pick.rule])
+        )
+        self.cases.add(column, row, number, said, right)
 
     def end(self, batch: int) -> None:
         cases = self._batch
@@ -92,12 +114,14 @@ class CoreferenceTally:
             "counts": self.counts,
             "rules": self.rules,
             "seen": np.array([self.documents, self.dropped]),
+            **self.cases.state(),
             **{f"boot_{name}": array for name, array in self.bootstrap.arrays().items()},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.hits, self.counts, self.rules = state["hits"], state["counts"], state["rules"]
         self.documents, self.dropped = (int(number) for number in state["seen"])
+        self.cases.restore(state)
         self.bootstrap.restore({name: state[f"boot_{name}"] for name in self.bootstrap.arrays()})
 
 
@@ -107,6 +131,7 @@ class _Cases:
 
     items: int
     row: Tensor  # case: which window
+    number: Tensor  # case: which of the window's cases
     anaphor: Tensor  # case: which word
     kind: Tensor  # case: index in KINDS
     words: Tensor  # case w: every other word
@@ -118,14 +143,14 @@ class _Cases:
 def _cases(items: Sequence[Window], present: Tensor) -> _Cases:
     there = present.cpu().numpy()
     found = [
-        (row, case)
+        (row, number, case)
         for row, item in enumerate(items)
-        for case in item.cases
+        for number, case in enumerate(item.cases)
         if there[row, case.anaphor] and there[row, list(case.antecedents)].any()
     ]
     shape = (len(found), there.shape[1])
     words, mentions, antecedents = (np.zeros(shape, bool) for _ in range(3))
-    for number, (row, case) in enumerate(found):
+    for number, (row, _, case) in enumerate(found):
         words[number] = there[row]
         words[number, case.anaphor] = False
         mentions[number, list(case.candidates)] = True
@@ -136,13 +161,14 @@ def _cases(items: Sequence[Window], present: Tensor) -> _Cases:
         *(
             torch.from_numpy(np.asarray(array)).to(present.device)
             for array in (
-                np.array([row for row, _ in found], np.int64),
-                np.array([case.anaphor for _, case in found], np.int64),
-                np.array([KINDS.index(case.kind) for _, case in found], np.int64),
+                np.array([row for row, _, _ in found], np.int64),
+                np.array([number for _, number, _ in found], np.int64),
+                np.array([case.anaphor for _, _, case in found], np.int64),
+                np.array([KINDS.index(case.kind) for _, _, case in found], np.int64),
                 words,
                 mentions,
                 antecedents,
-                np.array([case.rules for _, case in found], bool).reshape(-1, len(RULES)),
+                np.array([case.rules for _, _, case in found], bool).reshape(-1, len(RULES)),
             )
         ),
     )

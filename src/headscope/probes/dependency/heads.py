@@ -6,7 +6,7 @@ scored on another, so that the best of many is not flattered by the choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from headscope.corpus.bad_data import Choice, Faults
 from headscope.corpus.treebanks.conllu import Sentence
 from headscope.errors import BadInput
+from headscope.probes.cases import Cases, against_baseline
 from headscope.probes.data import Data
-from headscope.probes.dependency.cases import against_baseline
 from headscope.probes.dependency.gold import Possessive
 from headscope.probes.dependency.offsets import OFFSETS
 from headscope.probes.dependency.tally import DIRECTIONS, Chosen, DependencyTally
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 Subtypes = Literal["keep", "fold"]
 ALL = "all"
+CASE_COLUMNS = [
+    "relation", "sentence", "where", "text", "dependent_at", "dependent", "governor_at",
+    "governor", "choice_at", "choice", "right", "baseline_right",
+]  # fmt: skip
 UNSCORED = ("root", "punct", "ROOT", "dep")  # counted in "all", not worth a row of their own
 
 
@@ -132,12 +136,13 @@ def probe_dependency(
         for data in (first, *(() if second is None or test is dev else (second,))):
             data.faults_into(faults)
         every = of_layers(_every_head(scorer, picks), scope.layer_numbers[kind])
-        cases = scorer.cases.table([pick.relation for pick in picks])
+        cases = case_table(scorer.cases, [pick.relation for pick in picks])
         cases = cases.loc[~cases["relation"].isin(UNSCORED)].reset_index(drop=True)
         summary, hidden = _table(scorer, picks, minimum)
         # the head of "all" reads every word; the cases are those of each relation's own head
         scored = (summary["relation"] != ALL).to_numpy()
-        beside = against_baseline(cases, list(summary.loc[scored, "relation"]), seed)
+        own = (cases.loc[cases["relation"] == name] for name in summary.loc[scored, "relation"])
+        beside = against_baseline(own, "sentence", seed)
         summary = summary.join(beside.set_index(summary.index[scored]))
         found = DependencyResult(
             summary, every, layers, heads,
@@ -148,6 +153,28 @@ def probe_dependency(
         if output is not None:
             write_output(found, output, found.summary, heads=found.heads, cases=found.cases)
     return found
+
+
+def case_table(cases: Cases, relations: Sequence[str]) -> pd.DataFrame:
+    """A row per case; `relations` are the picks' names."""
+    rows = [
+        {
+            "relation": relations[case.pick],
+            "sentence": case.number,
+            "where": case.text.where,
+            "text": " ".join(words := case.text.words),
+            "dependent_at": case.at,
+            "dependent": words[case.at],
+            "governor_at": (governor := case.text.gold[case.at]),
+            "governor": "(root)" if governor < 0 else words[governor],
+            "choice_at": case.choice,
+            "choice": words[case.choice],
+            "right": case.choice == governor,
+            "baseline_right": case.baseline_right,
+        }
+        for case in cases
+    ]
+    return pd.DataFrame(rows, columns=CASE_COLUMNS)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus.treebanks.conllu import Sentence
-from headscope.probes.dependency.cases import Cases
+from headscope.probes.cases import Cases, Text
 from headscope.probes.dependency.gold import Gold, Possessive, gold_trees
 from headscope.probes.dependency.offsets import OFFSETS, offset_hits
 from headscope.probes.word_level import WordIndex
@@ -89,7 +89,7 @@ class DependencyTally:
         self._chosen_hits = np.zeros((len(items), len(self.chosen)))
         self._by_offset = right
         if self.chosen:
-            self.cases.begin(items)
+            self.cases.begin(Text(one.where, one.words, one.heads) for one in items)
 
     def layer(self, number: int, words: Tensor) -> None:
         """Take one layer's word-level attention, b h w w."""
@@ -109,8 +109,10 @@ class DependencyTally:
                 self._chosen_hits[:, column] = kept.sum(dim=1).numpy()
                 if pick.relations is not None:  # each word is a case of its own relation alone
                     said = predicted[:, pick.head, pick.direction].gather(1, gold.speaker)
-                    scored = self._named(pick.relations) & gold.counted
-                    self.cases.add(column, scored, said, self._by_offset[pick.offset])
+                    scored = (self._named(pick.relations) & gold.counted).numpy()
+                    row, word = np.nonzero(scored)
+                    by_offset = self._by_offset[pick.offset][row, word]
+                    self.cases.add(column, row, word, said.numpy()[row, word], by_offset)
 
     def end(self, batch: int) -> None:
         """The batch has run; its replicates are added."""
