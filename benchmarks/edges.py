@@ -1,13 +1,11 @@
-"""What edge scores and attributions cost, and how well scores rank edges, on tasks of a real model.
+"""What edge scores cost, and how well they rank edges, on ready tasks of a real model.
 
-    python -m benchmarks.edges [MODEL] [--tasks names,agreement,years] [--pairs 8] [--exact 200]
-    python -m benchmarks.edges --attribute --tasks names --pairs 100
+    python benchmarks/edges.py [MODEL] [--tasks names,agreement,years] [--pairs 8] [--exact 200]
 
 Budget: the scores of all edges take at most 20 forwards a pair. Forwards of the same batches are
 timed in between, turn by turn, so that both see the same load. The strongest edges are then patched
 one by one: Spearman's rank correlation of score and exact effect, with an interval over edges
-(at least 0.7 on names). With --attribute: `hs.attribute` of all prompts takes at most 2.5 times
-their forwards.
+(at least 0.7 on names).
 """
 
 from __future__ import annotations
@@ -48,26 +46,9 @@ def cost(scope: hs.Scope, pairs: Pairs, turns: int = 3) -> float:
                 )
             edge_scores(scope, found, batch, (clean, corrupted), STEPS)
 
-    return times(score, forward, turns)
-
-
-def attribution(scope: hs.Scope, pairs: Pairs, turns: int = 3) -> float:
-    """`hs.attribute` of all prompts over their plain forwards, in batches of the same size."""
-    members = batches(scope, *asked_of(pairs, None, None, None))
-
-    def forward() -> None:
-        for batch in members:
-            with torch.no_grad():
-                scope.forward(batch.clean)
-
-    return times(lambda: hs.attribute(scope, pairs, progress=False), forward, turns)
-
-
-def times(work: Callable[[], object], forward: Callable[[], object], turns: int) -> float:
-    """The median over turns of how many forwards the work takes; both run once before."""
     forward()
-    work()
-    return statistics.median(seconds(work) / seconds(forward) for _ in range(turns))
+    score()
+    return statistics.median(seconds(score) / seconds(forward) for _ in range(turns))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -84,7 +65,6 @@ def main() -> None:
     options.add_argument("--exact", type=int, default=200)
     options.add_argument("--turns", type=int, default=3)
     options.add_argument("--cost", action="store_true", help="only what scores cost")
-    options.add_argument("--attribute", action="store_true", help="only what attribution costs")
     given = options.parse_args()
     scope = hs.load(given.model or _smollm2())
     columns = "task, pairs, forwards a pair, Spearman, circuit, faithfulness, without it, random"
@@ -93,8 +73,8 @@ def main() -> None:
     for name in given.tasks.split(","):
         pairs = hs.circuits.task(name, 8 * given.pairs).fitting(scope)
         pairs = Pairs(name, pairs.pairs[: given.pairs])
-        spent = (attribution if given.attribute else cost)(scope, pairs, given.turns)
-        if given.cost or given.attribute:
+        spent = cost(scope, pairs, given.turns)
+        if given.cost:
             print(f"| {name} | {len(pairs)} | {spent:.1f} |", flush=True)
             continue
         found: Any = hs.circuits.edges(scope, pairs, exact=given.exact, progress=False)
