@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ from headscope.surveys.feeds import Helped, Here
 from headscope.surveys.measure import Measurer
 from headscope.surveys.options import Options
 from headscope.surveys.pools import TRIES, Processes, Task, spread
+from tests.surveys.fragile import Fragile
 from tests.surveys.test_parts_of_files import measured, same, small_parts, texts
 
 __all__ = ["small_parts"]
@@ -118,24 +118,6 @@ def test_a_model_is_told_from_others_only_where_something_is_kept(
     assert asked == [tiny_bert]
 
 
-class Fragile:
-    """A worker that dies at a number until its marker is there, or whenever there is none."""
-
-    def __init__(self, marker: str) -> None:
-        self._marker = marker
-
-    def squares(self, first: int, end: int) -> tuple[tuple[int, int, int], tuple[int, int] | None]:
-        if first == 2 and not (self._marker and Path(self._marker).exists()):
-            if self._marker:
-                Path(self._marker).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        following = None if first + 1 == end else (first + 1, end)
-        return (os.getpid(), first, first**2), following
-
-    def refuses(self) -> None:
-        raise BadInput("This worker refuses; ask another.")
-
-
 def test_the_work_of_a_killed_process_is_done_by_another(tmp_path: Path) -> None:
     pool = Processes(Fragile, [(str(tmp_path / "killed"),)])
     try:
@@ -167,7 +149,7 @@ def test_a_sentence_raised_by_a_process_comes_here() -> None:
 PARENT = """
 import sys, time
 from headscope.surveys.pools import Processes, Task
-from tests.surveys.test_feeds import Fragile
+from tests.surveys.fragile import Fragile
 pool = Processes(Fragile, [("",)] * 2)
 for worker in range(2):
     print(pool.submit(worker, Task("squares", (0, 1))).result()[0][0], flush=True)

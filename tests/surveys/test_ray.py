@@ -58,6 +58,7 @@ def test_ray_gives_the_table_of_one_machine(cluster, tiny_bert):
     same_numbers(here, there)
 
 
+@pytest.mark.slow
 def test_an_atlas_over_ray_is_the_same_also_when_it_was_stopped(cluster, tiny_bert, tmp_path):
     calls = []
 
@@ -79,6 +80,7 @@ def test_an_atlas_over_ray_is_the_same_also_when_it_was_stopped(cluster, tiny_be
     pd.testing.assert_frame_equal(made("stopped.atlas", "ray", workers=2), here, rtol=1e-6)
 
 
+@pytest.mark.slow  # processes without Ray: test_feeds
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, tiny_bert, tmp_path):
     marker = tmp_path / "killed"
 
