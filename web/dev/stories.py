@@ -1,4 +1,4 @@
-"""The pictures of docs/tutorials/ten-stories.md: python -m web.dev.stories [story …]"""
+"""The pictures of docs/how-to/ten-stories.md: python -m web.dev.stories [story …]"""
 
 from __future__ import annotations
 
@@ -95,17 +95,6 @@ def a_talk(story: Story) -> None:
     story.rest()
 
 
-def saved_states(story: Story) -> None:
-    """The list from which a talk is shown."""
-    story.open(**VIG, layer=2, head=6, heads=6).click("[data-control=tour]")
-    for title, key in (("One head", "ArrowDown"), ("The layer below", "ArrowRight")):
-        story.page.locator("[data-control=tour-title]").fill(title)
-        story.click("[data-control=tour-save]")
-        story.page.locator(".app-view").click(position={"x": 4, "y": 400})
-        story.page.keyboard.press(key)
-    story.rest()
-
-
 def a_phone(story: Story) -> None:
     story.open(**VIG, layer=2, head=6, heads=6)
 
@@ -125,7 +114,6 @@ STORIES: dict[str, tuple[Callable[[Story], None], tuple[int, int]]] = {
     "head-to-texts": (from_a_head_to_its_texts, WIDE),
     "a-figure": (a_figure, WIDE),
     "a-talk": (a_talk, (1280, 720)),
-    "saved-states": (saved_states, WIDE),
     "a-phone": (a_phone, PHONE),
     "a-long-text": (a_long_text, WIDE),
 }
