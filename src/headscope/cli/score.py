@@ -57,7 +57,8 @@ def score(
 
       headscope score "Mary and John; Mary" -m gpt2 --layer 5 --head 1 --relative-to mean
     """
-    check_numbers(verify=verify)
+    if verify:
+        check_numbers(verify=verify)
     if output is not None:
         check_output(output, ENDINGS, "A score")
     against = _relative(relative_to)
