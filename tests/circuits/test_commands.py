@@ -27,6 +27,13 @@ def test_a_masked_word_is_taken_apart_on_the_command_line(tmp_path) -> None:
     assert {"head", "mlp", "embedding", "bias"} == set(table["part"])
 
 
+def test_a_score_is_explained_on_the_command_line_and_verified_only_when_asked() -> None:
+    plain = run("score", "The cat sat on the mat .", "--layer", "1", "--head", "2")
+    assert plain.exit_code == 0, plain.output
+    refused = run("score", "The cat sat .", "--layer", "1", "--head", "2", "--verify", "-1")
+    assert refused.exit_code == 2
+
+
 def test_copying_of_every_head_is_written(tmp_path) -> None:
     result = run("circuits", "copying", "-o", str(tmp_path / "c.csv"))
     assert result.exit_code == 0, result.output
