@@ -31,7 +31,7 @@ def test_a_score_is_explained_on_the_command_line_and_verified_only_when_asked()
     plain = run("score", "The cat sat on the mat .", "--layer", "1", "--head", "2")
     assert plain.exit_code == 0, plain.output
     refused = run("score", "The cat sat .", "--layer", "1", "--head", "2", "--verify", "-1")
-    assert refused.exit_code == 2
+    assert isinstance(refused.exception, BadInput)
 
 
 def test_copying_of_every_head_is_written(tmp_path) -> None:
