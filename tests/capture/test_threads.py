@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
 import pytest
 import torch
 
-from headscope.capture import capture
+from headscope.capture import capture, interface
+from headscope.capture.switch import switched
 from tests.capture.recording import Recording, some_ids
 from tests.contracts.test_families import state
 from tests.tiny import tiny_model
@@ -92,3 +94,27 @@ def test_a_thread_without_a_sink_runs_undisturbed(model) -> None:
 
     at_once(replace, undisturbed)
     assert state(model) == before
+
+
+def test_a_door_that_opens_and_closes_amid_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pass found no mask to make, and the door is gone when our function asks how it ran."""
+    model, ids = tiny_model("LlamaForCausalLM"), some_ids(8)
+    with torch.no_grad():
+        expected = model(ids).logits
+    door, own = contextlib.ExitStack(), interface._own_eager_function
+    closed: list[bool] = []
+
+    def as_it_closes(module: torch.nn.Module) -> interface.Eager:
+        door.close()
+        closed.append(True)
+        return own(module)
+
+    monkeypatch.setattr(interface, "_own_eager_function", as_it_closes)
+    hook = model.model.layers[0].register_forward_pre_hook(
+        lambda *_: door.enter_context(switched(model.modules())) and None
+    )
+    with torch.no_grad():
+        found = model(ids).logits
+    hook.remove()
+    assert closed
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)

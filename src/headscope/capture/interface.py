@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture import active
 from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_numbered
-from headscope.capture.switch import NAME, heal, original_implementation
+from headscope.capture.switch import NAME, heal, running_implementation
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
 
@@ -232,7 +232,7 @@ def apply(weights: Tensor, value: Tensor) -> Tensor:
 
 def _ran_fast(module: nn.Module, extras: dict[str, Any]) -> bool:
     """Whether the model was found with a fused attention that sdpa can stand in for."""
-    found = original_implementation(getattr(module, "config", None))
+    found = running_implementation(getattr(module, "config", None))
     plain = extras.get("softcap") is None and extras.get("s_aux") is None
     return found not in (None, "eager") and plain
 

@@ -79,16 +79,12 @@ def heal() -> None:
             del _switched[id(entry.configuration)]
 
 
-def original_implementation(configuration: object) -> str | None:
-    """What the model ran before any door was opened on it."""
-    entry = _switched.get(id(configuration))
-    return None if entry is None else entry.original
-
-
 def running_implementation(configuration: object) -> str | None:
     """What the model runs when no door is open on it, whether or not one is."""
-    entry = _switched.get(id(configuration))
-    return getattr(configuration, "_attn_implementation", None) if entry is None else entry.original
+    with _lock:  # a door of another thread may close between the two looks
+        entry = _switched.get(id(configuration))
+        found = getattr(configuration, "_attn_implementation", None)
+        return found if entry is None else entry.original
 
 
 def _configurations(modules: Iterable[nn.Module]) -> list[Any]:
