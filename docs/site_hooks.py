@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from mkdocs.structure.pages import Page
 import headscope as hs
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # for the page that tests/ makes
+SENTENCES = "develop/sentences.md"
 PROJECT = {
     "Architecture": "ARCHITECTURE.md",
     "Contributing": "CONTRIBUTING.md",
@@ -50,7 +53,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         {_title(path): f"decisions/{path.name}"} for path in sorted(docs.glob("decisions/*.md"))
     ]
     own = [{title: _page(source)} for title, source in PROJECT.items()]
-    section: dict[str, Any] = {"Develop": [*own, {"Decisions": decisions}]}
+    section: dict[str, Any] = {
+        "Develop": [*own, {"Every error and label": SENTENCES}, {"Decisions": decisions}]
+    }
     nav: list[Any] = [*(config.nav or [])]
     listed = json.dumps(nav)
     guides = next(part["How to"] for part in nav if "How to" in part)
@@ -68,6 +73,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source in PROJECT.values():
         text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, _page(source), content=text))
+    from tests.sentences_page import page  # not earlier: the path to it is set above
+
+    files.append(File.generated(config, SENTENCES, content=page()))
     for path in _live(config):
         name = f"live/{path.name}"
         files.append(File.generated(config, name, abs_src_path=str(path)))

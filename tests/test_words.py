@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from headscope.arguments import need_seed
+from headscope.errors import BadInput
+from tests.sentences_page import labels, page
+
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "contributing" / "writing.md"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -48,7 +52,6 @@ IZE = re.compile(
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.S | re.M)
 CODE = re.compile(r"`[^`\n]*`|\]\([^)]*\)|<[^>\n]+>")
 HELPS = {"help", "about", "title", "shows", "label", "hint"}
-QUOTED = re.compile(r'"([^"\n]*)"|`([^`\n]*)`|>([^<>{}\n]+)<')
 
 
 def prose(text: str) -> str:
@@ -93,15 +96,6 @@ def _shown(path: Path) -> Iterator[str]:
             yield from (literals(each) for each in node.args)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and node.value is not None:
             yield literals(node.value)
-
-
-def labels(path: Path) -> Iterator[str]:
-    """Quoted text and text between tags, without comments and code."""
-    text = re.sub(r"/\*.*?\*/|(?<![:\"'])//[^\n]*", "", path.read_text("utf-8"), flags=re.S)
-    for found in QUOTED.finditer(text):
-        said = found[1] or re.sub(r"\$\{[^}]*\}", "", found[2] or "") or found[3] or ""
-        if " " in said.strip() and not re.search(r"&&|\|\||[\\[(]place|place\.", said):
-            yield said
 
 
 def avoided(texts: Iterator[str] | list[str], path: Path) -> list[str]:
@@ -173,3 +167,11 @@ def test_long_sentences_of_the_docs_only_become_fewer() -> None:
     ]
     assert len(long) <= LONG_SENTENCES, "\n".join(long)
     assert len(long) > LONG_SENTENCES - 10, f"lower LONG_SENTENCES to {len(long)}"
+
+
+def test_the_page_of_sentences_holds_errors_and_labels_as_people_meet_them() -> None:
+    text = page()
+    with pytest.raises(BadInput) as refused:
+        need_seed(-1)
+    assert str(refused.value).partition(" to ")[0] in text
+    assert "- `Type a sentence to read.`" in text and "- `Back to the default`" in text

@@ -50,7 +50,7 @@ def check_seal(path: Path) -> None:
         for found in _SEALED.finditer(held):
             if found[1] == _digest(held, found.start(1)).encode():
                 return
-    raise BadInput(f"{path} is damaged: its checksum does not fit; save it again, or copy it anew.")
+    raise BadInput(f"{path} is damaged: its checksum does not fit; save or copy it again.")
 
 
 def _digest(held: mmap.mmap, start: int) -> str:

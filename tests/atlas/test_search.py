@@ -89,7 +89,7 @@ def test_words_of_an_excerpt_are_spelled_as_in_the_text_but_where_a_mark_cuts_th
         ({"n": "it"}, "n= is a whole number, not 'it'"),
         ({"query": ""}, "Give the query"),
         ({"key": 3}, "key is a token"),
-        ({"pos": "NOUN"}, "find does not know pos; what can be asked: query, key"),
+        ({"pos": "NOUN"}, "find has no option pos; it has query, key"),
         ({"query_pos": "NOON"}, "not a part of speech"),
     ],
 )

@@ -137,7 +137,7 @@ def test_a_reading_that_waits_shows_its_place_and_can_be_cancelled(app, models: 
         app.page.get_by_role("button", name="read", exact=True).click()
         queue = app.page.locator(".queue[data-before]")
         queue.wait_for()
-        assert queue.locator("span").inner_text() == "2 readings are before this one."
+        assert queue.locator("span").inner_text() == "2 readings run before this one."
         with app.page.expect_response(lambda reply: "/api/cancel" in reply.url) as answer:
             queue.locator("[data-control=cancel]").click()
         asked = answer.value.request.post_data_json

@@ -91,7 +91,7 @@ def test_a_sink_is_a_remark_and_never_the_name_of_a_head(new_page, address, labe
     said = label or "No pattern stands out beside its sink."
     expect(headline).to_contain_text(said)
     expect(headline).not_to_contain_text("first-token sink")
-    begins = "Besides, it leaves" if label else "It leaves"
+    begins = "It also leaves" if label else "It leaves"
     expect(remark).to_have_text(f"{begins} most to the first token: 0.80 · 6 of 10 queries")
 
 

@@ -11,7 +11,7 @@ test("text files are one document each, and lines of .jsonl one each", () => {
   ]);
 });
 
-test("what is no document is a sentence", () => {
+test("a file that is not a document gives a sentence", () => {
   expect(documentsIn("a.pdf", "x")).toContain("not a .txt, .md or .jsonl");
   expect(documentsIn("a.txt", " ")).toBe("a.txt is empty.");
   expect(documentsIn("b.jsonl", '{"text": "one"}\n{"text": 3}')).toContain("Line 2 of b.jsonl");

@@ -275,7 +275,7 @@ class Atlas(HeadResult):
 
         odd = ", ".join(sorted(set(wanted) - set(ASKED)))
         if odd:
-            raise BadInput(f"find does not know {odd}; what can be asked: {', '.join(ASKED)}.")
+            raise BadInput(f"find has no option {odd}; it has {', '.join(ASKED)}.")
         if self._search is None:
             self._search = Search(self)
         return self._search.find(n, **wanted)

@@ -47,7 +47,7 @@ def ground_log(
     limit
         Only the first so many requests.
     restart
-        Start anew, not where a run stopped.
+        Start over instead of resuming.
     progress
         Whether to show a bar, or a function that is called instead.
     **settings

@@ -42,7 +42,7 @@ def check_room(model: Any, source: str, report: Mapping[str, Any]) -> None:
     if left:
         raise HeadscopeError(
             f"{source} holds {len(left):,} weights that the model does not have "
-            f"({_listed(left)}): its config.json has too few layers; put it right."
+            f"({_listed(left)}): its config.json has too few layers; correct it."
         )
 
 

@@ -57,7 +57,7 @@ function walk(document: Document, views: Told[], tour: Step[]): void {
     const query = new URLSearchParams(address);
     const view = viewOf(views, query);
     view?.set({ query: null, key: null, heads: null, ...fromQuery(query), theme: view.state.theme });
-    const back = make("button", { class: "button", "data-control": "tour-back", "aria-label": "Step before" }, "‹");
+    const back = make("button", { class: "button", "data-control": "tour-back", "aria-label": "Previous step" }, "‹");
     const on = make("button", { class: "button", "data-control": "tour-on", "aria-label": "Next step" }, "›");
     back.disabled = at === 0;
     on.disabled = at === tour.length - 1;

@@ -3,8 +3,8 @@ import type { Instrument } from "./instrument";
 import { headsOn, layersOf } from "../state/state";
 
 export const keyList: [string, string][] = [
-  ["↑ ↓", "layer before, layer after"],
-  ["← →", "head before, head after"],
+  ["↑ ↓", "previous layer, next layer"],
+  ["← →", "previous head, next head"],
   ["hover", "look: the token's lines, exact numbers"],
   ["click", "pin what is looked at; again to let go"],
   ["double-click", "keep one head alone; again for all"],

@@ -106,7 +106,7 @@ export function Display({ instrument }: { instrument: Instrument }): JSX.Element
       {fields
         .filter((field) => field.value !== field.usual)
         .map((field) => (
-          <button class="tag" key={field.name} data-unusual={field.name} title="Draw it as usual again" onClick={() => instrument.set({ [field.name]: own(usual, field.name) })}>
+          <button class="tag" key={field.name} data-unusual={field.name} title="Back to the default" onClick={() => instrument.set({ [field.name]: own(usual, field.name) })}>
             {field.title} {field.value} ×
           </button>
         ))}
@@ -224,7 +224,7 @@ function LayerControl({ instrument }: { instrument: Instrument }): JSX.Element {
   return (
       <span class="field layer">
         <span id="layer-name">layer</span>
-        <button class="step" aria-label="Layer before" disabled={at <= 0} onClick={() => to(at - 1)}>‹</button>
+        <button class="step" aria-label="Previous layer" disabled={at <= 0} onClick={() => to(at - 1)}>‹</button>
         <input
           type="range"
           data-control="layer"
@@ -236,7 +236,7 @@ function LayerControl({ instrument }: { instrument: Instrument }): JSX.Element {
           value={at}
           onInput={(event) => to(event.currentTarget.valueAsNumber)}
         />
-        <button class="step" aria-label="Layer after" disabled={at >= layers.length - 1} onClick={() => to(at + 1)}>›</button>
+        <button class="step" aria-label="Next layer" disabled={at >= layers.length - 1} onClick={() => to(at + 1)}>›</button>
         <select data-control="layer-menu" aria-label="Layer" value={String(state.layer)} onChange={(event) => store.set({ layer: Number(event.currentTarget.value), marked: [] })}>
           {layers.map((layer) => (
             <option value={String(layer)} key={layer}>{layer}</option>

@@ -132,7 +132,7 @@ export class Server {
 
   private written(id: string): Written {
     const found = this.writings.get(id);
-    if (!found) throw new Refused("This text is no longer kept; let the model write it anew.", 404);
+    if (!found) throw new Refused("This text is no longer kept; let the model write it again.", 404);
     return found;
   }
 

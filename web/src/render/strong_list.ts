@@ -29,7 +29,7 @@ export function topOf(weights: Float32Array, count: number): number[] {
 export const listRoom = 66;
 
 export class StrongList {
-  readonly element = make("div", { class: "strong-list", role: "group", "aria-label": "The words that take most" });
+  readonly element = make("div", { class: "strong-list", role: "group", "aria-label": "The words that get the most attention" });
 
   constructor(jump: (at: number) => void, private readonly title = "Go there") {
     this.element.addEventListener("click", (event) => {

@@ -16,6 +16,6 @@ export function tourOf(text: string): Step[] {
     // Said below.
   }
   const isStep = (each: Partial<Step> | null) => [each?.title, each?.text, each?.address].every((entry) => typeof entry === "string");
-  if (!Array.isArray(found) || !found.length || !found.every(isStep)) throw new Error("This is no tour: a tour is a JSON list of steps, each with title, text and address.");
+  if (!Array.isArray(found) || !found.length || !found.every(isStep)) throw new Error("This is not a tour: a tour is a JSON list of steps, each with title, text and address.");
   return (found as Step[]).map(({ title, text, address }) => ({ title, text, address }));
 }

@@ -139,7 +139,7 @@ def _asked(
         raise BadInput("There is no prompt; give at least one.")
     seconds = [None] * len(prompts) if pairs is None else pairs
     if isinstance(seconds, str) or len(seconds) != len(prompts):
-        raise BadInput(f"There are {len(prompts)} prompts; give text_pair as a list with one each.")
+        raise BadInput(f"There are {len(prompts)} prompts; give text_pair as a list of as many.")
     made: list[_Asked] = []
     for prompt, second, own in zip(prompts, seconds, targets, strict=True):
         asked = question(scope, prompt.text, second, None if position == END else _number(position))

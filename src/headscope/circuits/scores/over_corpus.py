@@ -79,7 +79,7 @@ def score_parts(
     limit
         Documents read; all by default.
     output, restart, progress
-        Where the result is written, whether a stopped run starts anew, and what shows progress.
+        Where the result is written, whether a stopped run starts over, and what shows progress.
     seed
         Of the bootstrap over documents behind the intervals.
 

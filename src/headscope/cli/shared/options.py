@@ -54,7 +54,7 @@ Sample = Annotated[
 ]
 Field = Annotated[str, typer.Option("--field", help="The column or key that holds the text.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of everything that is drawn at random.")]
-Restart = Annotated[bool, typer.Option("--restart", help="Start anew, not where a run stopped.")]
+Restart = Annotated[bool, typer.Option("--restart", help="Start over instead of resuming.")]
 MapFile = Annotated[Path | None, typer.Option("--map", help="A map as .svg, .png or .pdf.")]
 TaskData = Annotated[
     str,

@@ -61,7 +61,7 @@ def fit(
     output
         Where the monitor goes, as .json; a stopped run resumes there.
     restart
-        Start anew, not where a run stopped.
+        Start over instead of resuming.
     progress
         Whether to show a bar, or a function that is called instead.
 

@@ -47,7 +47,7 @@ class Writing:
 
 
 def kept_writings() -> Kept[Writing]:
-    return Kept(LRUCache(MOST_KEPT), "This text is no longer kept; let the model write it anew.")
+    return Kept(LRUCache(MOST_KEPT), "This text is no longer kept; let the model write it again.")
 
 
 def can_write(scope: Scope) -> bool:

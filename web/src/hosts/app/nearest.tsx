@@ -25,7 +25,7 @@ export function Nearest({ session, instrument }: { session: Session; instrument:
   const shown = view === "text" || view === "matrix" ? view : "head";
   return (
     <section data-panel="nearest" aria-busy={question !== null && answer?.for !== question}>
-      <h3>Where it does alike <small>in the atlas</small></h3>
+      <h3>Similar examples <small>in the atlas</small></h3>
       {query === null && <p class="quiet">Click a token in the picture to find examples in the corpus where this head’s output is most like its output there.</p>}
       {query !== null && !wanted && <button class="button" data-control="nearest" onClick={() => setWanted(true)}>examples like “{token}”</button>}
       {question !== null && answer?.for !== question && <p class="quiet">reading the corpus with this head…</p>}

@@ -29,7 +29,7 @@ export function OffStrip({ session }: { session: Session }): JSX.Element | null 
       <span data-difference>
         {changed.map(({ token, before, after }) => `${visible(token)} ${percent(before)} → ${after === null ? "rank 6 or lower" : `${percent(after)} %`}`).join(" · ")}
       </span>
-      <span class="quiet">Off: each token attends alike to every token it may see.</span>
+      <span class="quiet">Off: each token attends uniformly to every token it may see.</span>
       <span class="spring" />
       {off.length > 1 && <button class="plain" data-control="undo" onClick={() => void session.switchHead(...off.at(-1)!)}>{names.at(-1)} on</button>}
       <button class="plain" data-control="all-on" onClick={() => void session.allOn()}>all on</button>

@@ -71,7 +71,7 @@ function What({ facts, session }: { facts: HeadFacts; session: Session }): JSX.E
       <p class="label-line">
         {facts.label ? <><b><Terms session={session}>{facts.label}</Terms></b> {facts.score?.toFixed(2)} <small class="quiet" data-evidence>· {facts.evidence}</small></> : <span class="quiet">{facts.why_no_patterns ?? `No pattern stands out ${facts.sink ? "beside its sink" : "on this text"}.`}</span>}
       </p>
-      {facts.sink && <p class="quiet" data-sink>{facts.label ? "Besides, it" : "It"} {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
+      {facts.sink && <p class="quiet" data-sink>{facts.label ? "It also" : "It"} {facts.sink.about}: {facts.sink.score.toFixed(2)} · {facts.sink.evidence}</p>}
       {facts.about && <p><Terms session={session}>{facts.about}</Terms></p>}
       <ul class="meters">
         {facts.patterns.slice(0, 4).map((pattern) => (
@@ -157,7 +157,7 @@ function SwitchOff({ session, instrument }: { session: Session; instrument: Inst
         <input type="checkbox" data-control="off" checked={off} disabled={session.model !== session.reading!.of.model} onChange={() => void session.switchHead(state.kind, state.layer, state.head)} />
         <span>switch off</span>
       </label>
-      <p class="quiet">Off: each token attends alike to every token it may see.</p>
+      <p class="quiet">Off: each token attends uniformly to every token it may see.</p>
     </section>
   );
 }

@@ -50,7 +50,7 @@ export function Queue({ session }: { session: Session }): JSX.Element | null {
   const { before, done, left } = queued;
   return (
     <div class="queue" role="status" data-before={before}>
-      <span>{before === 0 ? reading(done, left) : before === 1 ? "One reading is before this one." : `${before} readings are before this one.`}</span>
+      <span>{before === 0 ? reading(done, left) : before === 1 ? "One reading runs before this one." : `${before} readings run before this one.`}</span>
       {done !== null && <meter min={0} max={1} value={done} aria-label="share of the reading that is done" />}
       <button class="button" data-control="cancel" onClick={() => session.cancel()}>cancel</button>
     </div>

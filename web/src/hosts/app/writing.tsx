@@ -51,9 +51,9 @@ export function Written({ instrument }: { instrument: Instrument }): JSX.Element
     <section data-panel="written">
       <h3>What the model wrote</h3>
       <p class="stepper">
-        <button class="step" aria-label="Step before" disabled={!inside || at === 0} onClick={() => to(at - 1)}>‹</button>
+        <button class="step" aria-label="Previous step" disabled={!inside || at === 0} onClick={() => to(at - 1)}>‹</button>
         <span>{inside ? `step ${at + 1} of ${writing.steps.length}` : `${writing.steps.length} steps`}</span>
-        <button class="step" data-control="next-step" aria-label="Step after" disabled={inside && at === writing.steps.length - 1} onClick={() => to(inside ? at + 1 : 0)}>›</button>
+        <button class="step" data-control="next-step" aria-label="Next step" disabled={inside && at === writing.steps.length - 1} onClick={() => to(inside ? at + 1 : 0)}>›</button>
       </p>
       {step ? (
         <>
@@ -68,10 +68,10 @@ export function Written({ instrument }: { instrument: Instrument }): JSX.Element
             ))}
           </ul>
           <button class="plain" data-control="why-token" onClick={() => instrument.set({ view: "prediction", ...explaining(first + at) })}>why this token?</button>
-          <p class="quiet">Selected is the token before it, from which it was chosen: the picture shows what that attends to.</p>
+          <p class="quiet">The model chose it at the token before, which is now selected: the picture shows what that token attends to.</p>
         </>
       ) : (
-        <p class="quiet">Step through the new tokens: each with what else was weighed, and what was attended to.</p>
+        <p class="quiet">Step through the new tokens: each with its alternatives, and what the model attended to.</p>
       )}
       {writing.done && <p class="quiet">The model ended the text here.</p>}
     </section>

@@ -28,7 +28,7 @@ export function Compared({ session, instrument }: { session: Session; instrument
         {mine} {one && <small>head {layer}-{head}</small>}
         <span class="spring" />
         <button class="plain" data-control="side-by-side" aria-pressed={!differs} onClick={() => instrument.set({ reading: "this" })}>side by side</button>
-        <button class="plain" data-control="difference" aria-pressed={differs} disabled={!comparable} title={comparable ? "This map minus the other" : "The two read other tokens: there is no difference cell by cell"} onClick={() => instrument.set({ view: "matrix", reading: "difference" })}>difference</button>
+        <button class="plain" data-control="difference" aria-pressed={differs} disabled={!comparable} title={comparable ? "This map minus the other" : "The two readings have different tokens, so their maps cannot be subtracted"} onClick={() => instrument.set({ view: "matrix", reading: "difference" })}>difference</button>
       </p>
       <p class="pair-name" data-side-title="other">
         {other.title} <small>{one && `head ${theirLayer}-${theirHead}`}{session.pairs === "likeness" && match ? `, likeness ${match.likeness.toFixed(2)}` : ""}</small>
@@ -114,7 +114,7 @@ export function Match({ session, instrument }: { session: Session; instrument: I
           <option value="number">the same number</option>
         </select>
       </label>
-      <p class="quiet">Heads are paired one to one so that the likeness of all pairs together is the largest there is.</p>
+      <p class="quiet">Heads are paired one to one so that their total likeness is the largest possible.</p>
     </section>
   );
 }

@@ -15,7 +15,7 @@ export function documentsIn(name: string, text: string): GivenDocument[] | strin
   for (const [at, line] of text.split("\n").entries()) {
     if (!line.trim()) continue;
     const one = read(line);
-    if (!one) return `Line ${at + 1} of ${name} is no document: write {"title": …, "text": …} on each line.`;
+    if (!one) return `Line ${at + 1} of ${name} is not a document: write {"title": …, "text": …} on each line.`;
     found.push({ title: one.title || `${name} ${at + 1}`, text: one.text });
   }
   return found.length ? found : `${name} is empty.`;
@@ -37,7 +37,7 @@ export function Documents({ session }: { session: Session }): JSX.Element {
   const [wrong, setWrong] = useState("");
   const { documents } = session;
   const change = (next: GivenDocument[]) => {
-    if (next.length > most) return setWrong(`At most ${most} documents are taken.`);
+    if (next.length > most) return setWrong(`The app takes at most ${most} documents.`);
     session.documents = next;
   };
   const take = async (files: FileList | null | undefined) => {

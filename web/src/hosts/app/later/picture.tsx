@@ -59,7 +59,7 @@ async function pngOf(svg: string, width: number, height: number): Promise<Blob> 
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: width * scale, height: height * scale });
   canvas.getContext("2d")!.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture could not be made.")))));
+  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The browser could not make the picture.")))));
 }
 
 function download(blob: Blob, name: string): void {

@@ -32,7 +32,7 @@ export function Present({ session }: { session: Session }): JSX.Element {
       <p>{at ? <><b>{at.title}</b> {at.text}</> : mounted && <Shown instrument={mounted} />}</p>
       {tour.length > 0 && (
         <>
-          <button class="button" data-control="tour-back" aria-label="Step before" disabled={!step} onClick={() => void session.walkTour(-1)}>‹</button>
+          <button class="button" data-control="tour-back" aria-label="Previous step" disabled={!step} onClick={() => void session.walkTour(-1)}>‹</button>
           <span>{step === null ? "" : step + 1} / {tour.length}</span>
           <button class="button" data-control="tour-on" aria-label="Next step" disabled={step === tour.length - 1} onClick={() => void session.walkTour(1)}>›</button>
         </>

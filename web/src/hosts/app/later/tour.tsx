@@ -37,13 +37,13 @@ export function TourPanel({ session }: { session: Session }): JSX.Element {
     const address = new URL(engine ? location.pathname : "/", location.href);
     address.hash = await linkOf(tour);
     await copyText(address.href);
-    setSaid("The link is in the clipboard: it opens these states.");
+    setSaid("Copied: the link opens these states.");
   };
   return (
     <aside class="tour-panel" aria-label="Saved states" data-tour>
       <h2>Saved states <button class="icon" aria-label="Close the list" onClick={() => (session.tourOpen = false)}>×</button></h2>
       <input type="text" data-control="tour-title" aria-label="Title" placeholder={session.stateTitle()} maxLength={40} value={title} onInput={(event) => setTitle(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
-      <textarea data-control="tour-text" aria-label="Caption" placeholder="A caption for those who watch" rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
+      <textarea data-control="tour-text" aria-label="Caption" placeholder="A caption for your viewers" rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.stopPropagation()} />
       <button class="button primary" data-control="tour-save" disabled={session.phase !== "ready"} onClick={save}>save this state</button>
       <ol>
         {tour.map((each, at) => (

@@ -69,7 +69,7 @@ function examples(data: AtlasData, place: number, asked: Asked, hooks: PageHooks
   });
   const shown = data.of(place, asked.measure, asked.decile);
   const list = make("ol", { class: "at-examples" }, ...shown.map((each) => line(data, each, asked.view, hooks)));
-  const none = "None travelled with this page.";
+  const none = "This page holds no examples.";
   return make(
     "div",
     {},

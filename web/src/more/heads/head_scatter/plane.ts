@@ -183,7 +183,7 @@ export class HeadPlane {
       }),
     });
     [this.points, this.dots] = [drawn.points, drawn.dots];
-    this.plot.setAttribute("aria-label", "Heads as points: arrows move by layer and head, Space chooses, Enter opens, Esc lets go");
+    this.plot.setAttribute("aria-label", "Heads as points: arrows move by layer and head, Space chooses, Enter opens, Esc clears");
     this.plot.replaceChildren(drawn.picture);
     if (state.panels === "clusters") {
       const groups = this.groups();
