@@ -172,10 +172,6 @@ class Stepper(Walker):
         act()
         self.page.mouse.move(2, 2)
         self.arrive(before)
-        self.page.go_back()
-        self.check(-2)
-        self.page.go_forward()
-        self.check(-1)
 
     def check(self, at: int) -> None:
         url, seen = self.past[at]
@@ -201,14 +197,15 @@ def test_back_forward_and_reload_give_every_step_again(new_page, address):
     page.locator('[data-control="write"]:has-text("go on")').wait_for()
     page.locator("textarea").first.fill("a dog ran to the house")
     walk.step(click('[data-control="read"]'))
-    for at in range(2, len(walk.past) + 1):
+    for at in reversed(range(len(walk.past) - 1)):
         page.go_back()
-        walk.check(-at)
-    for url, seen in walk.past[3:]:
-        page.goto(url)
-        page.reload()
-        assert walk.look() == seen, url
-        assert page.url == url
+        walk.check(at)
+    for at in range(1, len(walk.past)):
+        page.go_forward()
+        walk.check(at)
+        if at > 2:
+            page.reload()
+            walk.check(at)
     assert walk.errors == []
 
 
