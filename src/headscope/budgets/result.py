@@ -247,21 +247,14 @@ def share_kept(counts: NDArray[np.bool_], found: Floats) -> float:
     return float((found[counts, 2] > 0).mean()) if counts.any() else float("nan")
 
 
-def with_curve(budget: Budget, rows: Sequence[dict[str, Any]]) -> Budget:
-    """With the curve and what it saves of the cache at each length."""
-    import pandas as pd
-
-    frame = pd.DataFrame(rows)
-    kept = budget.sink + budget.window
+def memory_of(known: KeyValueHeads, chosen: Sequence[Head], kept: int) -> dict[str, float]:
+    """Bytes of the cache with these heads restricted, and the share saved, at each length."""
+    found: dict[str, float] = {}
     for tokens in AT:
-        whole = budget.key_value_heads.memory(tokens, (), kept)
-        column = [
-            budget.key_value_heads.memory(tokens, budget.order[: int(count)], kept)
-            for count in frame["heads"]
-        ]
-        frame[f"memory_{tokens // 1024}k"] = column
-        frame[f"saved_{tokens // 1024}k"] = 1 - np.array(column) / whole
-    return dataclasses.replace(budget, curve=frame)
+        left, whole = (known.memory(tokens, some, kept) for some in (chosen, ()))
+        found[f"memory_{tokens // 1024}k"] = left
+        found[f"saved_{tokens // 1024}k"] = 1 - left / whole
+    return found
 
 
 def recommending(budget: Budget, rows: Sequence[dict[str, Any]], least: float) -> Budget:

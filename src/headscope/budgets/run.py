@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from headscope.arguments import need_count, need_real, need_scope, need_seed
 from headscope.budgets.gate import estimated_costs
 from headscope.budgets.heads import Head, KeyValueHeads, key_value_heads
 from headscope.budgets.looking import lengths, retrieval_scores, shares_outside
-from headscope.budgets.result import Budget, budget_of, recommending, rise, share_kept, with_curve
+from headscope.budgets.result import Budget, budget_of, memory_of, recommending, rise, share_kept
 from headscope.budgets.texts import (
     ANSWER,
     CUE,
@@ -117,6 +118,8 @@ def budget(
     >>> found.recommended[:2]  # doctest: +SKIP
     ((3, 1), (0, 2))
     """
+    import pandas as pd
+
     need_scope(scope)
     need_seed(seed)
     for name, value in (("limit", limit), ("needles", needles), ("window", window)):
@@ -179,7 +182,7 @@ def budget(
                 for some in drawn
             ),
         ]
-        found = with_curve(found, curve)
+        found = dataclasses.replace(found, curve=pd.DataFrame(curve))
         if output is not None:
             found.save(output)
     return found
@@ -236,17 +239,19 @@ class _Together:
         name = fingerprint([half, sorted(chosen)])[:16]
         loss, found = self._answers(name, chosen, asked)
         change, low, high = rise(asked.loss, loss)
+        known = self._heads
         return {
             "order": order,
             "texts": half,
             "heads": len(chosen),
-            "share": len(chosen) / max(1, len(self._heads.open(sum(self._sizes)))),
+            "share": len(chosen) / max(1, len(known.open(sum(self._sizes)))),
             "loss": float(loss[:, 0].sum() / loss[:, 1].sum()),
             "rise": change,
             "low": low,
             "high": high,
             "needles": float(found[:, 2].mean()),
             "kept": share_kept(asked.counts, found),
+            **memory_of(known, chosen, sum(self._sizes)),
         }
 
     def _answers(self, name: str, chosen: Sequence[Head], asked: Asked) -> tuple[Floats, Floats]:
