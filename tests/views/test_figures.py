@@ -11,7 +11,7 @@ import pytest
 
 import headscope as hs
 from headscope.figures import fonts, layer_head_map, layer_head_maps, save, scatter_by_layer
-from headscope.figures.colour import head_colours, oklab_from_rgb, seen_by_all, sequential
+from headscope.figures.colour import head_colours, oklab_from_rgb, seen_by_all, sequential, shaded
 from headscope.figures.fonts import FontWarning, drawable
 
 TEXTS = {
@@ -131,6 +131,20 @@ def test_up_to_32_heads_have_colours_of_their_own_that_neighbours_do_not_share()
         ]
         assert sights[0] > 0.1, heads
         assert min(sights[1:]) > 0.03, heads  # the number travels with the colour, always
+
+
+def test_a_head_has_the_same_hue_on_light_and_on_dark_ground():
+    for heads in (1, 8, 12, 32):
+        with shaded("dark"):
+            dark = head_colours(heads)
+        hues = [
+            np.angle(oklab_from_rgb(rgb) @ (0, 1, 1j))
+            for rgb in (
+                np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colours])
+                for colours in (head_colours(heads), dark)
+            )
+        ]
+        assert np.abs(np.angle(np.exp(1j * (hues[0] - hues[1])))).max() < 0.05  # radians
 
 
 def test_the_sequential_scale_darkens_in_equal_steps():

@@ -21,6 +21,12 @@ describe("head colours", () => {
     }
   });
 
+  it.each([1, 2, 8, 12, 16, 32])("of %i heads have the same hue in both themes", (heads) => {
+    const [light, dark] = shades.map((shade) => headColours(heads, shade).map(oklabFromRgb));
+    const turned = light.map(([, a, b], i) => Math.abs(Math.atan2(a * dark[i][2] - b * dark[i][1], a * dark[i][1] + b * dark[i][2])));
+    expect(Math.max(...turned)).toBeLessThan(0.05); // radians: what whole steps of red, green and blue leave
+  });
+
   it.each([2, 4, 8])("of %i heads are all told apart by every common colour vision", (heads) => {
     for (const shade of shades) {
       for (const deficiency of allDeficiencies) {

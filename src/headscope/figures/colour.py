@@ -36,7 +36,7 @@ _DARK = {
 _shade: ContextVar[Literal["light", "dark"]] = ContextVar("shade", default="light")
 
 # lightness steps and chroma of the heads' colours: 3:1 against the paper at every hue
-_TONES = {"light": ((0.64, 0.5, 0.36), 0.15), "dark": ((0.72, 0.86, 0.58), 0.13)}
+_TONES = {"light": ((0.64, 0.5, 0.36), 0.15), "dark": ((0.82, 0.69, 0.56), 0.13)}
 
 _CONE_FROM_LAB = np.array(
     [
@@ -129,21 +129,28 @@ def head_colours(heads: int) -> tuple[str, ...]:
 
 @lru_cache
 def _head_colours(heads: int, shade: str) -> tuple[str, ...]:
-    wheel = _wheel(heads, shade)
-    apart = _apart(wheel)
+    """A head has its hue, and its rank of lightness, on either ground: both are chosen for light."""
+    steps, light = _wheel(heads)
+    levels, chroma = _TONES[shade]
+    wheel = [
+        rgb_from_oklch(levels[step], chroma, 255 + 360 * i / heads) for i, step in enumerate(steps)
+    ]
+    apart = _apart(light)
     return tuple(_hexadecimal(wheel[at]) for at in _mended(_greedy(apart), apart))
 
 
-def _wheel(heads: int, shade: str) -> Floats:
-    """Hues evenly spaced; each takes the lightness farthest from the colours before it, because
-    an eye that cannot tell red from green still tells light from dark."""
-    levels, chroma = _TONES[shade]
+def _wheel(heads: int) -> tuple[list[int], Floats]:
+    """Hues evenly spaced; each takes the step of lightness farthest from the colours before it,
+    because an eye that cannot tell red from green still tells light from dark."""
+    levels, chroma = _TONES["light"]
+    steps: list[int] = []
     chosen: list[Floats] = []
     for i in range(heads):
         tried = [rgb_from_oklch(level, chroma, 255 + 360 * i / heads) for level in levels]
         nearest = [round(_nearest(one, chosen), 6) for one in tried]
-        chosen.append(tried[nearest.index(max(nearest))])
-    return np.stack(chosen)
+        steps.append(nearest.index(max(nearest)))
+        chosen.append(tried[steps[-1]])
+    return steps, np.stack(chosen)
 
 
 def _nearest(colour: Floats, others: list[Floats]) -> float:

@@ -9,31 +9,38 @@ import type { Rgb } from "./oklch";
 export type Shade = "light" | "dark";
 
 /** Steps of lightness, and chroma, that keep 3:1 against the page in either theme, for every hue. */
-const tones: Record<Shade, [number[], number]> = { light: [[0.64, 0.5, 0.36], 0.15], dark: [[0.72, 0.86, 0.58], 0.13] };
+const tones: Record<Shade, [number[], number]> = { light: [[0.64, 0.5, 0.36], 0.15], dark: [[0.82, 0.69, 0.56], 0.13] };
 
 const known = new Map<string, Rgb[]>();
 
+/** A head has its hue, and its rank of lightness, in both themes and on paper: they are chosen for light ground. */
 export function headColours(heads: number, shade: Shade): Rgb[] {
   const name = `${heads} ${shade}`;
   const found = known.get(name);
   if (found) return found;
-  const wheel = wheelOf(heads, shade);
-  const colours = spread(wheel).map((i) => wheel[i]);
+  const steps = stepsOf(heads);
+  const toned = (to: Shade) => steps.map((step, i) => oklch(tones[to][0][step], tones[to][1], hueOf(i, heads)));
+  const wheel = toned(shade);
+  const colours = spread(toned("light")).map((i) => wheel[i]);
   known.set(name, colours);
   return colours;
 }
 
-function wheelOf(heads: number, shade: Shade): Rgb[] {
-  const [levels, chroma] = tones[shade];
-  const chosen: { rgb: Rgb; seen: Rgb[] }[] = [];
-  for (let i = 0; i < heads; i++) {
-    const tried = levels.map((level) => oklch(level, chroma, 255 + (360 * i) / heads)).map((rgb) => ({ rgb, seen: sights(rgb) }));
-    const nearest = tried.map(({ seen }) =>
-      chosen.length ? Math.round(1e6 * Math.min(...chosen.flatMap((other) => seen.map((rgb, sight) => distance(rgb, other.seen[sight]))))) : 0,
+const hueOf = (i: number, heads: number) => 255 + (360 * i) / heads;
+
+/** The step of lightness of each hue: the one farthest from the colours before it, to any eye. */
+function stepsOf(heads: number): number[] {
+  const [levels, chroma] = tones.light;
+  const chosen: Rgb[][] = [];
+  return Array.from({ length: heads }, (_, i) => {
+    const tried = levels.map((level) => sights(oklch(level, chroma, hueOf(i, heads))));
+    const nearest = tried.map((seen) =>
+      chosen.length ? Math.round(1e6 * Math.min(...chosen.flatMap((other) => seen.map((rgb, sight) => distance(rgb, other[sight]))))) : 0,
     );
-    chosen.push(tried[nearest.indexOf(Math.max(...nearest))]);
-  }
-  return chosen.map(({ rgb }) => rgb);
+    const step = nearest.indexOf(Math.max(...nearest));
+    chosen.push(tried[step]);
+    return step;
+  });
 }
 
 const sights = (rgb: Rgb): Rgb[] => [rgb, ...allDeficiencies.map((each) => seenWith(each, rgb))];
