@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -118,3 +120,40 @@ def test_a_door_that_opens_and_closes_amid_a_pass(monkeypatch: pytest.MonkeyPatc
     hook.remove()
     assert closed
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+PARTS = ("embed_tokens", "layers.0.self_attn", "layers.1.self_attn", "norm")
+
+
+@pytest.mark.parametrize("found", ["sdpa", "eager"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_pass_beside_a_door_that_opens_and_closes_anywhere(found: str, padded: bool) -> None:
+    """Masks made before, attention computed after, and the other way round: the same bits."""
+    model, ids = tiny_model("LlamaForCausalLM"), some_ids(8).repeat(2, 1)
+    model.set_attn_implementation(found)
+    inputs = {"input_ids": ids}
+    if padded:
+        inputs["attention_mask"] = torch.ones_like(ids)
+        inputs["attention_mask"][1, :3] = 0
+    with torch.no_grad():
+        expected = model(**inputs).logits
+    with ThreadPoolExecutor(1) as other:
+        for opened, closed in itertools.combinations(PARTS, 2):
+            door = contextlib.ExitStack()
+
+            def opens(*_: object, door: contextlib.ExitStack = door) -> None:
+                other.submit(door.enter_context, capture(model, lambda call: None)).result()
+
+            def closes(*_: object, door: contextlib.ExitStack = door) -> None:
+                other.submit(door.close).result()
+
+            base = model.model
+            hooks = [
+                base.get_submodule(opened).register_forward_pre_hook(opens),
+                base.get_submodule(closed).register_forward_pre_hook(closes),
+            ]
+            with torch.no_grad():
+                logits = model(**inputs).logits
+            for hook in hooks:
+                hook.remove()
+            assert torch.equal(logits, expected), (opened, closed)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from headscope.capture import active
 from headscope.capture.call import Again, Call, Kind, Lazy, Output, Queries, checked, not_numbered
-from headscope.capture.switch import NAME, heal, running_implementation
+from headscope.capture.switch import NAME, found_by_others, heal, running_implementation
 from headscope.capture.validity import Valid, from_mask
 from headscope.errors import HeadscopeError
 
@@ -37,10 +37,16 @@ def register() -> None:
     AttentionMaskInterface.register(NAME, make_mask)
 
 
-def make_mask(**arguments: Any) -> Tensor | None:
-    """The eager mask; sdpa's while every door is lazy, which is None where it can be implied."""
-    from transformers.masking_utils import eager_mask, sdpa_mask
+def make_mask(**arguments: Any) -> Any:
+    """The eager mask; sdpa's while every door is lazy, which is None where it can be implied.
 
+    A thread without a door gets the mask its model makes when nobody looks.
+    """
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask, sdpa_mask
+
+    found = found_by_others(arguments.get("config"))
+    if found is not None and found in ALL_MASK_ATTENTION_FUNCTIONS:
+        return ALL_MASK_ATTENTION_FUNCTIONS[found](**arguments)
     if active.masks_may_be_implied():
         if active.stack.unpadded:
             # the mask's own numbers would be asked: a GPU answers when it is done with all it was
@@ -60,15 +66,17 @@ def attention(
 ) -> tuple[Tensor, Tensor | None]:
     """What the model calls for every attention: its own, shown at each open door on the way."""
     eager = _own_eager_function(module)  # looks at who called us, so it is asked here
+    run = _run_by_others(module, eager)
+    if run is not None:
+        heal()
+        return run(module, query, key, value, attention_mask, **extras)
     doors = active.doors_of(module)
     # asked now: a lazy call may be looked at when its door has long been closed
     implied = active.masks_may_be_implied() and _is_causal(module, extras)
     mask = Lazy(lambda: _dense(attention_mask, query, key, implied))
     own = _Own(eager, module, query, key, value, attention_mask, extras, implied, mask)
-    if not doors:  # a door of another thread, or one that was interrupted amid closing
-        output = own.as_found()
-        heal()
-        return output
+    if not doors:  # another model's door, with which this one shares its configuration
+        return own.as_found()
     before = active.stack.last
     if before is not None and before.is_same(module, query, key):
         # DiffLlama weighs two halves of its values by one softmax: one attention, shown once
@@ -228,6 +236,14 @@ def apply(weights: Tensor, value: Tensor) -> Tensor:
     grouped = weights.to(value.dtype).reshape(batch, groups, (heads // groups) * queries, keys)
     mixed = (grouped @ value).reshape(batch, heads, queries, value.shape[-1])
     return mixed.transpose(1, 2).contiguous()
+
+
+def _run_by_others(module: nn.Module, eager: Eager) -> Eager | None:
+    """The model's own function, where this thread has no door open on it."""
+    from transformers import AttentionInterface
+
+    found = found_by_others(getattr(module, "config", None))
+    return eager if found == "eager" else AttentionInterface().get(found)
 
 
 def _ran_fast(module: nn.Module, extras: dict[str, Any]) -> bool:

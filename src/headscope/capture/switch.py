@@ -39,6 +39,9 @@ NAME = _Name("headscope")
 class _Holder:
     """Stands for one open door; it lives as long as the door's frame."""
 
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
 
 @dataclass
 class _Switched:
@@ -85,6 +88,21 @@ def running_implementation(configuration: object) -> str | None:
         entry = _switched.get(id(configuration))
         found = getattr(configuration, "_attn_implementation", None)
         return found if entry is None else entry.original
+
+
+def found_by_others(configuration: object) -> str | None:
+    """What this thread runs where the configuration names our function, or did a moment ago.
+
+    Doors of other threads open and close amid a pass, so its masks and its attention may be asked
+    for under different names. None where this thread has a door of its own open.
+    """
+    with _lock:
+        entry = _switched.get(id(configuration))
+        here = threading.get_ident()
+        if entry is not None and any(holder.thread == here for holder in list(entry.holders)):
+            return None
+        found = running_implementation(configuration)
+        return None if found == str(NAME) else found
 
 
 def _configurations(modules: Iterable[nn.Module]) -> list[Any]:
