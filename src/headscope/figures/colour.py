@@ -129,7 +129,7 @@ def head_colours(heads: int) -> tuple[str, ...]:
 
 @lru_cache
 def _head_colours(heads: int, shade: str) -> tuple[str, ...]:
-    """A head has its hue, and its rank of lightness, on either ground: both are chosen for light."""
+    """A head has its hue and its rank of lightness on either ground: both are chosen for light."""
     steps, light = _wheel(heads)
     levels, chroma = _TONES[shade]
     wheel = [
