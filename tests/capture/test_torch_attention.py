@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import nn
@@ -104,3 +107,18 @@ def test_a_key_that_is_no_token_is_refused_in_a_sentence(option: str) -> None:
     module = nn.MultiheadAttention(16, 4, batch_first=True, **{option: True})
     with pytest.raises(AttentionNotRead, match="belongs to no token"), capture(module, print):
         pass
+
+
+def test_two_threads_readings_that_overlap_leave_the_fused_path_open() -> None:
+    """The first to begin ends first: its end must not open the path amid the other's pass."""
+    torch.manual_seed(0)
+    encoder = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+    calls: list[Call] = []
+    first, second = contextlib.ExitStack(), contextlib.ExitStack()
+    with torch.no_grad(), ThreadPoolExecutor(1) as other:
+        other.submit(first.enter_context, capture(encoder, lambda call: None)).result()
+        second.enter_context(capture(encoder, calls.append))
+        other.submit(first.close).result()
+        encoder(torch.randn(1, 5, 16))
+        second.close()
+    assert len(calls) == 1 and torch.backends.mha.get_fastpath_enabled()

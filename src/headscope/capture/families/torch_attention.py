@@ -8,6 +8,7 @@ go around the module, so they are closed meanwhile.
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any
 
 import torch
@@ -25,6 +26,32 @@ def taps(module: nn.Module) -> contextlib.AbstractContextManager[None] | None:
     return _Apart(module) if isinstance(module, nn.MultiheadAttention) else None
 
 
+class _Unfused:
+    """torch's switch is for the whole process: the first to enter closes the fused paths, the last
+    to leave puts the switch back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before = True
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = torch.backends.mha.get_fastpath_enabled()
+                torch.backends.mha.set_fastpath_enabled(False)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                torch.backends.mha.set_fastpath_enabled(self._before)
+
+
+_unfused = _Unfused()
+
+
 class _Apart(Watch):
     """Asks for weights per head; others in their place are mixed and projected as torch does."""
 
@@ -35,9 +62,7 @@ class _Apart(Watch):
                 "This nn.MultiheadAttention adds a key of its own (add_bias_kv or add_zero_attn), "
                 "which belongs to no token; it cannot be shown."
             )
-        before = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)
-        self._undo.callback(torch.backends.mha.set_fastpath_enabled, before)
+        self._undo.enter_context(_unfused)
         super().__enter__()
 
     def before(self, given: dict[str, Any]) -> None:
