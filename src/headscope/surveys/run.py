@@ -31,11 +31,10 @@ from headscope.statistics.kernels.verified import SURVEYED
 from headscope.statistics.statistic import Source, Statistic
 from headscope.surveys.corpus import ON_CPU, ON_GPU, Corpus, media_files
 from headscope.surveys.feeds import feed_for
-from headscope.surveys.measure import Measurer
+from headscope.surveys.measure import Measurer, SoFar
 from headscope.surveys.options import Options
 from headscope.surveys.reducer import Reducer
 from headscope.surveys.reducers import Distances, Statistics
-from headscope.surveys.so_far import SoFar
 from headscope.surveys.table import Survey, survey_of
 
 
@@ -247,7 +246,10 @@ def over_corpus(
             stopped.partial = found(complete=False) if is_some else None
             raise stopped from None
         if not so_far.amount.documents:
-            raise BadInput("The corpus holds no text that can be read; check the path and field.")
+            raise BadInput(
+                f"The corpus holds no text that can be read in {options.segments}; check the path "
+                "and field, or cut it another way."
+            )
         if so_far.amount.unknown == so_far.amount.words > 0:
             raise BadInput(
                 f"Every word of the corpus is unknown to {scope.name}, so its attention is "
