@@ -118,7 +118,8 @@ def test_every_mode_leaves_the_model_bit_identical_afterwards(name, mode, reques
     state = {key: value.clone() for key, value in scope.model.state_dict().items()}
     settings = scope.model.config._attn_implementation
     before = final_hidden(scope, batch)
-    needed = {"streaming": (1, 2), "emphasis": ((1, 2), 4.0)}.get(mode)  # these texts are short
+    # these texts are short
+    needed = {"streaming": (1, 2), "emphasis": ((1, 2), 4.0), "weight": ((2, 1, 0.9),)}.get(mode)
     during = final_hidden(scope.without(heads=[(0, 1)], mode=mode, weights=needed), batch)
     after = final_hidden(scope, batch)
     assert not torch.equal(before, during)

@@ -12,6 +12,7 @@ from torch import Tensor
 from headscope.capture import Kind
 from headscope.edits.disable import chosen_kind
 from headscope.edits.importance import gate_slopes
+from headscope.edits.spelled import edited
 from headscope.errors import BadInput
 from headscope.models.loading_report import check_output_layer
 from headscope.reading.inputs.decoder_text import encode_both
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Asked = Literal["masked words", "next token", "classes", "next sentence", "nothing"]
 Head = tuple[int, int] | tuple[Kind, int, int]  # (layer, head), where it matters with its kind
+Change = Head | str  # a head that is off, or another edit as a link spells it
 
 
 @dataclass(frozen=True)
@@ -59,26 +61,29 @@ class Ranking:
 
 
 def switched_off(
-    scope: Scope, off: Iterable[Head], *, mode: str = "uniform", kind: Kind | None = None
+    scope: Scope, off: Iterable[Change], *, mode: str = "uniform", kind: Kind | None = None
 ) -> Scope:
-    """The scope without these heads, which may be of several kinds of attention."""
+    """The scope without these heads, which may be of several kinds, and with the other edits."""
     by_kind: dict[Kind, list[tuple[int, int]]] = {}
+    others: list[str] = []
     for head in off:
         match head:
+            case str():
+                others.append(head)
             case (of, layer, number):
                 by_kind.setdefault(of, []).append((layer, number))
             case _:
                 by_kind.setdefault(chosen_kind(scope, kind), []).append(head)
     for of, heads in by_kind.items():
         scope = scope.without(heads=heads, mode=mode, kind=of)
-    return scope
+    return edited(scope, others) if others else scope
 
 
 def effect(
     scope: Scope,
     text: Text,
     text_pair: Text | None = None,
-    off: Iterable[Head] = (),
+    off: Iterable[Change] = (),
     *,
     mode: str = "uniform",
     kind: Kind | None = None,
@@ -89,13 +94,15 @@ def effect(
 
     Of an encoder–decoder model the second text is what the decoder has read so far.
     """
-    edited = switched_off(scope, off, mode=mode, kind=kind)
+    changed = switched_off(scope, off, mode=mode, kind=kind)
     inputs, tokens = _read(scope, text, text_pair, truncate)
     options = _options(scope, inputs)
     said = _heard(scope, scope.forward(inputs, **options), tokens)
     if said.scores is None:
         return Effect(said.asked, (), (), (), 0.0, said.note)
-    again = said if edited is scope else _heard(edited, edited.forward(inputs, **options), tokens)
+    again = (
+        said if changed is scope else _heard(changed, changed.forward(inputs, **options), tokens)
+    )
     assert again.scores is not None  # the same model, asked the same
     one, two = said.scores.softmax(-1), again.scores.softmax(-1)
     before, after = (

@@ -452,13 +452,13 @@ class Scope:
             Layers of which all heads are disabled.
         mode
             What heads do instead. They attend otherwise: uniform, zero, mean (their mean map) or
-            given; streaming keeps the first tokens and the latest. Or, with mean_output, they
-            give their mean output whatever they attend to.
+            given; streaming keeps the first tokens and the latest, weight sets some weights by
+            hand. Or, with mean_output, they give their mean output whatever they attend to.
         kind
             The attention that is disabled; the model's own if it has one kind.
         weights
             What the mode needs: maps for given, readings for mean, (sink, window) for streaming,
-            a list of texts for mean_output, or the means (layer head size).
+            ((query, key, weight), …) for weight, texts or their means for mean_output.
 
         Returns
         -------

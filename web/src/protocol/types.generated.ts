@@ -549,6 +549,8 @@ export interface ReadRequest {
   text: string;
   text_pair?: string | null;
   off?: OffHead[];
+  /** Emphasis and weights set by hand, as the address spells them. */
+  edits?: string[];
   /** The layer that travels along; the others are fetched. */
   layer?: number | null;
   /** Read only as many tokens as the model takes. */
@@ -575,12 +577,16 @@ export interface WriteRequest {
   model?: string;
   text?: string;
   off?: OffHead[];
+  /** Emphasis and weights set by hand, as the address spells them. */
+  edits?: string[];
 }
 
 /** POST /api/predict and /api/importance. */
 export interface HeadsOffRequest {
   id: string;
   off?: OffHead[];
+  /** Emphasis and weights set by hand, as the address spells them. */
+  edits?: string[];
 }
 
 /** POST /api/attribute. */

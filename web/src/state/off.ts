@@ -11,3 +11,6 @@ export function readOff(text: string): OffHead[] {
     .filter(([kind, layer, head]) => ["encoder", "decoder", "cross"].includes(kind) && /^\d+$/.test(layer ?? "") && /^\d+$/.test(head ?? ""))
     .map(([kind, layer, head]) => [kind as Kind, Number(layer), Number(head)]);
 }
+
+/** Emphasis and weights set by hand (edits/spelled.py); what is none of them is left out. */
+export const readEdits = (text: string): string[] => text.split("_").filter((each) => /^(emphasis|weight)-(encoder|decoder|cross)-[\d.]+(-[\d.]+){2,4}$/.test(each));

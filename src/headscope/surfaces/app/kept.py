@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from cachetools import LRUCache
 
+from headscope.edits.live import Change
 from headscope.errors import HeadscopeError
 from headscope.reading import Reading, Scope
 from headscope.reading.memory import available
-from headscope.surfaces.app.request import OffHead
 from headscope.views.shared.labels import shown_labels
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ class GoneError(HeadscopeError):
 @dataclass(frozen=True)
 class KeptReading:
     model: str
-    scope: Scope  # with the heads that were switched off
+    scope: Scope  # with its edits
     text: str
     text_pair: str | None
     reading: Reading
-    off: tuple[OffHead, ...]
+    off: tuple[Change, ...]
     scores: pd.DataFrame | None  # every head on every pattern, where they were measured
     corpus: pd.DataFrame | None = None  # the heads' labels over a corpus, where there are any
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from headscope.edits.live import Asked, Effect, effect, important_heads
+from headscope.edits.live import Asked, Change, Effect, effect, important_heads
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope
 from headscope.surfaces.app.kept import KeptReading
-from headscope.surfaces.app.request import OffHead
 from headscope.views import ViewData
 from headscope.views.prediction import build
 from headscope.views.wire.container import Buffers, view_data
@@ -32,7 +31,7 @@ _LEANS: dict[Asked, str] = {
 }
 
 
-def predictions(scope: Scope, off: Sequence[OffHead], kept: KeptReading) -> dict[str, Any]:
+def predictions(scope: Scope, off: Sequence[Change], kept: KeptReading) -> dict[str, Any]:
     """Before and after, wherever the model speaks; a note where it predicts no word.
 
     The text is cut as its reading was: a text that was too long was only read to be cut.

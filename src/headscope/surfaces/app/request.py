@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from headscope.capture import Kind
+from headscope.edits.live import Change
 from headscope.errors import BadInput
 from headscope.views.shared.state import Whole, Words
 
@@ -18,6 +19,7 @@ MOST_MEDIA = 12_000_000  # bytes of a picture or a sound
 
 OffHead = tuple[Kind, Whole, Whole]  # a head that is switched off: kind, layer, head
 OffHeads = Annotated[tuple[OffHead, ...], msgspec.Meta(max_length=4096)]
+Edits = Annotated[tuple[Words, ...], msgspec.Meta(max_length=256)]
 Ticket = Annotated[str, msgspec.Meta(min_length=8, max_length=64)]
 Target = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
 Asked = TypeVar("Asked", bound=msgspec.Struct)
@@ -40,6 +42,8 @@ class ReadRequest(msgspec.Struct, kw_only=True, frozen=True):
     text: str
     text_pair: str | None = None
     off: OffHeads = ()
+    edits: Edits = ()
+    """Emphasis and weights set by hand, as the address spells them."""
     layer: Whole | None = None
     """The layer that travels along; the others are fetched."""
     truncate: bool = False
@@ -72,6 +76,8 @@ class WriteRequest(msgspec.Struct, kw_only=True, frozen=True):
     model: Words = ""
     text: str = ""
     off: OffHeads = ()
+    edits: Edits = ()
+    """Emphasis and weights set by hand, as the address spells them."""
 
     def __post_init__(self) -> None:
         check_length(self.text)
@@ -82,6 +88,8 @@ class HeadsOffRequest(msgspec.Struct, kw_only=True, frozen=True):
 
     id: Words
     off: OffHeads = ()
+    edits: Edits = ()
+    """Emphasis and weights set by hand, as the address spells them."""
 
 
 class AttributeRequest(msgspec.Struct, kw_only=True, frozen=True):
@@ -148,6 +156,11 @@ class TextAddress(msgspec.Struct, kw_only=True, frozen=True):
     """GET /api/atlas/text/{document}."""
 
     document: Whole
+
+
+def changes_of(request: ReadRequest | WriteRequest | HeadsOffRequest) -> tuple[Change, ...]:
+    """The heads that are off, and the other edits."""
+    return (*request.off, *request.edits)
 
 
 def check_length(*texts: str) -> None:

@@ -36,6 +36,7 @@ from headscope.surfaces.app.request import (
     ReadRequest,
     WeighRequest,
     WriteRequest,
+    changes_of,
 )
 from headscope.surfaces.app.writing import (
     Writing,
@@ -94,7 +95,7 @@ class Session:
         """Read a text, a picture or a sound and keep it; the answer has one layer of it, or all."""
         written = None if request.writing is None else self.writings.get(request.writing)
         with self.models.lock(request.model, request.ticket):
-            scope = switched_off(self.models.scope(request.model), request.off)
+            scope = switched_off(self.models.scope(request.model), changes_of(request))
             if isinstance(request, MediaReadRequest):
                 reading = read_media(scope, request)  # decoded here: one at a time
             elif request.documents:
@@ -113,7 +114,7 @@ class Session:
             text, pair = (request.text, pair) if own else _texts(reading)
             corpus = self._corpus_labels(request.model, reading)
             kept = KeptReading(
-                request.model, scope, text, pair, reading, request.off, scores, corpus
+                request.model, scope, text, pair, reading, changes_of(request), scores, corpus
             )
             data = opened(kept, request.layer, every_layer=every_layer)
         more["id"] = self.readings.keep(kept, name)
@@ -129,7 +130,7 @@ class Session:
         """Let the model write a few tokens more; the text is read when it is asked for."""
         name = request.writing
         model = request.model if name is None else self.writings.get(name).model
-        off = request.off if name is None else self.writings.get(name).off
+        off = changes_of(request) if name is None else self.writings.get(name).off
         with self.models.lock(model):
             scope = switched_off(self.models.scope(model), off)
             if name is None:
@@ -179,14 +180,16 @@ class Session:
         if kept.why_no_predictions:
             return {"places": [], "note": kept.why_no_predictions}
         with self.models.lock(kept.model):
-            return predictions(self.models.scope(kept.model), request.off, kept)
+            return predictions(self.models.scope(kept.model), changes_of(request), kept)
 
     def importance(self, request: HeadsOffRequest) -> dict[str, Any]:
         kept = self.readings.get(request.id)
         if kept.why_no_predictions:
             return {"heads": [], "note": kept.why_no_predictions}
         with self.models.lock(kept.model):
-            return importance(switched_off(self.models.scope(kept.model), request.off), kept)
+            return importance(
+                switched_off(self.models.scope(kept.model), changes_of(request)), kept
+            )
 
     def attribute(self, request: AttributeRequest) -> ViewData:
         kept = self.readings.get(request.id)

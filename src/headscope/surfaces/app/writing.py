@@ -21,8 +21,8 @@ from headscope.reading.predict import likeliest
 from headscope.surfaces.app.kept import Kept
 
 if TYPE_CHECKING:
+    from headscope.edits.live import Change
     from headscope.reading import Reading, Scope
-    from headscope.surfaces.app.request import OffHead
 
 CHOICES = 5  # predictions kept of each step
 MOST_AT_ONCE = 64  # tokens written in one request
@@ -35,7 +35,7 @@ class Writing:
 
     model: str
     prompt: str
-    off: tuple[OffHead, ...]
+    off: tuple[Change, ...]
     ids: list[int]  # the decoder's, those of the prompt first
     prompt_tokens: int
     steps: list[list[dict[str, Any]]] = field(default_factory=list[list[dict[str, Any]]])
@@ -56,7 +56,7 @@ def can_write(scope: Scope) -> bool:
     )
 
 
-def begin(scope: Scope, model: str, prompt: str, off: tuple[OffHead, ...]) -> Writing:
+def begin(scope: Scope, model: str, prompt: str, off: tuple[Change, ...]) -> Writing:
     if not can_write(scope):
         raise BadInput(f"{scope.name} does not write text; choose a model that does.")
     if not prompt.strip():

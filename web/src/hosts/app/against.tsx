@@ -26,7 +26,7 @@ export function Against({ session }: { session: Session }): JSX.Element | null {
         }}
       >
         <option value="">{session.against ? "compare with nothing" : "compare"}</option>
-        {session.off.length > 0 && <option value={allOn}>every head on</option>}
+        {session.off.length + session.edits.length > 0 && <option value={allOn}>{session.edits.length ? "without edits" : "every head on"}</option>}
         <option value={anotherText}>another text…</option>
         {others.map((model) => <option value={model.id} key={model.id}>{model.title}</option>)}
       </select>

@@ -15,6 +15,9 @@ import { Named, Terms } from "./terms";
 import { Writes } from "./writes";
 import { Why } from "./why";
 import { explaining, Written } from "./writing";
+import { later } from "./later";
+
+const Change = later<{ session: Session; instrument: Instrument }>(async () => (await import("./later/change")).Change);
 
 /** Drawn anew with each reading, so that no answer about one stands beside another. */
 export function HeadPanel({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
@@ -57,6 +60,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       </section>
       <Nearest session={session} instrument={instrument} />
       <SwitchOff session={session} instrument={instrument} />
+      {!engine && <Change session={session} instrument={instrument} />}
       <Writes instrument={instrument} session={session} />
       <Predictions session={session} instrument={instrument} />
       {!engine && <Importance session={session} instrument={instrument} />}
@@ -166,12 +170,13 @@ function Predictions({ session, instrument }: { session: Session; instrument: In
   const { query, kind } = instrument.state;
   const token = kind === "decoder" && query ? instrument.reading.tokens(kind).query.text[query] : undefined;
   const { predictions: reply, reading, entry } = session;
-  const { off } = reading!.of;
+  const { off, edits } = reading!.of;
+  const edited = off.length + edits.length > 0;
   if (entry?.predicts === false || session.senses) return null;
   const said = typeof reply === "string" ? reply : session.opening ? "waiting for the model…" : "asking the model…";
   return (
     <section data-panel="predictions" aria-busy={reply === null}>
-      <h3><Terms session={session}>Predictions</Terms>{off.length > 0 && <small> before → after</small>}</h3>
+      <h3><Terms session={session}>Predictions</Terms>{edited && <small> before → after</small>}</h3>
       {(reply === null || typeof reply === "string") && <p class="quiet">{said}</p>}
       {reply !== null && typeof reply !== "string" && (
         <>
@@ -180,7 +185,7 @@ function Predictions({ session, instrument }: { session: Session; instrument: In
             <div key={place.position} class="place">
               <p class="quiet">{place.title}: <Terms session={session}>token and probability</Terms></p>
               <table>
-                <tbody>{place.before.slice(0, 5).map((before, i) => <Row key={i} before={before} after={off.length ? place.after[i] : null} was={place.before} />)}</tbody>
+                <tbody>{place.before.slice(0, 5).map((before, i) => <Row key={i} before={before} after={edited ? place.after[i] : null} was={place.before} />)}</tbody>
               </table>
             </div>
           ))}
@@ -209,9 +214,9 @@ function Row({ before, after, was }: { before: Prediction; after: Prediction | n
 }
 
 function Importance({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element {
-  const { id, of: { off } } = session.reading!;
+  const { id, of: { off, edits } } = session.reading!;
   const question = session.ranked ? id : null;
-  const answer = useAnswer(question, (signal) => postJson<ImportanceReply>("api/importance", { id, off }, signal), 200);
+  const answer = useAnswer(question, (signal) => postJson<ImportanceReply>("api/importance", { id, off, edits }, signal), 200);
   useEffect(() => void (answer?.reply && (session.importance = { id: answer.for, heads: answer.reply.heads })), [answer]);
   const waiting = question !== null && !answer;
   const most = answer?.reply?.heads[0]?.importance || 1;

@@ -3,7 +3,7 @@ export { useInstrument } from "../../instrument/chrome";
 export { takeIn } from "../../instrument/definitions";
 export { LegendMark } from "../../instrument/legend";
 export { openContainer } from "../../protocol/container";
-export { copyText, sentenceOf } from "../../render/dom";
+export { copyText, sentenceOf, visible } from "../../render/dom";
 export { sequential } from "../../render/scales";
 export { Reading } from "../../protocol/reading";
 export { readPart } from "./place";

@@ -1,13 +1,14 @@
 /** Where one is: all that the address holds, so that a link, a reload, Back and Forward give the same picture. */
 import type { OffHead } from "../../protocol/app";
 import type { State } from "../../protocol/types";
-import { readOff, writeOff } from "../../state/off";
+import { readEdits, readOff, writeOff } from "../../state/off";
 import { fromQuery, toQuery } from "../../state/url";
 
-/** What the model wrote after the text: how many tokens, and the heads that were off meanwhile. */
+/** What the model wrote after the text: how many tokens, and the heads that were off and the edits meanwhile. */
 export interface Wrote {
   count: number;
   off: OffHead[];
+  edits: string[];
 }
 
 export type Pairing = "" | "number" | "likeness";
@@ -21,6 +22,7 @@ export interface Place {
   /** The name of an example that is a picture or a sound; "": none. */
   media: string;
   off: OffHead[];
+  edits: string[];
   wrote: Wrote | null;
   against: string;
   againstText: string;
@@ -37,6 +39,7 @@ export interface Place {
 export function placeOf(address: URLSearchParams): Place {
   const said = (name: string) => address.get(name) ?? "";
   const off = readOff(said("off"));
+  const edits = readEdits(said("edits"));
   const count = Number(address.get("wrote"));
   return {
     model: said("model"),
@@ -45,7 +48,8 @@ export function placeOf(address: URLSearchParams): Place {
     truncate: address.has("truncate"),
     media: said("media"),
     off,
-    wrote: count > 0 && count < 1e4 ? { count, off: address.has("wrote_off") ? readOff(said("wrote_off")) : off } : null,
+    edits,
+    wrote: count > 0 && count < 1e4 ? { count, off: address.has("wrote_off") ? readOff(said("wrote_off")) : off, edits: address.has("wrote_edits") ? readEdits(said("wrote_edits")) : edits } : null,
     against: said("against"),
     againstText: said("against_text"),
     pairing: /^(number|likeness)$/.test(said("pairing")) ? (said("pairing") as Pairing) : "",
@@ -66,9 +70,11 @@ export function readPart(place: Place): URLSearchParams {
   say("against_text", place.againstText, place.against === "another-text");
   say("pairing", place.pairing);
   say("off", writeOff(place.off));
+  say("edits", place.edits.join("_"));
   if (place.wrote) {
     say("wrote", String(place.wrote.count));
     say("wrote_off", writeOff(place.wrote.off), writeOff(place.wrote.off) !== writeOff(place.off));
+    say("wrote_edits", place.wrote.edits.join("_"), place.wrote.edits.join("_") !== place.edits.join("_"));
   }
   return query;
 }

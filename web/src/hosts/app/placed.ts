@@ -56,9 +56,9 @@ export class Placed extends Known {
   }
 
   place(): Place {
-    const { model, wasRead, truncated, media, off, wrote, against, againstText, pairing, atlas, step } = this;
+    const { model, wasRead, truncated, media, off, edits, wrote, against, againstText, pairing, atlas, step } = this;
     const example = media?.media === "example" && this.senses ? media.name : "";
-    return { model, ...wasRead, truncate: truncated, media: example, off, wrote, against, againstText, pairing, atlas, step, state: { ...this.state, theme: this.theme }, opened: this.opened };
+    return { model, ...wasRead, truncate: truncated, media: example, off, edits, wrote, against, againstText, pairing, atlas, step, state: { ...this.state, theme: this.theme }, opened: this.opened };
   }
 
   /** What the picture on screen would have opened as. */
@@ -72,8 +72,8 @@ export class Placed extends Known {
   }
 
   protected take(place: Place): void {
-    const { model, text, pair, truncate, media, off, wrote, against, againstText, pairing, atlas, step } = place;
-    this.set({ model, text, pair, truncated: truncate, off, wrote, against, againstText, pairing, atlas, step, presenting: this.presenting || step !== null, atlasSeen: this.atlasSeen || atlas !== null });
+    const { model, text, pair, truncate, media, off, edits, wrote, against, againstText, pairing, atlas, step } = place;
+    this.set({ model, text, pair, truncated: truncate, off, edits, wrote, against, againstText, pairing, atlas, step, presenting: this.presenting || step !== null, atlasSeen: this.atlasSeen || atlas !== null });
     if (media) this.media = { media: "example", name: media };
   }
 

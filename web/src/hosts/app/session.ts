@@ -1,5 +1,5 @@
 /** What the app is looking at: model, texts, heads switched off, the reading; mirrored in the address. */
-import type { AppHeader, Comparison, Example, Masked, MediaRequest, ModelsReply, OffHead, PredictReply, StartReply, TokensReply, Writing } from "../../protocol/app";
+import type { AppHeader, Comparison, Example, Masked, MediaRequest, ModelsReply, PredictReply, StartReply, TokensReply, Writing } from "../../protocol/app";
 import type { Kind, Source, State } from "../../protocol/types";
 import { sentenceOf } from "../../render/dom";
 import type { Tooltip } from "../../render/tooltip";
@@ -113,14 +113,14 @@ export class Session extends Placed {
 
   /** A text of the atlas's corpus, opened on the head whose example it is. */
   async readAt(text: string, pair: string | null, place: Partial<State>): Promise<void> {
-    this.set({ text, pair: pair ?? "", off: [], writing: null, wrote: null, atlas: null });
+    this.set({ text, pair: pair ?? "", off: [], edits: [], writing: null, wrote: null, atlas: null });
     this.state = { ...kept(this.state, ["theme"]), ...place };
     this.following.coming = true;
     await this.read(false, true);
   }
 
   async useExample(example: Example): Promise<void> {
-    this.set({ atlas: null, text: example.text, pair: example.text_pair ?? "", off: [], writing: null, wrote: null });
+    this.set({ atlas: null, text: example.text, pair: example.text_pair ?? "", off: [], edits: [], writing: null, wrote: null });
     this.state = kept(this.state, ["theme"]);
     this.following.coming = true;
     if (example.writes) await this.write();
@@ -138,9 +138,9 @@ export class Session extends Placed {
     this.set({ atlas: null, isWriting: true });
     this.settle("loading");
     try {
-      const off = this.wrote?.off ?? this.off;
-      while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) await this.writeOn(atOnce, off, signal);
-      this.set({ isWriting: false, pair: "", wrote: { count: this.writing!.steps.length, off } });
+      const { off, edits } = this.wrote ?? this;
+      while (this.isWriting && (this.writing?.steps.length ?? 0) < already + atMost && !this.writing?.done) await this.writeOn(atOnce, { off, edits }, signal);
+      this.set({ isWriting: false, pair: "", wrote: { count: this.writing!.steps.length, off, edits } });
       this.state = kept(this.state, ["view", "theme", "layer", "head", "heads", "kind", "first", "scale", "unit", "specials"]);
       await this.read();
     } catch (error) {
@@ -150,15 +150,15 @@ export class Session extends Placed {
     }
   }
 
-  private async writeOn(count: number, off: OffHead[], signal: AbortSignal): Promise<void> {
-    const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.wasRead.text, off };
+  private async writeOn(count: number, changed: Pick<Wanted, "off" | "edits">, signal: AbortSignal): Promise<void> {
+    const from = this.writing ? { writing: this.writing.id } : { model: this.model, text: this.wasRead.text, ...changed };
     this.writing = await postJson<Writing>("api/write", { ...from, count }, signal);
   }
 
   /** What a link says was written is written again: the model always takes the likeliest token. */
-  private async writeAgain({ count, off }: NonNullable<Place["wrote"]>, signal: AbortSignal): Promise<void> {
+  private async writeAgain({ count, off, edits }: NonNullable<Place["wrote"]>, signal: AbortSignal): Promise<void> {
     this.writing = null as Writing | null;
-    for (let left = count; left > 0; left = this.writing!.done ? 0 : count - this.writing!.steps.length) await this.writeOn(Math.min(mostAtOnce, left), off, signal);
+    for (let left = count; left > 0; left = this.writing!.done ? 0 : count - this.writing!.steps.length) await this.writeOn(Math.min(mostAtOnce, left), { off, edits }, signal);
   }
 
   stopWriting(): void {
@@ -170,7 +170,7 @@ export class Session extends Placed {
     const signal = this.begin();
     if (typed || !this.wasRead.text) this.wasRead = { text: this.text, pair: this.pair };
     if (!this.wasRead.text.trim() && !(this.senses && this.media)) return this.settle("empty");
-    if (this.against === allOn && !this.off.length) this.against = "";
+    if (this.against === allOn && !this.off.length && !this.edits.length) this.against = "";
     const waiting = new Waiting((queued) => (this.queued = queued));
     this.set({ waiting, queued: null, truncated: truncate });
     this.settle("loading");
@@ -229,8 +229,8 @@ export class Session extends Placed {
   }
 
   private wanted(): Wanted {
-    const { model, wasRead, media, off, writing, wrote, against, againstText, truncated } = this;
-    return { model, wasRead, documents: this.asked, media, off, writing, wrote, against, againstText, truncated };
+    const { model, wasRead, media, off, edits, writing, wrote, against, againstText, truncated } = this;
+    return { model, wasRead, documents: this.asked, media, off, edits, writing, wrote, against, againstText, truncated };
   }
 
   /** What was on screen before is still there, and everything goes on from it; what was typed is left as it is. */
@@ -254,13 +254,13 @@ export class Session extends Placed {
     if (!against || (against === anotherText && !againstText.trim())) return null;
     if (against === anotherText) return this.ask({ ...wanted, wasRead: { text: againstText, pair: "" }, writing: null }, signal);
     // What one model wrote is read token by token by it alone; another reads the same words.
-    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], writing: null }, signal);
-    return this.ask({ ...wanted, off: [] }, signal);
+    if (against !== allOn) return this.ask({ ...wanted, model: against, off: [], edits: [], writing: null }, signal);
+    return this.ask({ ...wanted, off: [], edits: [] }, signal);
   }
 
-  private otherTitle({ against, againstText }: Wanted): string {
+  private otherTitle({ against, againstText, edits }: Wanted): string {
     if (against === anotherText) return `“${againstText.slice(0, 40)}${againstText.length > 40 ? "…" : ""}”`;
-    return against === allOn ? "every head on" : this.titleOf(against);
+    return against === allOn ? (edits.length ? "without edits" : "every head on") : this.titleOf(against);
   }
 
   /** How much each head changed and which is which; the picture does not wait for it. */
@@ -281,9 +281,9 @@ export class Session extends Placed {
   /** What the model says of the text, with every head on and with those that are off. */
   private async predict(reading: Reading): Promise<void> {
     if (this.entry?.predicts === false || this.senses) return;
-    const { id, source, of: { off } } = reading;
+    const { id, source, of: { off, edits } } = reading;
     const fetchPrediction = reading.predictions ? undefined : source.fetchPrediction?.bind(source);
-    const asked = (reading.predictions ??= postJson<PredictReply>("api/predict", { id, off }));
+    const asked = (reading.predictions ??= postJson<PredictReply>("api/predict", { id, off, edits }));
     // The server would refuse to explain what it does not predict.
     if (fetchPrediction) {
       source.fetchPrediction = async (answer) => {
@@ -312,7 +312,7 @@ export class Session extends Placed {
       text: wanted.wasRead.text,
       text_pair: wanted.wasRead.pair.trim() ? wanted.wasRead.pair : null,
       ...(wanted.writing ? { writing: wanted.writing.id } : {}),
-      off: wanted.off,
+      off: wanted.off, edits: wanted.edits,
       layer: this.state.layer ?? null,
       ...(wanted.truncated ? { truncate: true } : {}), ...(wanted.documents.length ? { documents: wanted.documents } : {}),
       ...(this.waiting ? { ticket: this.waiting.ticket } : {}),
@@ -328,7 +328,7 @@ export class Session extends Placed {
 
   /** A new text or model: tokens and heads of the old selection mean nothing there. */
   forget(): void {
-    this.set({ atlas: null, off: [], writing: null, wrote: null });
+    this.set({ atlas: null, off: [], edits: [], writing: null, wrote: null });
     this.state = kept(this.state, lasting);
     this.following.coming = true;
     // The server opens a long text as text and a short one with lines; another view was chosen by hand.
@@ -340,8 +340,8 @@ export class Session extends Placed {
     await this.read();
   }
 
-  async allOn(): Promise<void> {
-    this.off = [];
+  async edit(edits: string[], off = this.off): Promise<void> {
+    this.set({ edits, off });
     await this.read();
   }
 

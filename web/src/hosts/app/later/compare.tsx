@@ -18,8 +18,8 @@ export function Compared({ session, instrument }: { session: Session; instrument
   const match = session.comparison?.matches.find((each) => each.layer === layer && each.head === head);
   const one = session.pairs === "likeness" || heads?.length === 1;
   const differs = state.view === "matrix" && state.reading !== "this";
-  const { against, wasRead, off } = session.reading!.of;
-  const mine = against === anotherText ? `“${wasRead.text.slice(0, 40)}${wasRead.text.length > 40 ? "…" : ""}”` : against === allOn ? `${off.map((each) => each.slice(1).join("-")).join(", ")} off` : session.titleOf(session.model);
+  const { against, wasRead, off, edits } = session.reading!.of;
+  const mine = against === anotherText ? `“${wasRead.text.slice(0, 40)}${wasRead.text.length > 40 ? "…" : ""}”` : against === allOn ? [off.length ? `${off.map((each) => each.slice(1).join("-")).join(", ")} off` : "", edits.length ? "with edits" : ""].filter(Boolean).join(", ") : session.titleOf(session.model);
   const theirs = instrument.other?.has(kind) ? instrument.other.tokens(kind) : null;
   const comparable = theirs !== null && sameTokens(instrument.reading.tokens(kind).query, theirs.query);
   return (

@@ -11,7 +11,7 @@ import { getJson } from "./api";
 export type Phase = "starting" | "empty" | "loading" | "ready" | "error" | "too-long";
 
 /** What is read: as it was when it was asked for, whatever is chosen while it is on its way. */
-export type Wanted = Pick<Known, "model" | "wasRead" | "documents" | "media" | "off" | "writing" | "wrote" | "against" | "againstText" | "truncated">;
+export type Wanted = Pick<Known, "model" | "wasRead" | "documents" | "media" | "off" | "edits" | "writing" | "wrote" | "against" | "againstText" | "truncated">;
 
 export interface Reading {
   id: string;
@@ -44,6 +44,8 @@ interface Entries {
   /** A picture or a sound for models that take one. */
   media: MediaRequest | null;
   off: OffHead[];
+  /** Emphasis and weights set by hand, as the address spells them. */
+  edits: string[];
   /** A model's id, or allOn, or anotherText, or nothing; and the text, where it is anotherText. */
   against: string;
   againstText: string;
@@ -87,7 +89,7 @@ interface Entries {
 
 const initial = (): Entries => ({
   models: null, model: "", phase: "starting", message: "", tooLong: null, opening: "", waiting: null, queued: null,
-  text: "", pair: "", wasRead: { text: "", pair: "" }, documents: [], media: null, off: [], against: "", againstText: "", pairing: "",
+  text: "", pair: "", wasRead: { text: "", pair: "" }, documents: [], media: null, off: [], edits: [], against: "", againstText: "", pairing: "",
   comparison: null, uncompared: "", predictions: null, lessonClosed: false, writing: null, wrote: null, isWriting: false,
   truncated: false, reading: null, mounted: null, ranked: false, importance: null, atlas: null, atlasSeen: false, tour: [], tourOpen: false, presenting: false, step: null, theme: "auto",
 });
