@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -226,3 +228,29 @@ def test_documents_are_dropped_and_a_question_about_them_is_summed_by_document(n
         [{"name": "x.pdf", "mimeType": "", "buffer": b"x"}]
     )
     page.locator('[data-control="documents"] [role="alert"]').wait_for()
+
+
+def test_an_answer_is_followed_backwards_with_a_trail(new_page, address):
+    """Answer → head → who wrote what it matched → that head, and back."""
+    page = opened(new_page, address, "model=writer&text=the+cat+sat+on+the+mat&view=prediction")
+    page.locator("button.pr-bar", has_text=re.compile("^1-")).first.click()
+    panel = page.locator("[data-panel=writers]")
+    writer = panel.locator("[data-writer]").first
+    writer.wait_for(state="attached")
+    first = state(page)
+    assert (first["layer"], first["query"], first["view"]) == (1, 7, "prediction")
+    share = panel.locator("li b").first.inner_text()
+    assert re.fullmatch(r"-?\d+ %", share)
+    name = writer.get_attribute("data-writer")
+    writer.click()
+    back = panel.locator("[data-trail]")
+    back.wait_for()
+    now = state(page)
+    assert (f"{now['layer']}-{now['head']}", now["view"]) == (name, "head")
+    assert back.inner_text().startswith(f"1-{first['head']} “")
+    back.click()
+    back.wait_for(state="detached")
+    again = state(page)
+    assert [again[one] for one in ("layer", "head", "query", "view")] == [
+        first[one] for one in ("layer", "head", "query", "view")
+    ]

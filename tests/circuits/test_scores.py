@@ -201,6 +201,62 @@ def test_an_induction_head_matches_what_the_previous_word_head_wrote():
     assert query["writer"][0] == "embedding" and query["share"][0] >= 0.95
 
 
+class Rotated:
+    """A dictionary without error: the two signs of each axis of another basis, with a bias."""
+
+    def __init__(self, width, seed=0, kept=None):
+        drawn = torch.randn(width, width, generator=torch.Generator().manual_seed(seed))
+        axes = torch.linalg.qr(drawn).Q if kept is None else torch.eye(width)
+        self.directions = torch.cat([axes, -axes])[:kept]
+        self.bias = 0.1 * torch.ones(width) if kept is None else torch.zeros(width)
+
+    def encode(self, x):
+        return ((x - self.bias) @ self.directions.T).relu()
+
+    def decode(self, features):
+        return features @ self.directions + self.bias
+
+
+@pytest.mark.parametrize("family", ["LlamaForCausalLM", "Qwen3ForCausalLM", "BertForMaskedLM"])
+@pytest.mark.parametrize("relative_to", [None, 1, "mean"])
+def test_features_of_a_dictionary_stand_in_place_of_writers(family, relative_to):
+    scope = tiny_scope(family, **FAMILIES[family])
+    spread(scope.model)
+    dictionary = Rotated(scope.model.config.hidden_size)
+    asked = (scope, TEXT, 2, 1, 8, 4)
+    found = hs.circuits.score(*asked, relative_to=relative_to, dictionary=dictionary)
+    plain = hs.circuits.score(*asked, relative_to=relative_to)
+    largest = np.abs(found.parts).max()
+    assert found.value == pytest.approx(plain.value, abs=1e-5)
+    assert found.parts.sum() == pytest.approx(plain.parts.sum(), abs=1e-4 * largest)
+    names = [one.name for one in found.key_writers]
+    assert names[-2:] == ["error", "bias"] and all("feature" in one for one in names[:-2])
+    error = found.key_writers.index(next(one for one in found.key_writers if one.part == "error"))
+    assert np.abs(found.parts[:, error]).max() < 1e-4 * largest
+
+
+def test_planted_features_are_the_ones_that_match():
+    """The stream's own axes: of the token, of the token before it, and of its position."""
+    scope = built_scope(induction_model(), "induction", bare=True)
+    ids = scope.encode(["dog the cat sat the"]).inputs["input_ids"][0].tolist()
+    words = scope.model.config.vocab_size
+    asked = (scope, "dog the cat sat the", 1, 0, 4, 2)
+    whole = Rotated(scope.model.config.n_embd, kept=scope.model.config.n_embd)
+    found = hs.circuits.score(*asked, relative_to="mean", dictionary=whole)
+    top = found.pairs(1).iloc[0]
+    assert top["query"] == f"feature {ids[4]}"  # the token is "the"
+    assert top["key"] == f"feature {words + ids[1]}"  # the token before is "the"
+    assert top["share"] >= 0.95
+    # a dictionary of tokens alone misses what the head before wrote, and says so
+    tokens = Rotated(scope.model.config.n_embd, kept=words)
+    missed = hs.circuits.score(*asked, relative_to="mean", dictionary=tokens)
+    assert missed.top("key", 1)["writer"][0] == "error"
+    with pytest.raises(BadInput, match="has no encode"):
+        hs.circuits.score(*asked, dictionary=torch.nn.Identity())
+    with pytest.raises(BadInput, match="give key="):
+        hs.circuits.score(*asked[:-1], dictionary=whole)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_parts_over_a_corpus_are_the_mean_of_single_scores(family):
     scope = tiny_scope(family, **FAMILIES[family])

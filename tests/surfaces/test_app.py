@@ -7,6 +7,7 @@ import pytest
 import torch
 from starlette.testclient import TestClient
 
+import headscope as hs
 from headscope.errors import BadInput
 from headscope.surfaces.app import Models, create_app
 from headscope.surfaces.app.atlas import opened_bytes
@@ -357,3 +358,28 @@ def test_documents_that_cannot_be_read_are_answered_in_a_sentence(client):
     assert "Type a question" in nothing.json()["error"]
     wrong = read(client, "writer", "who ?", None, documents=[{"title": "a"}])
     assert "malformed" in wrong.json()["error"]
+
+
+def test_who_wrote_a_query_and_a_key_is_what_score_says(client, models):
+    scope = models.scope("writer")
+    text = "the cat sat on the mat and the dog"
+    name = Container(read(client, "writer", text, None).content).header["id"]
+    asked = {"id": name, "kind": "decoder", "layer": 1, "head": 1, "query": 6}
+    found = client.post("/api/writers", json=asked).json()
+    part = scope.read(text).part()
+    weights = part.head_weights(1, 1)[6]
+    assert found["key"] == 1 + int(weights[1:].argmax())  # not the first token, which is a sink
+    alone = hs.circuits.score(scope, text, 1, 1, 6, found["key"], relative_to="mean")
+    assert found["value"] == pytest.approx(alone.value, abs=1e-4)
+    for side, name in (("query", "asks"), ("key", "offers")):
+        top = alone.top(side, 4)
+        assert [one["name"] for one in found[name]] == top["writer"].tolist()
+        assert [one["value"] for one in found[name]] == pytest.approx(top["value"], abs=1e-4)
+        for one in found[name]:
+            assert one["share"] == pytest.approx(one["value"] / alone.value, abs=1e-3)
+    for head in (one for one in found["offers"] if one["layer"] is not None):
+        assert head["read"][0] == int(part.head_weights(0, head["head"])[found["key"]].argmax())
+    hidden = client.post("/api/writers", json={**asked, "key": 8})
+    assert hidden.status_code == 400 and "does not see key 8" in hidden.json()["error"]
+    first = client.post("/api/writers", json={**asked, "query": 0}).json()
+    assert first["key"] == 0 and first["weight"] == pytest.approx(1.0)

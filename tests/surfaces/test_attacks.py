@@ -34,6 +34,7 @@ POSTED: dict[str, dict[str, object]] = {
     "attribute": {"target": "cat"}, "weigh": {"by": "norm", "target": "cat"}, "write": {"count": 2},
     "cancel": {"ticket": "x" * 9},
     "media": {"media": "image", "name": "a.png", "data": "iVBORw0KGgo="},
+    "writers": {"kind": "encoder", "layer": 0, "head": 0, "query": 1, "key": 2},
     "atlas/nearest": {"kind": "encoder", "layer": 0, "head": 0, "query": 1},
 }  # fmt: skip
 

@@ -80,12 +80,12 @@ def _header(source: Score, reading: Reading | None, buffers: Buffers) -> dict[st
         "bias": round(source.positional_bias, 5),
         "rest": round(float(source.parts.sum() - parts.sum()), 5),
         "query": [
-            _writer(one, sums[0][at], source.query_tokens, source.query, reading)
+            writer(one, sums[0][at], source.query_tokens, source.query, reading)
             for at in rows
             for one in [source.query_writers[at]]
         ],
         "key": [
-            _writer(one, sums[1][at], source.key_tokens, source.key, reading)
+            writer(one, sums[1][at], source.key_tokens, source.key, reading)
             for at in columns
             for one in [source.key_writers[at]]
         ],
@@ -96,26 +96,27 @@ def _header(source: Score, reading: Reading | None, buffers: Buffers) -> dict[st
     }
 
 
-def _writer(
-    writer: Writer, value: float, tokens: Sequence[str], position: int, reading: Reading | None
+def writer(
+    one: Writer, value: float, tokens: Sequence[str], position: int, reading: Reading | None
 ) -> dict[str, Any]:
     """A writer with the word behind it: its own token, or the one that a head read most."""
     found = {
-        "name": writer.name,
-        "kind": writer.kind if writer.part == "head" else None,
-        "layer": writer.layer if writer.part == "head" else None,
-        "head": writer.head,
+        "name": one.name,
+        "kind": one.kind if one.part == "head" else None,
+        "layer": one.layer if one.part == "head" else None,
+        "head": one.head,
         "value": round(float(value), 5),
     }
-    if writer.part == "embedding":
+    if one.part == "embedding":
         return {**found, "word": tokens[position], "read": None}
-    if writer.part != "head" or reading is None:
+    if one.part != "head" or reading is None:
         return {**found, "word": "", "read": None}
-    assert writer.kind is not None and writer.layer is not None and writer.head is not None
-    part = reading.part(writer.kind)
-    row = np.asarray(part.head_weights(writer.layer, writer.head))[position]
-    key = int(row.argmax())
-    return {**found, "word": part.key.labels[key], "read": [key, round(float(row[key]), 4)]}
+    assert one.kind is not None and one.layer is not None and one.head is not None
+    part = reading.part(one.kind)
+    row = slice(position, position + 1)
+    weights = part.layer(one.layer).head_weights(slice(one.head, one.head + 1), row)[0, 0]
+    key = int(weights.argmax())
+    return {**found, "word": part.key.labels[key], "read": [key, round(float(weights[key]), 4)]}
 
 
 def _removed(one: Removal) -> dict[str, Any]:

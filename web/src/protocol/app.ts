@@ -1,5 +1,5 @@
 /** The app's routes: what is asked and answered. Errors are {error: "one sentence"} with status 4xx or 5xx. */
-import type { Header, Kind, MediaReadRequest, ViewName } from "./types";
+import type { Header, Kind, MediaReadRequest, ScoreWriter, ViewName } from "./types";
 
 export type { GivenDocument, OffHead, ReadRequest } from "./types";
 
@@ -51,6 +51,17 @@ export interface ModelsReply {
 export interface NearestReply {
   places: { document: number; query: number; likeness: number; text: [string, string, string] }[];
   by: "every position" | "index";
+}
+
+/** A writer of a query or a key: `share` of the score beyond the mean key's, `word` the token behind it. */
+export type WriterFacts = ScoreWriter & { share: number | null };
+/** POST /api/writers: who wrote what a query asks for and what this key offers, the strongest first. */
+export interface WritersReply {
+  key: number;
+  weight: number;
+  value: number;
+  asks: WriterFacts[];
+  offers: WriterFacts[];
 }
 
 export interface ModelEntry {

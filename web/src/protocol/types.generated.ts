@@ -629,6 +629,12 @@ export interface NearestRequest {
   query: number;
 }
 
+/** POST /api/writers: who wrote what a head's query asks for, and what a key offers. */
+export interface WritersRequest extends NearestRequest {
+  /** null: the key that the query looks at most, special tokens and a decoder's first left out. */
+  key?: number | null;
+}
+
 /** POST /api/cancel. */
 export interface CancelRequest {
   ticket: string;

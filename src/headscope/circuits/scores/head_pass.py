@@ -47,6 +47,7 @@ class HeadPass:
 
     call: Call | None = None
     start: Tensor | None = None  # 1 t hidden: what enters the first layer
+    entered: Tensor | None = None  # 1 t hidden: what enters the head's layer, in the pass's graph
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     rows: Tensor | None = None
     last_norms: list[NormCall] = field(default_factory=list[NormCall])  # after the last writer
@@ -86,6 +87,10 @@ def head_pass(
                 )
         hook = stack.layers[0].register_forward_pre_hook(only_here(_begin(found)), with_kwargs=True)
         undo.callback(hook.remove)
+        last = stack.layers[layer].register_forward_pre_hook(
+            only_here(_entered(found)), with_kwargs=True
+        )
+        undo.callback(last.remove)
         for number, cuts in enumerate(wiring.cuts[: layer + 1]):
             for module in cuts:
                 if id(module) not in own:
@@ -170,6 +175,17 @@ def _begin(found: HeadPass) -> Callable[..., Any]:
         return replace_hidden(args, kwargs, keep)
 
     return begin
+
+
+def _entered(found: HeadPass) -> Callable[..., Any]:
+    def see(module: nn.Module, args: Any, kwargs: Any) -> Any:
+        def keep(hidden: Tensor) -> Tensor:
+            found.entered = hidden
+            return hidden
+
+        return replace_hidden(args, kwargs, keep)
+
+    return see
 
 
 @dataclass(frozen=True)

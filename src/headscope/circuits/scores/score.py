@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, overload
 
 import torch
@@ -11,6 +13,7 @@ from headscope.arguments import need_count, need_scope
 from headscope.capture import Call, Kind
 from headscope.circuits.scores.all_keys import QueryScores, all_keys
 from headscope.circuits.scores.decompose import written
+from headscope.circuits.scores.features import Dictionary, check_dictionary, in_features
 from headscope.circuits.scores.head_pass import HeadPass, head_pass
 from headscope.circuits.scores.result import Score
 from headscope.circuits.scores.row import Row, row_of
@@ -33,7 +36,7 @@ Relative = int | Literal["mean"] | None
 def score(
     scope: Scope, text: Text, layer: int, head: int, query: int, key: int, *,
     text_pair: Text | None = None, relative_to: Relative = None, kind: Kind | None = None,
-    verify: int = 0,
+    verify: int = 0, dictionary: Dictionary | None = None,
 ) -> Score: ...  # fmt: skip
 @overload
 def score(
@@ -53,6 +56,7 @@ def score(
     relative_to: Relative = None,
     kind: Kind | None = None,
     verify: int = 0,
+    dictionary: Dictionary | None = None,
 ) -> Score | QueryScores:
     """Decompose attention scores by what wrote the query and what wrote the key.
 
@@ -79,6 +83,9 @@ def score(
     verify
         How many writers of each side are removed from the query or the key alone, strongest
         first, to measure the change of weight that their parts predict. Needs a key.
+    dictionary
+        Features in place of writers: a module with `encode` and `decode` for the stream as it
+        enters this layer, such as a sparse autoencoder. Needs a key.
 
     Returns
     -------
@@ -96,13 +103,45 @@ def score(
     if verify:
         need_count(verify, "verify")
     scope = unrolled(scope)
+    kind = wiring(scope).stack.kind if kind is None else kind
+    read = Read(kind, *tokens_of(scope, text, text_pair, kind))
+    return score_of(scope, read, layer, head, query, key, relative_to, verify, dictionary)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A text as a kind of attention reads it."""
+
+    kind: Kind
+    inputs: Mapping[str, Tensor]
+    queries: Tokens
+    keys: Tokens
+
+
+def score_of(
+    scope: Scope,
+    read: Read,
+    layer: int,
+    head: int,
+    query: int,
+    key: int | None,
+    relative_to: Relative,
+    verify: int = 0,
+    dictionary: Dictionary | None = None,
+) -> Score | QueryScores:
+    """The same for tokens as they are; `scope` runs no module as several layers."""
     found = wiring(scope)
-    kind = found.stack.kind if kind is None else kind
-    inputs, queries, keys = tokens_of(scope, text, text_pair, kind)
+    kind, inputs, queries, keys = read.kind, read.inputs, read.queries, read.keys
     check_head(scope, kind, layer, head)
     query = _position(query, queries, "query")
     if relative_to is not None and not (isinstance(relative_to, str) and relative_to == "mean"):
         relative_to = _position(relative_to, keys, "key")
+    if dictionary is not None:
+        check_dictionary(dictionary)
+        if key is None or verify or kind == "cross":
+            raise BadInput(
+                "A dictionary decomposes one score of self-attention; give key=, and no verify."
+            )
     if key is None:
         if verify:
             raise BadInput("verify needs one query and one key; give key= too.")
@@ -120,7 +159,7 @@ def score(
     passed = head_pass(scope, found, inputs, kind, layer, rows)
     row = _row(scope, passed.call, head, query)
     _check_seen(row, queries, keys, key, relative_to)
-    of_query, of_key, value, bias = _both(passed, row, key, relative_to)
+    of_query, of_key, value, bias = _both(passed, row, key, relative_to, dictionary)
     verified: tuple[Removal, ...] = ()
     if verify:
         verified = removals(scope, found, inputs, passed, row, key, of_query, of_key, verify)
@@ -156,16 +195,23 @@ def _row(scope: Scope, call: Call | None, head: int, query: int) -> Row:
 
 @torch.enable_grad()
 def _both(
-    passed: HeadPass, row: Row, key: int, against: Relative
+    passed: HeadPass, row: Row, key: int, against: Relative, dictionary: Dictionary | None
 ) -> tuple[Written, Written, float, float]:
     """The query and the key (or the difference of two) by writer; the score; its bias."""
-    vector, bias = row.k[key], row.bias[key]
+    vector, bias, keys = row.k[key], row.bias[key], [key]
     if against == "mean":
         vector, bias = vector - row.k[row.seen].mean(0), bias - row.bias[row.seen].mean()
+        keys = row.seen.nonzero().flatten().tolist()
     elif against is not None:
         vector, bias = vector - row.k[against], bias - row.bias[against]
-    of_query = written(passed, row.q, torch.tensor([row.query]))
-    of_key = written(passed, vector) if row.call.kind != "cross" else _from_encoder(vector)
+        keys.append(against)
+    if dictionary is not None:
+        of_query = in_features(passed, row.q, torch.tensor([row.query]), dictionary)
+        of_key = in_features(passed, vector, torch.tensor(keys), dictionary)
+    else:
+        of_query = written(passed, row.q, torch.tensor([row.query]))
+        cross = row.call.kind == "cross"
+        of_key = _from_encoder(vector) if cross else written(passed, vector)
     value = row.scaling * float(of_query.whole @ of_key.whole) + float(bias)
     return of_query, of_key, value, float(bias)
 

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from torch import Tensor
 
 from headscope.capture import Kind
 
-Part = Literal["embedding", "position", "segment", "head", "mlp", "bias", "encoder"]
+Part = Literal[
+    "embedding", "position", "segment", "encoder", "head", "mlp", "feature", "error", "bias"
+]
 Side = Literal["query", "key"]
-ORDER: tuple[Part, ...] = ("embedding", "position", "segment", "encoder", "head", "mlp", "bias")
+ORDER: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True)
 class Writer:
-    """Something that wrote into the stream: an embedding, a head, an MLP, or all biases."""
+    """Something that wrote into the stream: an embedding, a head, an MLP, or all biases.
+
+    With a dictionary a feature of the stream, or the error, which no feature reproduces.
+    """
 
     part: Part
     kind: Kind | None = None
     layer: int | None = None
     head: int | None = None
+    feature: int | None = None
 
     @property
     def name(self) -> str:
+        if self.part == "feature":
+            return f"feature {self.feature}"
         if self.part == "head":
             return f"{'cross ' if self.kind == 'cross' else ''}{self.layer}-{self.head}"
         named = "MLP" if self.part == "mlp" else self.part

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from headscope.capture import Kind
 from headscope.errors import HeadscopeError
@@ -136,9 +137,7 @@ def of_head(scores: pd.DataFrame | None, kind: str, layer: int, head: int) -> li
 def strongest_pairs(part: Part, layer: int, head: int) -> dict[str, Any]:
     """Each pair of words once; special tokens and, in a decoder, the first token are left out."""
     query, key = part.query, part.key
-    shown = torch.from_numpy(key.content.copy())
-    if part.causal and len(key) > 1:
-        shown[0] = False
+    shown = torch.from_numpy(counted_keys(part))
     asking = torch.from_numpy(query.content.copy())
     found: list[tuple[float, int, int]] = []
     for queries, weights in blocks_of_head(part, layer, head):  # tq s, of the keys that are seen
@@ -157,6 +156,14 @@ def strongest_pairs(part: Part, layer: int, head: int) -> dict[str, Any]:
             words = query.labels[at].lower(), key.labels[to].lower()
             kept.setdefault(words, {"query": at, "key": to, "weight": weight})
     return {"looks": list(kept.values())[:PAIRS], "left_out": _left_out(part)}
+
+
+def counted_keys(part: Part) -> NDArray[np.bool_]:
+    """The keys that are listed: no special token, and not the first one of a decoder."""
+    counted = part.key.content.copy()
+    if part.causal and len(counted) > 1:
+        counted[0] = False
+    return counted
 
 
 def _left_out(part: Part) -> str | None:

@@ -1,4 +1,7 @@
-"""What the model predicts of one input: the answers, the heads that matter to them, and why."""
+"""What the model predicts of one input: the answers, the heads that matter to them, and why.
+
+And who wrote what one of these heads matched, by which an answer is followed backwards.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,22 @@ import numpy as np
 from headscope.edits.live import Asked, Change, Effect, effect, important_heads
 from headscope.errors import BadInput, HeadscopeError
 from headscope.reading import Scope
+from headscope.surfaces.app.heads import counted_keys
 from headscope.surfaces.app.kept import KeptReading
+from headscope.surfaces.app.request import WritersRequest
 from headscope.views import ViewData
 from headscope.views.prediction import build
+from headscope.views.score import writer
+from headscope.views.shared.state import check_heads, check_token
 from headscope.views.wire.container import Buffers, view_data
 
 if TYPE_CHECKING:
     from headscope.circuits import Attribution
-
+    from headscope.circuits.scores.writers import Writer
 
 COUNT = 5
 IMPORTANT = 12  # heads listed
+WRITERS = 4  # of a query, and of a key
 _LEANS: dict[Asked, str] = {
     "masked words": "the likeliest word at the mask leans",
     "next token": "the likeliest word next leans",
@@ -138,3 +146,55 @@ def weighed(kept: KeptReading, by: Literal["norm", "logit"], target: str | None)
     except HeadscopeError as error:
         raise BadInput(str(error)) from error
     return replace(kept, reading=reading)
+
+
+def writers(kept: KeptReading, request: WritersRequest) -> dict[str, Any]:
+    """The strongest writers of a query and of a key, relative to the mean key where it has others.
+
+    Token for token as the text was read; of two stacks the text is read again.
+    """
+    from headscope.circuits.logits.target import question_at
+    from headscope.circuits.scores.result import Score
+    from headscope.circuits.scores.score import Read, score_of, tokens_of
+    from headscope.circuits.unrolled import unrolled
+
+    if kept.has_media:
+        raise BadInput("Scores are decomposed for texts, not for pictures and sounds.")
+    part = kept.reading.part(request.kind)
+    layer, head, query = request.layer, request.head, request.query
+    check_token(len(part.query), query, "query")
+    check_heads(part.heads, head)
+    scope = unrolled(kept.scope)
+    if request.kind == "decoder" and not scope.encoder_decoder:
+        asked = question_at(scope, part.query, query)
+        read = Read(request.kind, asked.inputs, part.query, part.key)
+    else:
+        read = Read(request.kind, *tokens_of(scope, kept.text, kept.text_pair, request.kind))
+        if read.queries.labels != part.query.labels or read.keys.labels != part.key.labels:
+            raise BadInput("The text was cut to be read, so its scores cannot be decomposed.")
+    row = part.layer(layer).head_weights(slice(head, head + 1), slice(query, query + 1))[0, 0]
+    listed = np.where(counted_keys(part), row, 0.0)
+    key = int((listed if listed.any() else row).argmax()) if request.key is None else request.key
+    alone = request.kind == "decoder" and query == 0
+    found = score_of(scope, read, layer, head, query, key, None if alone else "mean")
+    assert isinstance(found, Score)
+    whole = found.value - found.positional_bias
+
+    def strongest(every: Sequence[Writer], parts: Any, tokens: Sequence[str], at: int) -> list[Any]:
+        chosen = np.argsort(-np.abs(parts))[:WRITERS]
+        return [
+            {
+                **writer(every[n], parts[n], tokens, at, kept.reading),
+                "share": float(parts[n] / whole) if whole else None,
+            }
+            for n in chosen
+        ]
+
+    parts = found.parts
+    return {
+        "key": key,
+        "weight": float(row[key]),
+        "value": found.value,
+        "asks": strongest(found.query_writers, parts.sum(1), found.query_tokens, query),
+        "offers": strongest(found.key_writers, parts.sum(0), found.key_tokens, key),
+    }

@@ -137,6 +137,13 @@ class NearestRequest(msgspec.Struct, kw_only=True, frozen=True):
     query: Whole
 
 
+class WritersRequest(NearestRequest, kw_only=True, frozen=True):
+    """POST /api/writers: who wrote what a head's query asks for, and what a key offers."""
+
+    key: Whole | None = None
+    """null: the key that the query looks at most, special tokens and a decoder's first left out."""
+
+
 class CancelRequest(msgspec.Struct, kw_only=True, frozen=True):
     """POST /api/cancel."""
 

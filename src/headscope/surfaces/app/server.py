@@ -63,6 +63,7 @@ def _posted_routes(session: Session) -> list[Route]:
         ("importance", asked.HeadsOffRequest, session.importance, _json),
         ("compare", asked.CompareRequest, session.compare, _json),
         ("attribute", asked.AttributeRequest, session.attribute, _container),
+        ("writers", asked.WritersRequest, session.writers, _json),
         ("mask", asked.MaskRequest, session.mask, _json),
         ("weigh", asked.WeighRequest, session.weigh, _container),
         ("atlas/nearest", asked.NearestRequest, session.nearest, _json),

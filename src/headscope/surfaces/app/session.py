@@ -23,7 +23,14 @@ from headscope.surfaces.app.media import for_page as media_examples
 from headscope.surfaces.app.media import read_media
 from headscope.surfaces.app.models import BUNDLED, Models
 from headscope.surfaces.app.opened import opened
-from headscope.surfaces.app.predictions import attributed, importance, masked, predictions, weighed
+from headscope.surfaces.app.predictions import (
+    attributed,
+    importance,
+    masked,
+    predictions,
+    weighed,
+    writers,
+)
 from headscope.surfaces.app.request import (
     MOST_CHARACTERS,
     AttributeRequest,
@@ -36,6 +43,7 @@ from headscope.surfaces.app.request import (
     ReadRequest,
     WeighRequest,
     WriteRequest,
+    WritersRequest,
     changes_of,
 )
 from headscope.surfaces.app.writing import (
@@ -197,6 +205,11 @@ class Session:
             raise BadInput(kept.why_no_predictions)
         with self.models.lock(kept.model):
             return attributed(kept, request.target, request.rather, request.token)
+
+    def writers(self, request: WritersRequest) -> dict[str, Any]:
+        kept = self.readings.get(request.id)
+        with self.models.lock(kept.model):
+            return writers(kept, request)
 
     def mask(self, request: MaskRequest) -> dict[str, str | None]:
         return masked(self.readings.get(request.id), request.token)

@@ -12,6 +12,7 @@ import { engine, getJson, postJson } from "./server/api";
 import { Nearest } from "./nearest";
 import type { Session } from "./session";
 import { Named, Terms } from "./terms";
+import { Writers } from "./writers";
 import { Writes } from "./writes";
 import { Why } from "./why";
 import { explaining, Written } from "./writing";
@@ -57,6 +58,7 @@ export function HeadPanel({ session, instrument }: { session: Session; instrumen
       <section data-panel="why" class={stale ? "stale" : ""} inert={stale}>
         <h3>Why</h3>
         <Why facts={reply} instrument={instrument} session={session} />
+        {!engine && <Writers session={session} instrument={instrument} />}
       </section>
       <Nearest session={session} instrument={instrument} />
       <SwitchOff session={session} instrument={instrument} />

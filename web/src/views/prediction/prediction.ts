@@ -51,7 +51,8 @@ export class PredictionView implements View {
 
   private open(part: PredictionPart): void {
     if (part.part !== "head" || part.layer === null || part.head === null || !part.kind) return;
-    this.context.store.set({ kind: part.kind, layer: part.layer, head: part.head, heads: [part.head] });
+    const { position } = this.found!.header; // where the head wrote the answer: who made it attend there is asked next
+    this.context.store.set({ kind: part.kind, layer: part.layer, head: part.head, heads: [part.head], ...(position === null ? {} : { query: position, key: null }) });
   }
 
   private draw(state: State, { header, byKey }: Prediction): void {

@@ -1,0 +1,82 @@
+/** Who wrote what the head's query asks for and what its key offers; a click follows a writer, with a trail back. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Instrument } from "../../instrument/instrument";
+import type { WriterFacts, WritersReply } from "../../protocol/app";
+import type { State } from "../../protocol/types";
+import { valueText, visible, weightText } from "../../render/dom";
+import { useAnswer } from "./server/answer";
+import { postJson } from "./server/api";
+import type { Session } from "./session";
+import { Terms } from "./terms";
+
+type At = Pick<State, "kind" | "layer" | "head" | "query" | "key" | "view">;
+const placeOf = ({ kind, layer, head, query, key, view }: State): At => ({ kind, layer, head, query, key, view });
+const same = (a: At, b: At) => a.kind === b.kind && a.layer === b.layer && a.head === b.head && a.query === b.query;
+
+export function Writers({ session, instrument }: { session: Session; instrument: Instrument }): JSX.Element | null {
+  const { kind, layer, head, query, key } = instrument.state;
+  const { id } = session.reading!;
+  const [trail, setTrail] = useState<{ before: At[]; at: At | null }>({ before: [], at: null });
+  const question = query === null ? null : `${id} ${kind} ${layer} ${head} ${query} ${key}`;
+  const answer = useAnswer(question, (signal) => postJson<WritersReply>("api/writers", { id, kind, layer, head, query, key }, signal), 200);
+  if (session.senses) return null;
+  const here = placeOf(instrument.state);
+  // Another way to another head ends the trail.
+  const before = trail.at && same(trail.at, here) ? trail.before : [];
+  const go = (at: At, path: At[]) => {
+    setTrail({ before: path, at });
+    instrument.set({ ...at, heads: [at.head], marked: [] });
+  };
+  const tokens = instrument.reading.tokens(kind);
+  const reply = answer?.for === question ? answer.reply : null;
+  const follow = (writer: WriterFacts, position: number) => {
+    const view = here.view === "prediction" || here.view === "score" ? "head" : here.view;
+    go({ kind: writer.kind!, layer: writer.layer!, head: writer.head!, query: position, key: null, view }, [...before, here]);
+  };
+  return (
+    <div data-panel="writers" aria-busy={question !== null && answer?.for !== question}>
+      {before.length > 0 && (
+        <nav class="trail" aria-label="Followed from">
+          {before.map((at, i) => (
+            <button key={i} class="plain" data-trail={i} onClick={() => go(at, before.slice(0, i))}>
+              {at.layer}-{at.head} “{visible(instrument.reading.tokens(at.kind).query.text[at.query ?? 0] ?? "")}” ←
+            </button>
+          ))}
+        </nav>
+      )}
+      {query === null && <p class="quiet">Click a token in the picture to see which earlier heads and words made this head attend where it does.</p>}
+      {question !== null && answer?.for !== question && <p class="quiet">asking who wrote it…</p>}
+      {answer?.for === question && answer?.error && <p class="quiet">{answer.error}</p>}
+      {reply && (
+        <>
+          <p>“{visible(tokens.query.text[query!] ?? "")}” → “{visible(tokens.key.text[reply.key] ?? "")}” {weightText(reply.weight)}</p>
+          <Side title="asks for what these wrote" writers={reply.asks} follow={(writer) => follow(writer, query!)} />
+          <Side title="finds what these wrote" writers={reply.offers} follow={(writer) => follow(writer, reply.key)} />
+          <p class="quiet"><Terms session={session}>{`Shares of q·k beyond the mean key (${valueText(reply.value)}), norms held.`}</Terms></p>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Side({ title, writers, follow }: { title: string; writers: WriterFacts[]; follow: (writer: WriterFacts) => void }): JSX.Element {
+  return (
+    <>
+      <p class="quiet">{title}</p>
+      <ol class="meters">
+        {writers.map((writer) => {
+          const name = <>{writer.name}{writer.word && ` “${visible(writer.word)}”`}</>;
+          const title = writer.read ? `Follow head ${writer.name}: it attends to “${visible(writer.word)}” there (${weightText(writer.read[1])})` : "";
+          return (
+            <li key={writer.name}>
+              {writer.layer !== null ? <button class="plain" data-writer={writer.name} title={title} onClick={() => follow(writer)}>{name}</button> : <span>{name}</span>}
+              <meter min={0} max={1} value={Math.min(1, Math.abs(writer.share ?? 0))} aria-label={`share ${valueText(writer.share ?? 0)}`} />
+              <b>{writer.share === null ? "" : `${Math.round(100 * writer.share)} %`}</b>
+            </li>
+          );
+        })}
+      </ol>
+    </>
+  );
+}
